@@ -38,7 +38,7 @@ class Description(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Add the description of a package index, and the addresses if the repository's is known."""
         root = Path(self.root)
-        version = runpy.run_path(str(root / "src/rankwise/core/version.py"))["__version__"]
+        version = runpy.run_path(str(root / "src/rankwise/core/__init__.py"))["__version__"]
         repository = os.environ.get("RANKWISE_REPOSITORY", "").rstrip("/") or None
         text = described((root / "README.md").read_text("utf-8"), repository, version)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

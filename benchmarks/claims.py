@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import t
 
 from rankwise.stats.differences import Floats
-from rankwise.stats.system_ranks import rank_systems
-from rankwise.stats.two_level import Variance
+from rankwise.stats.many_systems import rank_systems
+from rankwise.stats.variance_components import Variance
 
 SAMPLES = 20_000  # a share of 0.95 has a standard error of 0.0015
 USERS = 300

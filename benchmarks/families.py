@@ -69,7 +69,7 @@ def evaluation(work: Workload, measures: list[str], known: dict[str, Any]) -> Ca
 
 def rw_needs(name: str) -> list[str]:
     """Return the tables that a measure needs."""
-    from rankwise.measures.describe import Description
+    from rankwise.metrics.description import Description
 
     measure = rw.parse(name)
     jaccard = ["items"] if "jaccard" in name else []

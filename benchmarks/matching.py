@@ -13,8 +13,8 @@ import numpy as np
 import workload
 from timing import in_turns
 
+from rankwise.blocks.matching import match
 from rankwise.core import kernels
-from rankwise.core.match import match
 
 LENGTH, AT_ONCE = workload.LIST_LENGTH, 4096
 NOTHING = np.uint32(0xFFFFFFFF)

@@ -22,9 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import rankwise as rw
 import rankwise.spark as rs
-from rankwise.spark.bucketed_files import open_bucketed
-from rankwise.spark.run import bucket_of
-from rankwise.spark.tables import read_spark
+from rankwise.spark.engine import bucket_of
+from rankwise.spark.tables import open_bucketed, read_spark
 
 BUCKETS = 16
 RUNS = 3

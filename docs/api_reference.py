@@ -10,7 +10,7 @@ from typing import Any
 from reference import make_anew
 
 import rankwise
-from rankwise.measures import registry
+from rankwise.metrics import registry
 
 __all__ = ["GROUPS", "public_objects", "write_api"]
 
@@ -36,9 +36,9 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
             "load",
             "from_per_user",
             "report",
-            "results.report.page.Report",
-            "results.plots.plots.ResultPlots",
-            "results.plots.plots.ComparisonPlots",
+            "reporting.report.Report",
+            "reporting.plots.ResultPlots",
+            "reporting.plots.ComparisonPlots",
         ],
     ),
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rankwise.measures.describe import FAMILIES, Description, every_description
+from rankwise.metrics.base import FAMILIES
+from rankwise.metrics.description import Description, every_description
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ import polars as pl
 import ray
 
 import rankwise as rw
-from rankwise.core.partial import Partial
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.blocks.partial import Partial
+from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, work
+from rankwise.evaluation.engine import Job, finish, prepare, work
 
 MEASURES = ["ndcg@10", "recall@10", "coverage@10", "gini@10"]
 

@@ -15,7 +15,7 @@ import polars as pl
 
 import rankwise as rw
 from rankwise.datasets import synthetic
-from rankwise.models.baselines import Popularity
+from rankwise.models.recommenders import Popularity
 from rankwise.splits import time_based_split
 
 DIMENSIONS = 12

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 import rankwise as rw
-from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.splits import KCore, time_based_split
 from rankwise.tables.read import read_table
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rankwise as rw
-from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.splits import GlobalTime, KCore
 
 MEASURES = ["ndcg@10", "recall@10", "catalog_coverage@10", "gini@10"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 import rankwise as rw
-from rankwise.models.baselines import Baseline, ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.splits import GlobalTime, Holdout, KCore, LeaveOut, Split
 
 RELEVANT = 8

@@ -117,7 +117,7 @@ def make_world(seed: int, *, text: bool, scored: bool) -> World:
 
 def variants() -> list[str]:
     """Return every measure at its defaults and with each other choice of each parameter."""
-    from rankwise.measures import registry
+    from rankwise.metrics import registry
 
     out = []
     for cls in registry.every():

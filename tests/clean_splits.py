@@ -11,7 +11,7 @@ import polars as pl
 
 import rankwise as rw
 from rankwise import splits
-from rankwise.models.baselines import ItemNeighbours, Popularity
+from rankwise.models.recommenders import ItemNeighbours, Popularity
 
 PERIOD = 180 * 86_400  # half a year, in seconds
 

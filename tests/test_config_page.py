@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from command_line import rankwise_here
-from rankwise.evaluation import demo
-from rankwise.evaluation.config.experiment import read_experiment
+from rankwise.experiments import starter
+from rankwise.experiments.experiment import read_experiment
 
 DOCS = Path(__file__).parents[1] / "docs"
 CONFIGS = re.findall(r"```yaml\n(.*?)```", (DOCS / "config.md").read_text("utf-8"), re.DOTALL)
@@ -18,7 +18,7 @@ CONFIGS = re.findall(r"```yaml\n(.*?)```", (DOCS / "config.md").read_text("utf-8
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    demo.save(demo.run(), folder)
+    starter.save(starter.run(), folder)
     return folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankwise.measures import registry
+from rankwise.metrics import registry
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 import rankwise as rw
 from rankwise.errors import RankwiseError
-from rankwise.tables.cards import card_text
+from rankwise.tables.table import card_text
 
 GOLDEN = Path(__file__).with_name("error_messages.txt")
 LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 5]})

@@ -22,49 +22,95 @@ ALLOWED = {
     "core": {"errors"},
     "functional": {"errors"},
     "datasets": {"errors"},
-    "tables": {"core", "errors"},
-    "models": {"tables", "core", "errors"},
+    "options": {"core", "errors"},
+    "models": {"core", "errors", "tables"},
     "stats": {"core", "errors"},
-    "measures": {"functional", "core", "errors"},
-    "convention": {"measures", "core", "errors"},
-    "encoding": {"tables", "core", "errors"},
-    "candidates": {"tables", "core", "errors"},
-    "results": {"convention", "measures", "stats", "tables", "core", "errors"},
-    "splits": {"models", "tables", "core", "errors"},
-    "ranking": {"candidates", "tables", "core", "errors"},
+    "tables": {"core", "errors"},
+    "blocks": {"core", "errors", "options"},
+    "candidates": {"core", "errors", "tables"},
+    "splits": {"core", "errors", "models", "tables"},
+    "encoding": {"blocks", "core", "errors", "options", "tables"},
+    "metrics": {"blocks", "core", "errors", "functional"},
+    "ranking": {"candidates", "core", "errors", "tables"},
+    "convention": {"core", "errors", "metrics", "options"},
+    "results": {"convention", "core", "errors", "metrics", "stats", "tables"},
+    "comparison": {"core", "errors", "metrics", "options", "results", "stats", "tables"},
     "evaluation": {
-        "convention",
-        "ranking",
-        "splits",
-        "results",
+        "blocks",
         "candidates",
+        "convention",
+        "core",
         "encoding",
-        "measures",
+        "errors",
+        "metrics",
+        "models",
+        "options",
+        "ranking",
+        "results",
+        "splits",
         "stats",
         "tables",
-        "datasets",
-        "models",
-        "functional",
+    },
+    "reporting": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
+    "spark": {
+        "blocks",
+        "comparison",
         "core",
+        "encoding",
         "errors",
+        "evaluation",
+        "metrics",
+        "results",
+        "splits",
+        "stats",
+        "tables",
+    },
+    "torch": {
+        "blocks",
+        "convention",
+        "core",
+        "encoding",
+        "errors",
+        "evaluation",
+        "metrics",
+        "options",
+        "ranking",
+        "results",
+        "tables",
+    },
+    "experiments": {
+        "candidates",
+        "comparison",
+        "convention",
+        "core",
+        "datasets",
+        "encoding",
+        "errors",
+        "evaluation",
+        "metrics",
+        "models",
+        "reporting",
+        "results",
+        "splits",
+        "stats",
+        "tables",
     },
     "cli": {
+        "comparison",
         "convention",
-        "spark",
-        "evaluation",
-        "ranking",
-        "splits",
-        "results",
-        "measures",
-        "stats",
-        "tables",
         "core",
         "errors",
+        "evaluation",
+        "experiments",
+        "metrics",
+        "reporting",
+        "results",
+        "spark",
+        "splits",
+        "tables",
     },
-    "torch": {"convention", "evaluation", "ranking", "results", "encoding", "measures", "tables", "core", "errors"},
-    "spark": {"evaluation", "splits", "results", "encoding", "measures", "stats", "tables", "core", "errors"},
 }
-"""Every room with the rooms that it may import; what is not named, it may not."""
+"""Every package, in order of its level, with the packages that it may import and no others."""
 HEAVY = {
     "torch",
     "torchmetrics",
@@ -74,21 +120,21 @@ HEAVY = {
     "pyarrow",
     "sklearn",
     "mlflow",
-    "wandb",  # results/trackers.py asks for them by name, when a result is logged
+    "wandb",  # results/storage.py asks for them by name, when a result is logged
 }
 ENGINES = {"torch": {"torch", "torchmetrics", "lightning"}, "spark": {"pyspark", "pyarrow"}}
-"""Rooms that run the work elsewhere, with the libraries that only they import."""
+"""Packages that run the work elsewhere, with the libraries that only they import."""
 EXTRAS = {
-    "altair": "results/plots/charts.py",
-    "vl_convert": "results/report/page.py",
-    "jinja2": "results/report/page.py",
-    "pydantic": "evaluation/config/",
-    "yaml": "evaluation/config/",
+    "altair": "reporting/charts.py",
+    "vl_convert": "reporting/report.py",
+    "jinja2": "reporting/report.py",
+    "pydantic": "experiments/",
+    "yaml": "experiments/",
 }
 """Libraries of the extras plot, report and config, with the files that may import them."""
 METHODS = "rankwise.results.methods"
 """The only module that imports from above: typed methods of results that draw, report and log them."""
-BY_STRING = {"rankwise.cli.main", "rankwise.measures.registry"}
+BY_STRING = {"rankwise.cli.main", "rankwise.metrics.registry"}
 """Modules that import others of rankwise by their names: commands, and the families of metrics."""
 FILES = sorted(SOURCE.rglob("*.py"))
 LOADERS = {"import_module", "__import__"}
@@ -117,7 +163,7 @@ def imports(path):
     return frozenset(found)
 
 
-def room_of(module):
+def package_of(module):
     return module.split(".")[1] if "." in module else ""
 
 
@@ -136,16 +182,16 @@ def levels(arrows):
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_who_imports_whom(path):
-    room = room_of(module_of(path))
+    package = package_of(module_of(path))
     for name in imports(path):
-        assert name.split(".")[0] not in HEAVY - ENGINES.get(room, set())
+        assert name.split(".")[0] not in HEAVY - ENGINES.get(package, set())
         if (
-            room in ALLOWED
-            and room_of(name) not in (room, "")
+            package in ALLOWED
+            and package_of(name) not in (package, "")
             and name.startswith("rankwise.")
             and module_of(path) != METHODS
         ):
-            assert room_of(name) in ALLOWED[room], f"{path.name} imports {name}"
+            assert package_of(name) in ALLOWED[package], f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
@@ -194,5 +240,5 @@ def test_no_file_imports_by_string(path):
 
 
 def test_every_package_has_its_row():
-    packages = {room_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")}
+    packages = {package_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")}
     assert packages == ALLOWED.keys()

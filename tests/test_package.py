@@ -19,7 +19,7 @@ def test_all_is_exact():
 
 
 def test_every_measure_is_exported():
-    from rankwise.measures import registry
+    from rankwise.metrics import registry
 
     for cls in registry.every():
         assert getattr(rw, cls.__name__) is cls

@@ -24,7 +24,7 @@ def installed(tmp_path):
     (site / "other_measures.py").write_text(code)
     (site / "test_other.py").write_text(test)
     (site / "other-1.0.dist-info" / "METADATA").write_text("Name: other\nVersion: 1.0\n")
-    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[rankwise.measures]\nother = other_measures\n")
+    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[rankwise.metrics]\nother = other_measures\n")
 
     def run(*command):
         done = subprocess.run(

@@ -23,7 +23,7 @@ def test_the_tables_of_the_page(movietweetings, capsys):
 
 
 def test_the_page_names_every_rule_and_check():
-    from rankwise.splits.rules import FILTERS, RULES
+    from rankwise.splits.reading import FILTERS, RULES
 
     text = PAGE.read_text(encoding="utf-8")
     assert not [name for name in (*RULES, *FILTERS) if f"`{name}" not in text]

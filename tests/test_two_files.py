@@ -53,9 +53,9 @@ def test_two_files_and_nothing_else(tmp_path):
         asked,
         "tests/contract",
         "tests/test_layers.py",
-        "tests/measures/test_last_hit.py",
-        "tests/measures/test_against_functional.py",
-        "tests/measures/test_display.py",
+        "tests/metrics/test_last_hit.py",
+        "tests/metrics/test_against_functional.py",
+        "tests/metrics/test_display.py",
         "tests/test_docs.py",
         "tests/cli/test_measures.py",
     )

@@ -11,113 +11,104 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rankwise.core.version import __version__ as __version__
+from rankwise.core import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rankwise import candidates as candidates
+    from rankwise import candidates
     from rankwise import datasets as datasets
     from rankwise import functional as functional
     from rankwise import models as models
     from rankwise import splits as splits
     from rankwise import stats as stats
+    from rankwise.blocks.partial import Partial as Partial
+    from rankwise.comparison.compare import compare as compare
+    from rankwise.comparison.compare import power as power
+    from rankwise.comparison.compare import sample_size as sample_size
+    from rankwise.comparison.comparison import Comparison as Comparison
+    from rankwise.comparison.decision import Decision as Decision
+    from rankwise.comparison.decision import decide as decide
     from rankwise.convention.convention import Convention as Convention
     from rankwise.convention.convention import conventions as conventions
-    from rankwise.core.partial import Partial as Partial
     from rankwise.errors import RankwiseError as RankwiseError
-    from rankwise.evaluation.across import across_conventions as across_conventions
-    from rankwise.evaluation.across import convention_of as convention_of
-    from rankwise.evaluation.corrections import correct as correct
+    from rankwise.evaluation.across_conventions import across_conventions as across_conventions
+    from rankwise.evaluation.across_conventions import convention_of as convention_of
+    from rankwise.evaluation.curves import correct as correct
     from rankwise.evaluation.curves import curve as curve
+    from rankwise.evaluation.evaluate import Evaluator as Evaluator
     from rankwise.evaluation.evaluate import evaluate as evaluate
-    from rankwise.evaluation.evaluate_model import evaluate_model as evaluate_model
-    from rankwise.evaluation.evaluate_ratings import evaluate_ratings as evaluate_ratings
-    from rankwise.evaluation.evaluator import Evaluator as Evaluator
     from rankwise.evaluation.explain import explain as explain
-    from rankwise.functional.rated_lists import compute_metrics as compute_metrics
+    from rankwise.evaluation.models import evaluate_model as evaluate_model
+    from rankwise.evaluation.models import evaluate_ratings as evaluate_ratings
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
-    from rankwise.measures.accuracy import *
-    from rankwise.measures.areas import *
-    from rankwise.measures.confusion import *
-    from rankwise.measures.coverage import *
-    from rankwise.measures.debiased import *
-    from rankwise.measures.disparity import *
-    from rankwise.measures.diversity import *
-    from rankwise.measures.fairness import *
-    from rankwise.measures.graded import *
-    from rankwise.measures.hygiene import *
-    from rankwise.measures.intra_list import *
-    from rankwise.measures.item_groups import *
-    from rankwise.measures.measure import Measure as Measure
-    from rankwise.measures.multiobjective import *
-    from rankwise.measures.novelty import *
-    from rankwise.measures.pairs import *
-    from rankwise.measures.popularity import *
-    from rankwise.measures.rating import *
-    from rankwise.measures.read import parse as parse
-    from rankwise.measures.reciprocal_ranks import *
-    from rankwise.measures.reweighted import *
-    from rankwise.measures.serendipity import *
-    from rankwise.measures.topics import *
-    from rankwise.measures.transformed import *
-    from rankwise.measures.user_groups import *
+    from rankwise.functional.recommender_evaluator import compute_metrics as compute_metrics
+    from rankwise.metrics.accuracy import *
+    from rankwise.metrics.auc import *
+    from rankwise.metrics.base import Measure as Measure
+    from rankwise.metrics.base import parse as parse
+    from rankwise.metrics.categories import *
+    from rankwise.metrics.composed import *
+    from rankwise.metrics.confusion import *
+    from rankwise.metrics.coverage import *
+    from rankwise.metrics.debiased import *
+    from rankwise.metrics.diversity import *
+    from rankwise.metrics.graded import *
+    from rankwise.metrics.item_fairness import *
+    from rankwise.metrics.popularity import *
+    from rankwise.metrics.rating import *
+    from rankwise.metrics.user_fairness import *
     from rankwise.ranking.rank import Ranking as Ranking
+    from rankwise.ranking.rank import Ranks as Ranks
     from rankwise.ranking.rank import rank as rank
-    from rankwise.ranking.rank_relevant import Ranks as Ranks
-    from rankwise.ranking.rank_relevant import rank_relevant as rank_relevant
-    from rankwise.results.compare import Comparison as Comparison
-    from rankwise.results.compare import compare as compare
-    from rankwise.results.decide import decide as decide
-    from rankwise.results.decision import Decision as Decision
-    from rankwise.results.per_user import from_per_user as from_per_user
-    from rankwise.results.power import power as power
-    from rankwise.results.power import sample_size as sample_size
-    from rankwise.results.report.report import report as report
+    from rankwise.ranking.rank import rank_relevant as rank_relevant
+    from rankwise.reporting.report import report as report
     from rankwise.results.result import Result as Result
-    from rankwise.results.saving import load as load
-    from rankwise.splits.audit.audit import audit as audit
-    from rankwise.splits.audit.findings import Audit as Audit
-    from rankwise.tables.chunks import read_chunks as read_chunks
+    from rankwise.results.storage import from_per_user as from_per_user
+    from rankwise.results.storage import load as load
+    from rankwise.splits.audit import audit as audit
+    from rankwise.splits.audit_parts import Audit as Audit
+    from rankwise.tables.read import read_chunks as read_chunks
 
+if TYPE_CHECKING:
     AP = MAP = AveragePrecision
     F1, HR, ILD = F, HitRate, IntraListDiversity
     MRR = RR = ReciprocalRank
 
 # The exported names besides the measures, which the registry knows.
 _HOME_OF = {
-    "Audit": "rankwise.splits.audit.findings",
-    "Comparison": "rankwise.results.comparison",
+    "Audit": "rankwise.splits.audit_parts",
+    "Comparison": "rankwise.comparison.comparison",
     "Convention": "rankwise.convention.convention",
-    "Evaluator": "rankwise.evaluation.evaluator",
-    "Measure": "rankwise.measures.measure",
-    "Partial": "rankwise.core.partial",
+    "Evaluator": "rankwise.evaluation.evaluate",
+    "Measure": "rankwise.metrics.base",
+    "Partial": "rankwise.blocks.partial",
     "RankwiseError": "rankwise.errors",
     "Ranking": "rankwise.ranking.rank",
-    "Ranks": "rankwise.ranking.rank_relevant",
+    "Ranks": "rankwise.ranking.rank",
     "Result": "rankwise.results.result",
     "RecommenderEvaluator": "rankwise.functional.recommender_evaluator",
-    "audit": "rankwise.splits.audit.audit",
-    "compare": "rankwise.results.compare",
-    "compute_metrics": "rankwise.functional.rated_lists",
-    "Decision": "rankwise.results.decision",
+    "audit": "rankwise.splits.audit",
+    "compare": "rankwise.comparison.compare",
+    "compute_metrics": "rankwise.functional.recommender_evaluator",
+    "Decision": "rankwise.comparison.decision",
     "conventions": "rankwise.convention.convention",
-    "correct": "rankwise.evaluation.corrections",
+    "correct": "rankwise.evaluation.curves",
     "curve": "rankwise.evaluation.curves",
-    "decide": "rankwise.results.decide",
-    "across_conventions": "rankwise.evaluation.across",
-    "convention_of": "rankwise.evaluation.across",
+    "decide": "rankwise.comparison.decision",
+    "across_conventions": "rankwise.evaluation.across_conventions",
+    "convention_of": "rankwise.evaluation.across_conventions",
     "explain": "rankwise.evaluation.explain",
     "evaluate": "rankwise.evaluation.evaluate",
-    "evaluate_model": "rankwise.evaluation.evaluate_model",
-    "evaluate_ratings": "rankwise.evaluation.evaluate_ratings",
-    "from_per_user": "rankwise.results.per_user",
-    "load": "rankwise.results.saving",
-    "parse": "rankwise.measures.read",
-    "power": "rankwise.results.power",
+    "evaluate_model": "rankwise.evaluation.models",
+    "evaluate_ratings": "rankwise.evaluation.models",
+    "from_per_user": "rankwise.results.storage",
+    "load": "rankwise.results.storage",
+    "parse": "rankwise.metrics.base",
+    "power": "rankwise.comparison.compare",
     "rank": "rankwise.ranking.rank",
-    "rank_relevant": "rankwise.ranking.rank_relevant",
-    "read_chunks": "rankwise.tables.chunks",
-    "report": "rankwise.results.report.report",
-    "sample_size": "rankwise.results.power",
+    "rank_relevant": "rankwise.ranking.rank",
+    "read_chunks": "rankwise.tables.read",
+    "report": "rankwise.reporting.report",
+    "sample_size": "rankwise.comparison.compare",
 }
 
 _SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
@@ -171,7 +162,7 @@ if not TYPE_CHECKING:  # type checkers take what is imported above, the measures
 
 def _measures() -> dict[str, Any]:
     """Return the measures by class name, so that a new measure needs no line here."""
-    from rankwise.measures import registry
+    from rankwise.metrics import registry
 
     measures = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
     return {cls.__name__: cls for cls in measures} | {name: registry.find(name) for name in _SHORT}

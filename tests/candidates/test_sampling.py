@@ -215,7 +215,7 @@ def test_area_over_a_sample_is_not_area_over_the_catalogue():
 
 
 def test_partials_carry_the_label():
-    from rankwise.core.partial import Partial
+    from rankwise.blocks.partial import Partial
 
     first, second = ({u: TRUTH[u] for u in users} for users in (range(20), range(20, 40)))
 

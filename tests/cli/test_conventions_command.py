@@ -10,8 +10,8 @@ import yaml
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.evaluation.config.execute import execute
-from rankwise.evaluation.config.experiment import read_experiment
+from rankwise.experiments.experiment import read_experiment
+from rankwise.experiments.run import execute
 
 RUN = "user,item,rank,score\n1,5,1,0.9\n1,6,2,0.5\n2,5,1,0.4\n2,7,2,0.4\n3,10,1,0.3\n3,9,2,0.3\n"
 TRUTH = "user,item,rating\n1,6,4\n2,5,5\n3,9,2\n3,10,0\n4,5,2\n"

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from rankwise.cli import measures as command
-from rankwise.measures.describe import describe, every_description
+from rankwise.cli import evaluate as command
+from rankwise.metrics.description import describe, every_description
 
 EVERY = every_description()
 

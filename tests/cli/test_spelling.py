@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rankwise.cli.main import cli
-from rankwise.cli.spelling import in_options, respelled
+from rankwise.cli.main import cli, in_options, respelled
 from rankwise.errors import MeasureError
 
 MESSAGES = Path(__file__).parents[1] / "error_messages.txt"

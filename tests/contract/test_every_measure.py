@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from rankwise.measures import registry
-from rankwise.measures.kinds import Accumulated, Composed, Grouped, PerUser
+from rankwise.metrics import registry
+from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from strategies import worlds
 
 EVERY = registry.every()

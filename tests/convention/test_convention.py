@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import MeasureError, ParameterError, UsageError
-from rankwise.evaluation.questions import questions
+from rankwise.evaluation.plan import questions
 
 RUN = pl.DataFrame(
     {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.core.exact_sums import LARGEST, exact_sums, read_sums
+from rankwise.core.arrays import LARGEST, exact_sums, read_sums
 from rankwise.errors import ScoreError
 
 VALUES = st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=1, max_size=60)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.core.exact_total import ExactTotal
+from rankwise.core.arrays import ExactTotal
 
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50)
 

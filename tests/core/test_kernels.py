@@ -17,17 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core import grouping, kernels
-from rankwise.core.exact_total import ExactTotal
-from rankwise.core.grouping import group
-from rankwise.core.lists import arrange
-from rankwise.core.match import match
-from rankwise.core.ragged import bucket, owners
-from rankwise.core.vocabulary import IntegerVocabulary
+from rankwise.blocks.lists import arrange
+from rankwise.blocks.matching import match
+from rankwise.core import kernels, ragged
+from rankwise.core.arrays import ExactTotal
+from rankwise.core.ids import IntegerVocabulary
+from rankwise.core.ragged import bucket, group, owners
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
-from rankwise.stats.moments import moments_of_pairs, paired_differences
-from rankwise.stats.values import Side
+from rankwise.stats.differences import Side, moments_of_pairs, paired_differences
 
 needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=f"the road is {kernels.road()}")
 
@@ -181,7 +179,7 @@ def test_rows_in_any_order(lengths, by, seed, threads, first_item):
 
     def work():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(grouping, "_STEP", 1)  # shares of few rows
+            patch.setattr(ragged, "_STEP", 1)  # shares of few rows
             try:
                 return arrange(
                     pl.Series(user[order]),

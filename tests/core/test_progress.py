@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from rankwise.core import progress
-from rankwise.core.progress import progress_bar
+from rankwise.core import terminal
+from rankwise.core.terminal import progress_bar
 
 
 def test_short_work_shows_nothing(capsys):
@@ -11,7 +11,7 @@ def test_short_work_shows_nothing(capsys):
 
 
 def test_long_work_shows_a_bar_on_stderr(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(terminal, "_PATIENCE", 0)
     with progress_bar(4, "users", shown=True) as bar:
         bar.update(1)
         bar.refresh()
@@ -22,7 +22,7 @@ def test_long_work_shows_a_bar_on_stderr(capsys, monkeypatch):
 
 
 def test_no_terminal_no_bar(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(terminal, "_PATIENCE", 0)
     with progress_bar(4, "users") as bar:
         bar.update(4)
     assert capsys.readouterr() == ("", "")

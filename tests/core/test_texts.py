@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rankwise.core.texts
+import rankwise.core.ids
 from rankwise.core import kernels
-from rankwise.core.grouping import user_runs
-from rankwise.core.texts import plain_texts, text_hashes, texts_of
-from rankwise.core.vocabulary import StringVocabulary
+from rankwise.core.ids import StringVocabulary, plain_texts, text_hashes, texts_of
+from rankwise.core.ragged import user_runs
 
 needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
 LENGTHS = (0, 1, 4, 5, 11, 12, 13, 16, 20, 21, 28, 29, 300)
@@ -120,7 +119,7 @@ def test_categories_become_the_text_of_each_row(values, dtype, first):
 def test_columns_without_categories_of_their_own(monkeypatch):
     every = pl.Series([f"item {at}" for at in range(1000)], dtype=pl.Categorical)
     assert plain_texts(every).equals(every.cast(pl.String))
-    monkeypatch.setattr(rankwise.core.texts.np, "arange", lambda n: pytest.fail(f"{n} texts"))
+    monkeypatch.setattr(rankwise.core.ids.np, "arange", lambda n: pytest.fail(f"{n} texts"))
     for column in (every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
         assert plain_texts(column).equals(column.cast(pl.String))
     assert plain_texts(pl.Series([1, 2])).to_list() == [1, 2]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.core import kernels
-from rankwise.core.vocabulary import HashedStrings, IntegerVocabulary, PlainIntegers, StringVocabulary, vocabulary_for
+from rankwise.core.ids import HashedStrings, IntegerVocabulary, PlainIntegers, StringVocabulary, vocabulary_for
 from rankwise.errors import IdError
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.convention.convention import Convention
 from rankwise.errors import EmptyError, ParameterError, RankwiseError
-from rankwise.evaluation import definition
-from rankwise.evaluation.definition import Definition
+from rankwise.evaluation import across_conventions
+from rankwise.evaluation.across_conventions import Definition
 
 USERS = st.sampled_from([f"u{number}" for number in range(6)])
 ITEMS = st.sampled_from(["1", "2", "3", "9", "10", "11"])
@@ -56,9 +56,11 @@ def test_conventions_agree_wherever_their_choices_agree(run, truth, measure):
 def evaluations(monkeypatch):
     """The metrics of every evaluation that is made, in order."""
     made = []
-    original = definition.evaluate_tables
+    original = across_conventions.evaluate_tables
     monkeypatch.setattr(
-        definition, "evaluate_tables", lambda settings, tables: made.append(settings) or original(settings, tables)
+        across_conventions,
+        "evaluate_tables",
+        lambda settings, tables: made.append(settings) or original(settings, tables),
     )
     return made
 

@@ -411,7 +411,7 @@ def test_many_can_be_said():
 
 
 def test_baselines_are_models():
-    from rankwise.models.baselines import Popularity
+    from rankwise.models.recommenders import Popularity
 
     table = pl.DataFrame({"user": [1, 2, 2, 3], "item": ["a", "a", "b", "b"]})
     result = rw.evaluate_model(Popularity().fit(table), {1: {"b"}, 3: {"a"}}, "mrr@2")

@@ -15,7 +15,7 @@ import rankwise as rw
 from rankwise.convention.convention import Convention
 from rankwise.errors import MeasureError, ParameterError
 from rankwise.evaluation import explain as module
-from rankwise.evaluation.definition import Definition
+from rankwise.evaluation.across_conventions import Definition
 
 USERS = st.sampled_from("abcdef")
 ITEMS = st.sampled_from([1, 2, 3, 9, 10, 11, 12])
@@ -60,7 +60,7 @@ def test_effects_are_the_mean_over_all_orders():
 
 
 def tables(run, truth):
-    from rankwise.evaluation.read_inputs import read_inputs
+    from rankwise.evaluation.evaluate import read_inputs
     from rankwise.evaluation.settings import Settings
 
     settings = Settings(measures=())

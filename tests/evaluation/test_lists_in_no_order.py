@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core import matched_ranks
+from rankwise.blocks import matching
 from rankwise.errors import DuplicateError
 
 HITS = [
@@ -75,7 +75,7 @@ def test_ties_that_are_counted_and_ties_that_are_put_in_order(ties, seed):
     lists, truth = tables(seed, 2, text=False)
     ours = rw.evaluate(lists, truth, HITS, ties=ties)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matched_ranks, "_LOOKS", 0)
+        patch.setattr(matching, "_LOOKS", 0)
         same(ours, rw.evaluate(lists, truth, HITS, ties=ties))
 
 
@@ -83,7 +83,7 @@ def test_ties_that_are_counted_and_ties_that_are_put_in_order(ties, seed):
 def test_matrices_of_few_rows(seed):
     lists, truth = tables(seed, 4, text=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matched_ranks, "_ROWS", 8)
+        patch.setattr(matching, "_SORTED_ROWS", 8)
         ours = rw.evaluate(lists, truth, HITS)
     same(ours, rw.evaluate(lists, truth, HITS))
 

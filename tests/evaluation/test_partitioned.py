@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.encoding.fact_tables import Counted
+from rankwise.encoding.side_information import Counted
 from rankwise.errors import ParameterError
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.engine import finish, prepare, work
+from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import finish, prepare, work
-from rankwise.measures import registry
+from rankwise.metrics import registry
 from rankwise.tables.table import Tables
 from strategies import worlds
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core.cut import blocks
-from rankwise.core.facts import Fact
+from rankwise.blocks.block import Fact
+from rankwise.blocks.encoded import blocks
+from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import prepare
-from rankwise.measures import registry
-from rankwise.measures.kinds import Catalogue, Grouped, Pooled
+from rankwise.metrics import registry
+from rankwise.metrics.kinds import Catalogue, Grouped, Pooled
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Tables
 from strategies import worlds

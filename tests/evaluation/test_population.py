@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core.choices import Population
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, work
-from rankwise.measures import registry
+from rankwise.metrics import registry
+from rankwise.options import Population
 from strategies import worlds
 
 POPULATIONS = get_args(Population)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.encoding.fact_tables import Counted
+from rankwise.encoding.side_information import Counted
 from rankwise.errors import ParameterError
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, work
 from rankwise.tables.table import Tables
-from rankwise.tables.train_groups import Terciles, TrainGroups, user_values, with_train_groups
+from rankwise.tables.training import Terciles, TrainGroups, user_values, with_train_groups
 from strategies import worlds
 
 # Distinct training items: ann 1, bob 1, cyd 2, dan 3, eve 4, fay 6. Of six values the second

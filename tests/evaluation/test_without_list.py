@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.measures import registry
+from rankwise.metrics import registry
 from strategies import worlds
 
 LISTS = {"ann": ["x", "y"], "bob": ["y", "z"]}

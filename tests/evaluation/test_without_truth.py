@@ -7,7 +7,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import EmptyError, MeasureError, ParameterError
-from rankwise.measures import registry
+from rankwise.metrics import registry
 
 LISTS = {1: [5, 6], 2: [7, 5]}
 TRAIN = {1: [5, 7], 2: [6, 5], 3: [8, 5, 7]}

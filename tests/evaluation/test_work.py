@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.blocks.partial import ItemColumn, UserSum
 from rankwise.core.digests import digest_of_rows
-from rankwise.core.partial_columns import ItemColumn, UserSum
 from rankwise.errors import DuplicateError, EmptyError, InputError, ParameterError
-from rankwise.evaluation.questions import questions
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.evaluate import read_inputs
+from rankwise.evaluation.plan import questions
 from rankwise.evaluation.settings import ListOptions, Settings
-from rankwise.evaluation.work import Job, finish, prepare, work
 from rankwise.tables.read import read_tables
 
 MEASURES = ["ndcg@3", "recall@2", "gini@3", "rmse", "reo@3", "novelty@3", "ips(recall)@3", "auc"]
@@ -123,7 +123,7 @@ def test_another_process_works_on_a_piece(tmp_path):
     (tmp_path / "piece").write_bytes(pickle.dumps(second))
     code = (
         "import pickle; from pathlib import Path\n"
-        "from rankwise.evaluation.work import Job, work\n"
+        "from rankwise.evaluation.engine import Job, work\n"
         "job = Job.from_bytes(Path('job').read_bytes())\n"
         "piece = pickle.loads(Path('piece').read_bytes())\n"
         "Path('partial').write_bytes(work(job, piece).to_bytes())\n"
@@ -368,7 +368,7 @@ def test_options_are_written_once():
     from dataclasses import fields
     from typing import get_type_hints
 
-    from rankwise.core import options as declared
+    from rankwise import options as declared
     from rankwise.evaluation import settings
 
     hints = get_type_hints(

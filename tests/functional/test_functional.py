@@ -1,4 +1,4 @@
-"""The readable definitions at their edges; what they agree with is in ``tests/measures``."""
+"""The readable definitions at their edges; what they agree with is in ``tests/metrics``."""
 
 from __future__ import annotations
 

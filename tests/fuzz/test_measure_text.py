@@ -13,8 +13,8 @@ import rankwise as rw
 from command_line import rankwise_here
 from fuzz.test_exports import NASTY, obeyed
 from rankwise.errors import UsageError
-from rankwise.measures.measure import Measure
-from rankwise.measures.registry import find, names
+from rankwise.metrics.base import Measure
+from rankwise.metrics.registry import find, names
 
 NAMES = sorted(names())
 NUMBERS = [

@@ -10,7 +10,7 @@ import rankwise as rw
 from rankwise import splits
 from rankwise.datasets import synthetic
 from rankwise.errors import IdError, InputError, ParameterError
-from rankwise.models.baselines import ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
 from rankwise.splits import time_based_split
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
-from rankwise.ranking import score_blocks
+from rankwise.ranking import pool as score_blocks
+from rankwise.ranking.pool import groups_for, largest_of_groups, top
 from rankwise.ranking.scores import Factors, Matrix
-from rankwise.ranking.top import groups_for, largest_of_groups, top
 
 
 @st.composite

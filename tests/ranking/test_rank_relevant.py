@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
-from rankwise.ranking import rank_relevant
+from rankwise.ranking import rank
 from score_strategies import worlds_of_scores
 
 MEASURES = [
@@ -58,11 +58,11 @@ def test_exact_ranks_give_what_whole_lists_give(world, ties):
 def test_sorting_and_counting_agree(world):
     scores, seen, truth = world
     counted = rw.rank_relevant(scores, truth=truth, exclude=seen)
-    few, rank_relevant._FEW = rank_relevant._FEW, 0
+    few, rank._FEW = rank._FEW, 0
     try:
         assert rw.rank_relevant(scores, truth=truth, exclude=seen).frame.equals(counted.frame)
     finally:
-        rank_relevant._FEW = few
+        rank._FEW = few
 
 
 @given(worlds_of_scores())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.core import kernels
 from rankwise.core.digests import added, column_words, digest_in_parts, id_words, number_words, row_digest
-from rankwise.core.texts import id_numbers
+from rankwise.core.ids import id_numbers
 from rankwise.errors import ParameterError
 
 USERS = 30

@@ -59,7 +59,7 @@ def test_replicates_are_evaluations_without_each_group():
 
 
 def groups_of(result, lists, truth, users):
-    from rankwise.evaluation.jackknife import JACKKNIFE, deal_groups
+    from rankwise.evaluation.summary import JACKKNIFE, deal_groups
     from rankwise.tables.read import read_tables
 
     made = deal_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import rankwise as rw
-from rankwise.core.view import Marked, TableView, latex
+from rankwise.core.terminal import Marked, TableView, latex
 
 PDFLATEX = shutil.which("pdflatex")
 HOSTILE = [

@@ -9,8 +9,8 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import ColumnError, MeasureError
-from rankwise.results.per_user import open_result
-from rankwise.tables.protocol import Protocol
+from rankwise.results.storage import open_result
+from rankwise.tables.table import Protocol
 
 TRUTH = {user: {user % 7, 9} for user in range(60)}
 LISTS = {user: [9, user % 7] if user % 3 else [user % 5, 9] for user in TRUTH}

@@ -17,7 +17,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import FileError, OutputError, ParameterError
-from rankwise.results.per_user import open_result
+from rankwise.results.storage import open_result
 
 
 def evaluated(hits=1, jackknife=2):
@@ -245,7 +245,7 @@ def test_data_files_that_were_changed(tmp_path, file):
 
 
 def rewrite(head, **changed):
-    from rankwise.tables.on_disk import json_hash
+    from rankwise.core.ids import json_hash
 
     data = {**json.loads(head.read_text()), **changed}
     del data["sha256"]

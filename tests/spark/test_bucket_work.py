@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankwise.encoding.fact_tables import Counted
+from rankwise.encoding.side_information import Counted
 from rankwise.errors import DuplicateError, IdError, ParameterError
+from rankwise.evaluation.engine import prepare
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import prepare
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Tables
 

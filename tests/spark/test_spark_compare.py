@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.core.options import compared_options
 from rankwise.errors import ParameterError
+from rankwise.options import compared_options
 from rankwise.spark.tables import send
 from rankwise.stats import paired_t
 from rankwise.stats.differences import Differences
-from rankwise.stats.pair_sums import PairSums
-from rankwise.stats.paired import t_interval_of, t_test
+from rankwise.stats.paired_tests import t_interval_of, t_test
+from rankwise.stats.variance_components import PairSums
 
 rs = pytest.importorskip("rankwise.spark")
 

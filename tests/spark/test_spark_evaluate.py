@@ -23,7 +23,7 @@ from rankwise.errors import (
     ParameterError,
     ScoreError,
 )
-from rankwise.measures import registry
+from rankwise.metrics import registry
 from sampled_negatives import as_tables, sampled
 
 rs = pytest.importorskip("rankwise.spark")
@@ -254,7 +254,7 @@ def pair(spark):
 
 def test_nothing_brings_the_values_of_users_unasked(spark, pair, monkeypatch):
     """They may be too many for the driver: not even on the way to a result."""
-    monkeypatch.setattr("rankwise.spark.spark_result.collected", None)
+    monkeypatch.setattr("rankwise.spark.engine.collected", None)
     lists, truth = pair["recommendations"], pair["truth"]
     result = rs.evaluate(
         lists, truth, ["ndcg@5", "gini@5"], train=truth, warm_and_cold=True, collect=False, spark=spark

@@ -13,8 +13,7 @@ from spark_worlds import frames, on_spark
 import rankwise as rw
 from rankwise.errors import InputError, OutputError, UsageError
 from rankwise.spark import evaluate, split
-from rankwise.spark.sessions import active_session, errors_of_spark
-from rankwise.spark.tables import _is_repeatable
+from rankwise.spark.tables import _is_repeatable, active_session, errors_of_spark
 from rankwise.splits import LeaveOut
 
 

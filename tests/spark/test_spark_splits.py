@@ -21,7 +21,7 @@ from rankwise.spark.evaluate import evaluate
 from rankwise.spark.splits import k_core, split
 from rankwise.spark.tables import collected, send
 from rankwise.splits import Deduplicate, GlobalTime, Holdout, KCore, LeaveOut, MinRating, MinRows, UserHoldout
-from rankwise.tables.cards import is_card
+from rankwise.tables.table import is_card
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 

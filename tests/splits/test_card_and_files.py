@@ -15,9 +15,9 @@ import split_reference as plain
 from command_line import rankwise_here
 from rankwise import splits
 from rankwise.errors import EmptyError, FileError, OutputError, ParameterError
-from rankwise.splits.card import future_shares, torn_users
 from rankwise.splits.reading import truth_and_train
-from rankwise.tables.cards import card_text, read_json
+from rankwise.splits.split import future_shares, torn_users
+from rankwise.tables.table import card_text, read_json
 
 ROWS = {
     "user": [1, 1, 1, 2, 2, 3, 3, 4],

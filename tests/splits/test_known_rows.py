@@ -9,9 +9,9 @@ import pytest
 import rankwise as rw
 from rankwise import splits
 from rankwise.errors import InputError, ParameterError
-from rankwise.evaluation.read_inputs import read_inputs
+from rankwise.evaluation.engine import Job, finish, prepare, work
+from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.work import Job, finish, prepare, work
 
 TABLE = pl.DataFrame(
     {

@@ -15,7 +15,7 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.stats.power import variance_interval
+from rankwise.stats.equivalence import variance_interval
 
 RUNS = 400
 
@@ -263,7 +263,7 @@ def test_intervals_over_rows_of_very_unequal_users_cover(n):
 
 
 def test_degrees_of_freedom_of_clusters_against_the_matrix():
-    from rankwise.stats.clusters import _satterthwaite
+    from rankwise.stats.data_sets import _satterthwaite
 
     rng = np.random.default_rng(14)
     for sizes in ([3.0] * 8, rng.integers(1, 60, 25).astype(float), [1.0, 500.0, 2.0]):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, lognorm
 
-from rankwise.stats.rank_bounds import _bounding_functions, rank_bounds
-from rankwise.stats.sampled_ranks import rank_probabilities
+from rankwise.stats.sampled_metrics import _bounding_functions, rank_bounds, rank_probabilities
 
 
 def metrics(n):

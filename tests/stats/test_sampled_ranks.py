@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, lognorm
 
-from rankwise.stats.sampled_ranks import bias_variance, estimate, interpolated, rank_distribution, rank_probabilities
+from rankwise.stats.sampled_metrics import bias_variance, estimate, interpolated, rank_distribution, rank_probabilities
 
 N, M, K = 5000, 100, 10
 RANKS = np.arange(1, N + 1)

@@ -17,7 +17,7 @@ from scipy.stats import ttest_1samp
 
 from rankwise import stats
 from rankwise.errors import InputError
-from rankwise.stats.two_level import Variance, variance_of_means
+from rankwise.stats.variance_components import Variance, variance_of_means
 
 SAMPLES = 2_000  # a share of 0.95 has an error of 0.005
 

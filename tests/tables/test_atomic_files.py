@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankwise.errors import OutputError
-from rankwise.tables.atomic_files import new_file, new_folder, workplace, write_text
+from rankwise.tables.storage import new_file, new_folder, workplace, write_text
 
 LEFT = "0123456789ab"
 FULL = OSError(errno.ENOSPC, "No space left on device")

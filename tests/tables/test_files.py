@@ -16,7 +16,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import FileError, IdError, InputError
-from rankwise.tables import compressed, files
+from rankwise.tables import files, formats
 
 CSV = "user,item,score\n1,3,0.9\n1,1,0.2\n2,2,0.5\n"
 TRUTH = {1: {1: 2.0}, 2: {2: 1.0, 3: 3.0}}
@@ -186,7 +186,7 @@ def test_a_file_without_permission(tmp_path):
 
 
 def test_what_unpacks_without_measure_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(compressed, "_SMALL", 2**20)
+    monkeypatch.setattr(formats, "_SMALL", 2**20)
     for pack, name in ((gzip.compress, "run.csv.gz"), (bz2.compress, "run.csv.bz2")):
         (tmp_path / name).write_bytes(pack(b"user,item\n" + b"1,2\n" * 2**22))
         with pytest.raises(FileError, match="unpacks to far more than tables do"):
@@ -197,7 +197,7 @@ def test_what_unpacks_without_measure_is_refused(tmp_path, monkeypatch):
 
 def test_what_does_not_fit_the_memory_is_refused(tmp_path, monkeypatch):
     (tmp_path / "run.csv").write_text(CSV)
-    monkeypatch.setattr(compressed, "_memory", lambda: 20)
+    monkeypatch.setattr(formats, "_memory", lambda: 20)
     with pytest.raises(FileError, match="too large to be read"):
         rw.evaluate(tmp_path / "run.csv", TRUTH)
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import ColumnError, DuplicateError, InputError, ScoreError
-from rankwise.tables.frames import readable_columns
+from rankwise.tables.memory import readable_columns
 
 RANKED = pd.DataFrame(
     {"user": [3, 3, 4, 4], "item": [7, 8, 6, 5], "rank": [2, 1, 2, 1], "score": [0.5, 0.25, 0.75, 0.125]}

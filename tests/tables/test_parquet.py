@@ -11,10 +11,9 @@ from polars.testing import assert_frame_equal
 
 import rankwise as rw
 from rankwise.errors import ColumnError, FileError, IdError
-from rankwise.tables import parquet
-from rankwise.tables.chunks import Chunks
-from rankwise.tables.parquet import read_parquet
-from rankwise.tables.read import read_table
+from rankwise.tables import files
+from rankwise.tables.files import read_parquet
+from rankwise.tables.read import Chunks, read_table
 
 RNG = np.random.default_rng(7)
 N = 1_000
@@ -39,7 +38,7 @@ def table(**more):
 @pytest.mark.parametrize("rows", [1, 7, 100, 999, 1000, 5000])
 @pytest.mark.parametrize("group", [1, 64, 1000])
 def test_parts_make_the_whole(tmp_path, monkeypatch, rows, group):
-    monkeypatch.setattr(parquet, "_ROWS", rows)
+    monkeypatch.setattr(files, "_ROWS", rows)
     whole = table()
     whole.write_parquet(tmp_path / "table.parquet", row_group_size=group)
     for source in (tmp_path / "table.parquet", io.BytesIO((tmp_path / "table.parquet").read_bytes())):
@@ -72,7 +71,7 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     wide.write_parquet(tmp_path / "run.parquet")
     read = []
     monkeypatch.setattr(
-        parquet.pl,
+        files.pl,
         "scan_parquet",
         lambda *args, scan=pl.scan_parquet, **options: read.append(scan(*args, **options)) or read[-1],
     )
@@ -130,7 +129,7 @@ def test_a_file_is_read_like_the_table_in_it(tmp_path, role, names, columns):
 @pytest.mark.parametrize("name", ["^x$", "*", ""])
 def test_names_that_are_patterns_elsewhere(tmp_path, name, monkeypatch):
     """Nothing is dropped because its name means several columns to Polars, or none."""
-    monkeypatch.setattr(parquet, "_ROWS", 2)
+    monkeypatch.setattr(files, "_ROWS", 2)
     items = pl.DataFrame({name: [0.5, 0.25, 1.0], "item": [3, 4, 5], "x": ["a", "b", "c"]})
     items.write_parquet(tmp_path / "items.parquet")
     items.write_csv(tmp_path / "items.csv")
@@ -168,7 +167,7 @@ def test_unsigned_ids_with_a_null(tmp_path):
 
 
 def test_null_ids_in_a_later_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_ROWS", 10)
+    monkeypatch.setattr(files, "_ROWS", 10)
     lists = pl.DataFrame({"user": [*range(95), None], "item": range(96)})
     lists.write_parquet(tmp_path / "run.parquet")
     with pytest.raises(IdError, match="a user id is null") as error:
@@ -177,7 +176,7 @@ def test_null_ids_in_a_later_part(tmp_path, monkeypatch):
 
 
 def test_a_part_that_is_shorter_than_the_file_says(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_ROWS", 10)
+    monkeypatch.setattr(files, "_ROWS", 10)
     pl.DataFrame({"user": range(25), "item": range(25)}).write_parquet(tmp_path / "run.parquet")
     cut = pl.LazyFrame.slice
     monkeypatch.setattr(pl.LazyFrame, "slice", lambda file, first, n=None: cut(file, first, n and n - 1))
@@ -187,8 +186,8 @@ def test_a_part_that_is_shorter_than_the_file_says(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["run.parquet", "run.csv"])
 def test_a_progress_bar_while_a_file_is_read(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setattr(parquet, "_ROWS", 10)
-    monkeypatch.setattr("rankwise.core.progress._PATIENCE", 0)
+    monkeypatch.setattr(files, "_ROWS", 10)
+    monkeypatch.setattr("rankwise.core.terminal._PATIENCE", 0)
     lists = pl.DataFrame({"user": range(99), "item": range(99)})
     (lists.write_csv if name == "run.csv" else lists.write_parquet)(tmp_path / name)
     read_table(tmp_path / name, "recommendations", progress=True)

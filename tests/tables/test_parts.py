@@ -8,7 +8,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import ColumnError, FileError
-from rankwise.tables.parts import table_hash
+from rankwise.tables.files import table_hash
 from rankwise.tables.read import read_table
 
 TRUTH = pl.DataFrame({"user": [1, 1, 2, 3], "item": [5, 6, 8, 5]})

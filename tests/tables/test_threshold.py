@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import candidates, splits
-from rankwise.core.truth import reaches
+from rankwise.core.arrays import reaches
 
 LISTS = {0: [4, 3], 1: [5, 3]}
 

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import kernels
-from rankwise.core.texts import WHOLE_NUMBER
+from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.errors import ParameterError, RankwiseError
-from rankwise.tables import delimited, files, typed_columns
+from rankwise.tables import delimited, files
+from rankwise.tables import delimited as typed_columns
+from rankwise.tables.delimited import expected_types, is_odd, look_at
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
-from rankwise.tables.typed_columns import expected_types, is_odd, look_at
 
 PLAIN = [str(number) for number in (0, 1, 7, 10, -3, 123456789, 999999999999999999)]
 ODD = [

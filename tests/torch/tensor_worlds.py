@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import rankwise as rw
-from rankwise.measures import registry
+from rankwise.metrics import registry
 from strategies import ITEMS, World
 
 MORE = [

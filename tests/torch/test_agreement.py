@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.core.choices import Population
 from rankwise.errors import EmptyError
+from rankwise.options import Population
 from strategies import worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -794,7 +794,7 @@ def test_list_length_and_whole_rankings():
 
 def test_constant_scores_take_a_bounded_number_of_rows(monkeypatch):
     """A new model may score all items alike: ranks below the end of the lists take no room."""
-    from rankwise.core import hits
+    from rankwise.blocks import hits
     from rankwise.torch import ranked
 
     rows = []

@@ -1,4 +1,4 @@
-"""``rankwise compare``: is B better than A, and is it no worse than the baseline."""
+"""``rankwise compare``, ``rankwise decide`` and ``rankwise report``: saved results in, a verdict or a page out."""
 
 from __future__ import annotations
 
@@ -15,19 +15,116 @@ from rankwise.cli.options import (
     examples,
     margin,
     measures_option,
+    named_paths,
     output_options,
+    read_seeds,
+    read_systems,
     settings_options,
     write_out,
 )
-from rankwise.cli.system_paths import read_seeds, read_systems
-from rankwise.core.choices import Family, Missing, SeedDesign, Test
+from rankwise.core.arguments import Family, Missing, SeedDesign, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
-    from rankwise.results.comparison import Comparison
+    from rankwise.comparison.comparison import Comparison
+    from rankwise.reporting.report import Report
     from rankwise.results.result import Result
 
-__all__ = ["command"]
+__all__ = ["compare_command", "decide_command", "report_command"]
+
+
+@click.command(
+    "report",
+    epilog=examples(
+        "rankwise report results/popularity results/neighbours -o page.html",
+        "rankwise report results/neighbours --items items.csv --assets charts",
+    ),
+)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
+@click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
+@click.option("--primary", metavar="MEASURE", help="The primary metric of the comparison.")
+@click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
+@click.option("--title", help="The title of the page.")
+@click.option(
+    "--recommendations",
+    "runs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="The lists of a system, for exposure and examples; may be repeated.  [default: the file "
+    "that the result names]",
+)
+@click.option("--truth", metavar="FILE", help="The ground truth.")
+@click.option("--train", metavar="FILE", help="Training interactions.")
+@click.option("--items", metavar="FILE", help="Items with their titles.")
+@column_option
+@click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
+@click.option("--assets", type=PATH, metavar="DIR", help="Also write every chart as SVG and PNG, and its data as CSV.")
+@click.pass_context
+def report_command(
+    ctx: click.Context,
+    /,
+    systems: tuple[str, ...],
+    output: Path,
+    primary: str | None,
+    baseline: str | None,
+    title: str | None,
+    runs: tuple[str, ...],
+    truth: str | None,
+    train: str | None,
+    items: str | None,
+    columns: dict[str, Any],
+    assets: Path | None,
+    *,
+    audit: bool,
+) -> None:
+    """Write an HTML report about results: one self-contained file.
+
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
+    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote.
+    """
+    from rankwise.comparison.comparison import Comparison, is_comparison
+    from rankwise.reporting.report import report
+    from rankwise.results.storage import open_result
+
+    subject: Any
+    if len(systems) == 1 and is_comparison(Path(systems[0])):
+        subject = Comparison.load(systems[0])
+        if primary is not None or baseline is not None:
+            subject = subject.results  # compared again
+    else:
+        subject = named_paths(ctx, systems, open_result)
+    page = report(
+        subject,
+        primary=primary,
+        baseline=baseline,
+        title=title,
+        recommendations=named_paths(ctx, runs, str),
+        truth=truth,
+        train=train,
+        items=items,
+        columns=columns or None,
+        audit=_audit(ctx, train, truth, columns) if audit else None,
+    )
+    _write(page, output, assets)
+
+
+def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]) -> Any:
+    from rankwise.splits.audit import audit
+
+    if train is None or truth is None:
+        raise click.UsageError("--audit needs --train and --truth", ctx)
+    return audit(train, truth, columns=columns or None)
+
+
+def _write(page: Report, output: Path, assets: Path | None) -> None:
+    """Write a page and its charts, and say what it is without."""
+    page.save(output)
+    if assets is not None:
+        files = page.save_assets(assets)
+        click.echo(f"{len(files)} files in {assets}", err=True)
+    for what, why in page.missing.items():
+        click.echo(f"without {what}: {why}", err=True)
+    click.echo(str(output))
 
 
 @click.command(
@@ -121,7 +218,7 @@ __all__ = ["command"]
     "--save", type=PATH, metavar="DIR", help="Save the comparison and its results in a folder, for `rankwise report`."
 )
 @click.pass_context
-def command(
+def compare_command(
     ctx: click.Context,
     /,
     systems: tuple[str, ...],
@@ -174,7 +271,7 @@ def command(
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
         seeds = read_seeds(ctx, gate, partial(read, truth=None))
         results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
-    from rankwise.results.compare import compare
+    from rankwise.comparison.compare import compare
 
     primary = measures[0] if measures else None
     comparison = compare(results, baseline=baseline, primary=primary, by=by, measures=list(measures) or None, **options)
@@ -193,7 +290,7 @@ def command(
 def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:
     from rankwise.evaluation.evaluate import evaluate
     from rankwise.evaluation.settings import DEFAULT_MEASURES
-    from rankwise.results.per_user import open_result
+    from rankwise.results.storage import open_result
 
     if truth is None:
         return open_result(path)
@@ -202,7 +299,7 @@ def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: An
 
 def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tuple[str, str, str]]:
     """Return outcome, pair and reason of every system in this look, valid at all looks."""
-    from rankwise.results.looks import look_again
+    from rankwise.comparison.decision import look_again
 
     return [
         (look.outcome, f"{look.system} against {look.baseline} in {look.measure}", look.why)
@@ -244,3 +341,78 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
     needed = row["users_needed"]
     more = "" if needed is None else f"; about {needed:,} users would show it if this is the true difference"
     return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}{more}"
+
+
+def _margins(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, float | str]:
+    margins: dict[str, float | str] = {}
+    for text in given:
+        measure, equals, size = text.rpartition("=")
+        if not equals or not measure.strip():
+            raise click.BadParameter(f"{text!r} is not MEASURE=MARGIN")
+        if measure.strip() in margins:
+            raise click.BadParameter(f"{measure.strip()!r} is given twice")
+        margins[measure.strip()] = margin(size)
+    return margins
+
+
+@click.command(
+    "decide",
+    epilog=examples(
+        "rankwise decide results/popularity results/neighbours --success ndcg@10",
+        "rankwise decide results/random results/popularity --success mrr@10",
+    ),
+)
+@click.argument("baseline", metavar="[NAME=]BASELINE")
+@click.argument("system", metavar="[NAME=]SYSTEM")
+@click.option(
+    "--success",
+    multiple=True,
+    required=True,
+    metavar="MEASURE",
+    help="Success metric, of which one has to improve; may be repeated.",
+)
+@click.option(
+    "--guardrail",
+    "guardrails",
+    multiple=True,
+    metavar="MEASURE=MARGIN",
+    callback=_margins,
+    help="Metric that must lose less than its margin: 'recall@10=1%', 'mrr@10=0.002'; may be repeated.",
+)
+@click.option(
+    "--deterioration",
+    multiple=True,
+    metavar="MEASURE",
+    help="Metric that must not get significantly worse; may be repeated.",
+)
+@click.option("--slices", multiple=True, metavar="COLUMN", help="Also check each group of users; results need --by.")
+@click.option(
+    "--min-slice-size",
+    type=click.IntRange(2),
+    default=100,
+    show_default=True,
+    help="Groups with fewer users are listed but not checked.",
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@choice_option(
+    "--missing", kind=Missing, default="error", help="What to do with users who have a value in one result only."
+)
+@click.option("--record", type=PATH, metavar="FILE", help="Write the decision as canonical JSON with a digest.")
+@click.pass_context
+def decide_command(ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any) -> int:
+    """Decide whether to ship SYSTEM in place of BASELINE.
+
+    Both are folders that `rankwise evaluate --save` wrote, or tables of per-user values. Ship if a
+    success metric is better and every guardrail is shown to hold; stop if a metric is worse;
+    otherwise hold. Exit codes: ship 0, stop 1, hold 5.
+    """
+    from rankwise.comparison.decision import decide
+    from rankwise.results.storage import open_result
+
+    results = named_paths(ctx, (baseline, system), open_result)
+    options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}
+    found = decide(results, **options)
+    if record is not None:
+        click.echo(f"written to {found.save(record)}", err=True)
+    click.echo(repr(found))
+    return found.exit_code

@@ -1,12 +1,14 @@
-"""``rankwise evaluate``: two files in, a table of measures out."""
+"""``rankwise evaluate`` and ``rankwise explain``, and the lists of metrics and conventions."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import operator
 import os
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +25,213 @@ from rankwise.cli.options import (
     table_options,
     write_out,
 )
+from rankwise.core.terminal import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankwise.results.across_conventions import AcrossConventions
+    from rankwise.convention.convention import Convention
+    from rankwise.evaluation.across_conventions import AcrossConventions
+    from rankwise.metrics.description import Description
     from rankwise.results.result import Result
 
-__all__ = ["command"]
+__all__ = [
+    "conventions_command",
+    "evaluate_command",
+    "explain_command",
+    "measures_command",
+    "plain_formula",
+    "plain_text",
+]
+
+_UNLIMITED = 10_000  # columns: where there is no terminal, each measure has one line
+_PAGE = 80  # columns of a definition where there is no terminal
+
+
+@click.command(
+    "measures",
+    epilog=examples("rankwise measures", "rankwise measures ndcg", "rankwise measures 'ndcg(gain=exponential)@10'"),
+)
+@click.argument("name", required=False)
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def measures_command(name: str | None, format_: str) -> None:
+    """List the metrics, or print the definition of the one called NAME."""
+    from rankwise.metrics.description import Description, every_description
+
+    if name is not None:
+        from rankwise.metrics.base import parse
+
+        description = Description(type(parse(name)))
+        click.echo(json.dumps(description.as_dict()) if format_ == "json" else definition(description))
+    elif format_ == "json":
+        click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
+    else:
+        click.echo(listing(every_description()))
+
+
+def listing(every: list[Description]) -> str:
+    """Return one line per measure, wrapped in a terminal."""
+    from rankwise.metrics.base import FAMILIES
+
+    width = terminal_width()
+    formatter = click.HelpFormatter(width=width or _UNLIMITED)
+    for family in dict.fromkeys(description.cls.family for description in every):
+        own = (description for description in every if description.cls.family == family)
+        with formatter.section(FAMILIES.get(family, family)):
+            rows = [(one.cls.name + one.cutoff, _line(one)) for one in own]
+            formatter.write_dl(rows, col_max=30 if width else _UNLIMITED)
+    return formatter.getvalue().strip("\n")
+
+
+def _line(description: Description) -> str:
+    needs = f"; needs {', '.join(description.needs)}" if description.needs else ""
+    return f"{description.summary} {description.range}, {_direction(description)}{needs}."
+
+
+def _direction(description: Description) -> str:
+    neither = description.cls.higher_is_better is None
+    return "neither direction is better" if neither else f"{description.better} is better"
+
+
+def definition(description: Description) -> str:
+    """Return the definition of a metric as plain text, no wider than the terminal."""
+    formatter = click.HelpFormatter(width=terminal_width() or _PAGE)
+    sections = description.sections
+    formatter.write(f"{description.cls.name}\n")
+    for paragraph in sections[""].split("\n\n"):
+        formatter.write_paragraph()
+        if paragraph.startswith(".. math::"):
+            _write_formula(formatter, paragraph.removeprefix(".. math::"))
+        else:
+            _write_paragraph(formatter, plain_text(paragraph))
+    formatter.write_paragraph()
+    formatter.write_dl(_facts(description))
+    if description.parameters:
+        with formatter.section("Parameters"):
+            formatter.write_dl(
+                [
+                    (one.name, f"{one.values}; default {one.default}. {plain_text(one.text)}")
+                    for one in description.parameters
+                ]
+            )
+    for title in ("Notes", "References"):
+        if title in sections:
+            with formatter.section(title):
+                _write_paragraph(formatter, plain_text(sections[title]))
+    if "Examples" in sections:
+        formatter.write(f"\nExamples:\n{sections['Examples']}\n")
+    return formatter.getvalue().rstrip("\n")
+
+
+def _write_formula(formatter: click.HelpFormatter, latex: str) -> None:
+
+    for line in plain_formula(latex).split("\n"):
+        formatter.write(
+            textwrap.fill(line, formatter.width, initial_indent="    ", subsequent_indent="        ") + "\n"
+        )
+
+
+def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
+    indent = " " * formatter.current_indent
+    lines = textwrap.fill(
+        " ".join(text.split()), formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    formatter.write(f"{lines}\n")
+
+
+def _facts(description: Description) -> list[tuple[str, str]]:
+    """Return the properties of a metric, and how to request it."""
+    from rankwise.metrics.base import FAMILIES
+
+    cls = description.cls
+    at = "" if cls.cutoff == "none" else "@10"
+    call = f"{cls.__module__.split('.')[0]}.{cls.__name__}()" + (" @ 10" if at else "")
+    cutoffs = {"required": "required", "optional": "optional: without it, the whole list", "none": "none"}
+    facts = {
+        "also called": ", ".join(cls.aliases),
+        "family": FAMILIES.get(cls.family, cls.family),
+        "range": f"{description.range}; {_direction(description)}",
+        "cut-off k": cutoffs[cls.cutoff],
+        "needs": ", ".join(["recommendations", "truth", *description.needs]),
+        "command line": f"rankwise evaluate RUN TRUTH -m {cls.name}{at}",
+        "Python": f'"{cls.name}{at}", or {call}',
+        "plain definition": description.plain,
+    }
+    return [(name, text) for name, text in facts.items() if text]
+
+
+@click.command("conventions", epilog=examples("rankwise conventions", "rankwise conventions recbole"))
+@click.argument("name", required=False)
+def conventions_command(name: str | None) -> int:
+    """List the conventions, or every choice of the one called NAME.
+
+    A convention is a named set of choices that reproduces a library's values: how nDCG is defined,
+    which users are evaluated, how ties are broken. `rankwise evaluate --convention NAME` uses it.
+    """
+    from rankwise.convention.convention import conventions, find
+    from rankwise.core.terminal import plain
+
+    if name is None:
+        from rankwise.convention.convention import listing
+
+        click.echo(plain(listing(list(conventions().values()))))
+    else:
+        click.echo(_in_full(find(name)))
+    return 0
+
+
+def _in_full(convention: Convention) -> str:
+    from rankwise.convention.convention import in_full
+    from rankwise.core.terminal import plain
+
+    return plain(*in_full(convention))
+
+
+@click.command(
+    "explain",
+    epilog=examples(
+        "rankwise explain runs/neighbours.csv split -m ndcg@10 --between default ranx",
+        "rankwise explain runs/neighbours.csv split -m mrr --between ranx trec_eval",
+    ),
+)
+@click.argument("run")
+@click.argument("truth")
+@click.option("-m", "--measure", required=True, metavar="MEASURE", help="One metric, such as map@10.")
+@click.option(
+    "--between",
+    nargs=2,
+    required=True,
+    metavar="CONVENTION CONVENTION",
+    help="The two conventions; `rankwise conventions` lists them.",
+)
+@table_options
+@settings_options("relevance_threshold", "threads")
+@column_option
+@output_options
+@click.pass_context
+def explain_command(
+    ctx: click.Context,
+    /,
+    run: str,
+    truth: str,
+    measure: str,
+    between: tuple[str, str],
+    form: str,
+    output: Path | None,
+    **options: Any,
+) -> int:
+    """Explain why MEASURE of RUN differs between two conventions, choice by choice.
+
+    The metric is evaluated under both, and the choices in which they differ are switched one at a
+    time, in all orders. The effect of a choice is the mean change when it is switched (its Shapley
+    value), so that effects add up to the difference.
+    """
+    from rankwise.evaluation.explain import explain
+
+    explanation = explain(run, truth, measure, *between, **given_options(ctx, options))
+    write_out(explanation, form, output)
+    return 0
+
 
 _GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -84,7 +285,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     help="Gate such as 'ndcg@10 >= 0.3': exit with 1 if it fails; may be repeated.",
 )
 @click.pass_context
-def command(
+def evaluate_command(
     ctx: click.Context,
     /,
     run: str,
@@ -156,9 +357,8 @@ def _across(
     options: dict[str, Any],
 ) -> AcrossConventions:
     """Evaluate under every convention, or find those that give a number."""
-    from rankwise.evaluation.across import across_conventions, convention_of
-    from rankwise.evaluation.option_sets import TableOptions
-    from rankwise.evaluation.settings import DEFAULT_MEASURES
+    from rankwise.evaluation.across_conventions import across_conventions, convention_of
+    from rankwise.evaluation.settings import DEFAULT_MEASURES, TableOptions
 
     asked = options.pop("convention", "all")
     known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
@@ -220,7 +420,7 @@ def _with_gates(
 ) -> list[str]:
     """Add the measures that only a gate asks for."""
     from rankwise.convention.convention import Convention
-    from rankwise.measures.read import parse_all
+    from rankwise.metrics.base import parse_all
 
     reader = Convention.named(convention)
     out, known = list(requested), list(parse_all(requested, reader))
@@ -235,7 +435,7 @@ def _with_gates(
 
 
 def _write_per_user(result: Result, path: Path) -> None:
-    from rankwise.tables.atomic_files import new_file
+    from rankwise.tables.storage import new_file
 
     frame = result.per_user
     writers: dict[str, Callable[[Path], Any]] = {
@@ -255,3 +455,101 @@ def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
             failed = 1
             click.echo(f"failed: {measure} = {value:.6g}, required {sign} {bound:g}", err=True)
     return failed
+
+
+_SIGN = re.compile(r"\\[A-Za-z]+|\\.|\s+|\w(?<!_)|.")
+_SYMBOLS = {
+    "sum": "Σ",
+    "prod": "Π",
+    "in": "∈",
+    "cap": "∩",
+    "cup": "∪",
+    "bigcup": "∪",
+    "setminus": "∖",
+    "emptyset": "∅",
+    "le": "≤",
+    "ge": "≥",
+    "neq": "≠",
+    "cdot": "·",
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "left": "",
+    "right": "",
+    "quad": "\n",
+    ",": " ",
+    ";": " ",
+}
+_ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
+_OPEN, _CLOSED, _BARS = "([{", ")]}", "|"
+_FACTOR = "\x00"  # stands behind a fraction, until what follows it is known
+
+
+def plain_text(text: str) -> str:
+    r"""Return a paragraph without the marks of reStructuredText.
+
+    >>> plain_text(r'``"full"`` fills :math:`2^{rel} - 1`, min(k, \|R_u\|)')
+    '"full" fills 2^rel - 1, min(k, |R_u|)'
+    """
+    text = re.sub(r":math:`([^`]*)`", lambda match: plain_formula(match[1]), text)
+    return re.sub(r"\\([|*_`])", r"\1", text.replace("`", ""))
+
+
+def plain_formula(latex: str) -> str:
+    r"""Return a formula of LaTeX as plain text; a command that is not known becomes its name.
+
+    What ``\quad`` keeps apart goes on lines of its own.
+
+    >>> plain_formula(r"\frac{1}{k} \sum_{i \le k} \frac{g_i - 1}{n_{ui}}")
+    '1/k · Σ_(i ≤ k) (g_i - 1)/n_ui'
+    """
+    text = _sequence(_SIGN.findall(" ".join(latex.split()))[::-1])
+    text = re.sub(rf"{_FACTOR}\s*(?=[^\W_]|[√ΣΠ(|\[{{])", " · ", text).replace(_FACTOR, "")
+    return "\n".join(" ".join(line.split()) for line in text.split("\n"))
+
+
+def _sequence(signs: list[str]) -> str:
+    """Return the text up to the end of a group; signs are taken from the end of the list."""
+    text = ""
+    while signs and (sign := signs.pop()) != "}":
+        text += _term(sign, signs, text)
+    return text
+
+
+def _term(sign: str, signs: list[str], before: str) -> str:
+    name = sign.removeprefix("\\")
+    if sign == "{":
+        return _sequence(signs)
+    if sign in "_^":
+        script = _argument(signs)
+        bare = re.fullmatch(r"\w+|[-+]|\|[^|]*\||", script)
+        return f"{sign}{script}" if bare else f"{sign}({script})"
+    if sign == r"\frac":
+        fraction = f"{_grouped(_argument(signs))}/{_grouped(_argument(signs))}"
+        applied = re.search(r"(log(_\w+)?|ln) ?$", before)
+        return f"({fraction})" if applied else fraction + _FACTOR
+    if sign == r"\sqrt":
+        return f"√({_argument(signs)})"
+    if sign in (r"\text", r"\mathrm"):
+        return _argument(signs)
+    if name in _ACCENTS and name != sign:
+        return _argument(signs) + _ACCENTS[name]
+    return _SYMBOLS.get(name, name) if name != sign else sign
+
+
+def _argument(signs: list[str]) -> str:
+    """Return the text of the next group, or of the next sign if there is none."""
+    while signs and signs[-1].isspace():
+        signs.pop()
+    return _term(signs.pop(), signs, "") if signs else ""
+
+
+def _grouped(text: str) -> str:
+    """Return a part of a fraction, in parentheses if it is more than one factor."""
+    depth, bars = 0, 0
+    for sign in text:
+        depth += (sign in _OPEN) - (sign in _CLOSED)
+        bars ^= sign == _BARS
+        if sign in " /" and not depth and not bars:
+            return f"({text})"
+    return text

@@ -1,21 +1,23 @@
-"""Options that several commands have."""
+"""Options that several commands share, and the paths of systems to compare."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import re
+from collections.abc import Callable
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
-from rankwise.core.choices import TimeUnit
-from rankwise.evaluation.option_sets import option_types
-from rankwise.evaluation.settings import option_fields, option_summary
+from rankwise.core.arguments import TimeUnit
+from rankwise.evaluation.settings import option_fields, option_summary, option_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from rankwise.results.result import Result
 
 __all__ = [
     "PATH",
@@ -28,6 +30,8 @@ __all__ = [
     "name_and_path",
     "named_paths",
     "output_options",
+    "read_seeds",
+    "read_systems",
     "settings_options",
     "table_options",
     "time_format_option",
@@ -182,7 +186,7 @@ def _format(ctx: click.Context, _option: click.Parameter, given: str | None) -> 
 
 def write_out(shown: Any, form: str, output: Path | None) -> None:
     """Write what has a display and an ``export`` to stdout or into a file."""
-    from rankwise.tables.atomic_files import write_text
+    from rankwise.tables.storage import write_text
 
     def text() -> str:
         return f"{shown!r}\n" if form == "table" else str(shown.export(form))
@@ -215,3 +219,74 @@ def named_paths(ctx: click.Context, systems: tuple[str, ...], read: Callable[[st
             raise click.UsageError(f"two systems are called {name!r}; pass NAME=PATH", ctx)
         out[name] = read(path)
     return out
+
+
+_SHAPE = "[NAME=]PATH or NAME@DATA=PATH"
+
+
+def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[str], Result]) -> dict[str, Any]:
+    """Return the results of each system, as `rankwise.compare` takes them.
+
+    ``NAME=PATH`` may come several times, once per seed. ``NAME@DATA=PATH`` is the result on one
+    data set.
+    """
+    found: dict[str, dict[str, list[Result]]] = {}
+    named: dict[str, bool] = {}
+    seen: dict[tuple[str, str], list[str]] = {}
+    for text in systems:
+        name, data_set, path, has_name = _parts(ctx, text)
+        results = read_seeds(ctx, path, read)
+        by_set = found.setdefault(name, {})
+        if data_set in by_set and not (has_name and named[name]):
+            raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
+        named[name] = has_name and named.get(name, True)
+        known = seen.setdefault((name, data_set), [])
+        if os.path.realpath(path) in known:
+            raise click.UsageError(f"{path!r} is given twice for {name!r}", ctx)
+        known.append(os.path.realpath(path))
+        by_set.setdefault(data_set, []).extend(results)
+    if any("" in by_set and len(by_set) > 1 for by_set in found.values()):
+        raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)
+    return {name: _simplest(by_set) for name, by_set in found.items()}
+
+
+def _parts(ctx: click.Context, text: str) -> tuple[str, str, str, bool]:
+    """Return system, data set and path, and whether the system was named."""
+    name, path, has_name = name_and_path(ctx, text, _SHAPE)
+    if not has_name:
+        return name, "", path, False
+    name, at, data_set = name.partition("@")
+    if not name or (at and not data_set):
+        raise click.UsageError(f"{text!r} is not {_SHAPE}", ctx)
+    return name, data_set, path, True
+
+
+def read_seeds(ctx: click.Context, path: str, read: Callable[[str], Result]) -> list[Result]:
+    """Return the results of a path: of a pattern, or of a folder of results, one per seed."""
+    # Where a path is too long, functions of os say that there is none; those of Path raise.
+    if not os.path.exists(path) and re.search(r"[*?\[]", path):  # noqa: PTH110
+        paths = sorted(glob(path), key=_in_order)  # noqa: PTH207 - a Path drops the ./ of a name
+        if not paths:
+            raise click.UsageError(f"no file or folder matches {path!r}", ctx)
+        return [read(one) for one in paths]
+    if os.path.isdir(path) and not _is_result(Path(path)):  # noqa: PTH112
+        inside = sorted((str(f) for f in Path(path).iterdir() if _is_result(f)), key=_in_order)
+        if inside:
+            return [read(one) for one in inside]
+    return [read(path)]
+
+
+def _is_result(path: Path) -> bool:
+    """Return whether a folder holds a saved result, or a comparison, which is none."""
+    return any((path / name).is_file() for name in ("result.json", "comparison.json"))
+
+
+def _in_order(path: str) -> list[tuple[int, str]]:
+    """Return what sorts seed 2 before seed 10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path)]
+
+
+def _simplest(by_set: dict[str, list[Result]]) -> Any:
+    """Return results without the levels that there is only one of."""
+    results = {name: some[0] if len(some) == 1 else some for name, some in by_set.items()}
+    return results.get("", results)

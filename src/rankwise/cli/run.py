@@ -1,21 +1,28 @@
-"""``rankwise run``: everything that a configuration file describes."""
+"""``rankwise run``, ``check``, ``init``, ``demo`` and ``inspect``: configuration files, and files to read."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.options import PATH, examples
+from rankwise.cli.main import respelled
+from rankwise.cli.options import PATH, column_option, examples
+from rankwise.errors import printable
 
 if TYPE_CHECKING:
-    from rankwise.evaluation.config.execute import Evaluate
-    from rankwise.evaluation.config.experiment import Experiment
+    from rankwise.comparison.comparison import Comparison
+    from rankwise.experiments.experiment import Experiment
+    from rankwise.experiments.run import Evaluate
+    from rankwise.experiments.starter import Outcome
     from rankwise.results.result import Result
 
-__all__ = ["command", "read"]
+__all__ = ["NEXT", "check_command", "demo_command", "init_command", "inspect_command", "read", "run_command"]
 
 
 @click.command("run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"))
@@ -23,7 +30,7 @@ __all__ = ["command", "read"]
 @click.option(
     "-o", "--output", type=PATH, metavar="DIR", help="The folder to write to, in place of the file's output.folder."
 )
-def command(config: Path, output: Path | None) -> int:
+def run_command(config: Path, output: Path | None) -> int:
     """Run everything that the YAML file CONFIG describes.
 
     It names tables, systems, metrics, comparisons and outputs; paths are relative to the file. All
@@ -32,7 +39,7 @@ def command(config: Path, output: Path | None) -> int:
     section `decision` the exit code is that of `rankwise decide`.
     """
     experiment = read(config, output)
-    from rankwise.evaluation.config.execute import execute
+    from rankwise.experiments.run import execute
 
     outcome = execute(
         experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True)
@@ -53,7 +60,7 @@ def read(config: Path, output: Path | None = None) -> Experiment:
     from rankwise.errors import UsageError
 
     try:
-        from rankwise.evaluation.config.experiment import read_experiment
+        from rankwise.experiments.experiment import read_experiment
     except ImportError as error:
         raise UsageError(
             "configuration files need pydantic and PyYAML", found=str(error), hint='pip install "rankwise[config]"'
@@ -63,7 +70,7 @@ def read(config: Path, output: Path | None = None) -> Experiment:
 
 def _engine(experiment: Experiment) -> Evaluate:
     """Return what evaluates: this process, or Spark in a session of this command."""
-    from rankwise.evaluation.config.execute import evaluate_locally
+    from rankwise.experiments.run import evaluate_locally
 
     engine = experiment.config.engine
     if engine.name == "local":
@@ -76,3 +83,277 @@ def _engine(experiment: Experiment) -> Evaluate:
         return evaluate(run, truth, measures, spark=spark, buckets=engine.buckets, **options)
 
     return on_spark
+
+
+@click.command("check", epilog=examples("rankwise check config.yaml", "rankwise check --schema"))
+@click.argument("config", type=PATH, required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of such files, for editors.")
+@click.pass_context
+def check_command(ctx: click.Context, /, config: Path | None, *, schema: bool) -> None:
+    """Validate the YAML file CONFIG without running it.
+
+    Exit code 2 if it has mistakes: each is listed with its line, its key, and what was probably
+    meant.
+    """
+    if schema == (config is not None):
+        raise click.UsageError("give a CONFIG, or --schema", ctx)
+    if config is None:
+        from rankwise.experiments.schema import json_schema
+
+        click.echo(json.dumps(json_schema(), indent=2))
+        return
+    click.echo("\n".join(_plan_lines(read(config))))
+
+
+def _plan_lines(experiment: Experiment) -> list[str]:
+    """Return what would be run, in a few lines."""
+    settings = experiment.settings
+    lines = [f"systems: {', '.join(experiment.systems)}"]
+    lines.append(f"measures: {', '.join(map(str, settings.measures))}")
+    if experiment.splitter is not None:
+        lines.append(f"split: {experiment.splitter!r}")
+    lines += list(experiment.notes)
+    return [*lines, "no mistakes found"]
+
+
+@click.command(
+    "init",
+    epilog=examples(
+        "rankwise init runs/popularity.csv --truth split -o one.yaml",
+        "rankwise init --interactions interactions.csv -o from-ratings.yaml",
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN …]")
+@click.option("--truth", metavar="FILE", help="The ground truth, or the folder of a split.")
+@click.option("--train", metavar="FILE", help="Training interactions.")
+@click.option("--items", metavar="FILE", help="The catalogue of items.")
+@click.option("--users", metavar="FILE", help="The table of users.")
+@click.option("--interactions", metavar="FILE", help="Interactions to split, by time.")
+@click.option("-o", "--output", type=PATH, default=Path("config.yaml"), show_default=True, help="The file to write.")
+@click.pass_context
+def init_command(
+    ctx: click.Context,
+    /,
+    runs: tuple[str, ...],
+    truth: str | None,
+    train: str | None,
+    items: str | None,
+    users: str | None,
+    interactions: str | None,
+    output: Path,
+) -> None:
+    """Write a commented configuration file for the run files RUN and other tables.
+
+    Without RUN, baselines of rankwise are evaluated. Columns are recognised as `rankwise inspect`
+    does. The schema for editors is written beside the file.
+    """
+    from rankwise.errors import OutputError
+
+    if output.exists():
+        raise OutputError("this file exists already", where=str(output), hint="choose another name: -o FILE")
+    if (truth is None) == (interactions is None):
+        raise click.UsageError("give --truth, or --interactions to split", ctx)
+    from rankwise.experiments.starter import write_starter
+
+    tables = {"truth": truth, "train": train, "items": items, "users": users, "interactions": interactions}
+    schema = write_starter(output, runs, {r: path for r, path in tables.items() if path is not None})
+    read(output)  # what is written is right, or says what is not
+    click.echo(str(output))
+    click.echo(f"its schema is {schema.name}; next: rankwise run {output}", err=True)
+
+
+NEXT = (
+    "rankwise evaluate runs/neighbours.csv split -m ndcg@10 --threshold 4",
+    "rankwise compare results/popularity results/neighbours -m ndcg@10",
+    "rankwise audit split",
+    "rankwise run config.yaml",
+)
+"""What to try in the folder that the demo leaves."""
+
+
+@click.command("demo", epilog=examples("rankwise demo --seed 1 --save other"))
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the data and of the random baseline."
+)
+@click.option(
+    "--save",
+    "folder",
+    type=PATH,
+    default=Path("rankwise-demo"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the data, the split, the runs and the results are saved.",
+)
+def demo_command(seed: int, folder: Path) -> None:
+    """Make synthetic data, split it by time, and evaluate, compare and report three baselines."""
+    from rankwise.comparison.view import verdict_sentences
+    from rankwise.experiments import starter
+
+    start = time.perf_counter()
+    folder.mkdir(parents=True, exist_ok=True)  # before the work, not after it
+    outcome = starter.run(seed=seed, say=lambda text: click.echo(text, err=True))
+    starter.save(outcome, folder)
+    comparison = starter.compared(outcome)
+    click.echo(starter.tables(outcome, comparison))
+    click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
+    configured, page = _configured(folder), _reported(folder, outcome, comparison)
+    extras = (", a configuration file" if configured else "") + page
+    tried = [line for line in NEXT if configured or not line.startswith("rankwise run")]
+    commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
+    click.echo(
+        f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
+        f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
+        err=True,
+    )
+
+
+def _configured(folder: Path) -> bool:
+    """Write a configuration file, and return whether the libraries for it are installed."""
+    from rankwise.experiments import starter
+
+    try:
+        starter.configuration(folder)
+    except ImportError:
+        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
+        return False
+    return True
+
+
+def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
+    """Write the report, and return what is said of it; nothing without the libraries for it."""
+    from rankwise.errors import UsageError
+    from rankwise.experiments import starter
+
+    try:
+        page = starter.page(outcome, comparison).save(folder / "report.html")
+    except UsageError as error:
+        click.echo(f"no report: {error.hint}", err=True)
+        return ""
+    return f", and the report; open {page} in a browser"
+
+
+@click.command(
+    "inspect",
+    epilog=examples(
+        "rankwise inspect runs/neighbours.csv", "rankwise inspect results/neighbours", "rankwise inspect split"
+    ),
+)
+@click.argument("path")
+@column_option
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def inspect_command(path: str, columns: dict[str, Any], format_: str) -> None:
+    """Show how PATH is read: the format and columns of a file, or the content of a folder.
+
+    For a file, the role of each column is shown as well; for a folder, the saved result, or the
+    split with its card.
+    """
+    from rankwise.core.terminal import as_json
+    from rankwise.tables.files import is_table_folder
+    from rankwise.tables.storage import is_folder
+
+    is_other = is_folder(path) and not is_table_folder(path)
+    facts = _of_folder(Path(path), columns) if is_other else _of_file(path, columns)
+    first_rows = facts.pop("first rows", [])
+    if format_ == "json":
+        click.echo(as_json(facts), nl=False)
+        return
+    rows = ["first rows:", *(f"  {row}" for row in first_rows)] if first_rows else []
+    click.echo("\n".join(map(printable, [*_table_lines(facts), *rows])))
+
+
+def _table_lines(facts: dict[str, Any], indent: str = "") -> list[str]:
+    """Return facts as lines, those of a group below its name."""
+    lines = []
+    for name, fact in facts.items():
+        if isinstance(fact, dict) and fact:
+            lines += [f"{indent}{name}:", *_table_lines(fact, indent + "  ")]
+        else:
+            text = ", ".join(map(str, fact)) if isinstance(fact, list) else fact
+            lines.append(f"{indent}{name}: {'–' if text in (None, '', {}) else text}")
+    return lines
+
+
+def _of_folder(folder: Path, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return what a folder holds: a saved result, or the parts of a split."""
+    from rankwise.errors import FileError
+    from rankwise.splits import read
+    from rankwise.splits.split import Folds
+
+    if (folder / "result.json").is_file():
+        return _of_result(folder)
+    try:
+        split = read(folder, columns=columns or None)
+    except FileError as error:
+        raise FileError(
+            "this folder holds neither a saved result nor a split that can be read",
+            where=error.where,
+            found=f"{error.what}: {error.found}",
+            hint=error.hint,
+        ) from error
+    if isinstance(split, Folds):
+        return {"folder": str(folder), "holds": f"{len(split)} folds", "fold 0": split[0].card}
+    return {"folder": str(folder), "holds": "a split", **split.card}
+
+
+def _of_result(folder: Path) -> dict[str, Any]:
+    from rankwise.results.storage import load
+
+    result = load(folder)
+    provenance = result.provenance
+    own = provenance.get("own_definitions")
+    settings = {name: value for name, value in provenance["settings"].items() if name != "measures"}
+    return {
+        "folder": str(folder),
+        "holds": "a saved result",
+        "date": provenance["date"],
+        "versions": provenance["versions"],
+        "users": result.counts["users"],
+        "values": result.values,
+        "settings": settings,
+        **({"rankwise's own definitions": ", ".join(own.values())} if own else {}),
+        "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
+    }
+
+
+def _of_file(path: str, columns: dict[str, Any]) -> dict[str, Any]:
+    from rankwise.tables.files import read_file, read_parts
+    from rankwise.tables.storage import is_folder
+
+    raw = read_parts(path) if is_folder(path) else read_file(path)
+    return {
+        "file": raw.name,
+        "format": str(raw.format),
+        "rows": len(raw.frame),
+        "sha256": raw.sha256,
+        "columns": {name: str(dtype) for name, dtype in raw.frame.schema.items()},
+        "as recommendations": _as(raw, "recommendations", columns),
+        "as truth": _as(raw, "truth", columns),
+        "first rows": ["  ".join(map(str, row)) for row in raw.frame.head(3).iter_rows()],
+    }
+
+
+def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """Say what the file would be as a table of some kind, or why it cannot be one."""
+    from rankwise.errors import RankwiseError
+    from rankwise.tables.columns import choose
+    from rankwise.tables.read import from_file
+
+    try:
+        table = from_file(raw, kind, choose(columns, kind))
+    except RankwiseError as error:
+        ctx = click.get_current_context()
+        group = ctx.find_root().command
+        said = respelled(error, ctx.command, group) if isinstance(group, click.Group) else error
+        return {"problem": "; ".join(line.strip() for line in str(said).splitlines())}
+    frame = table.frame
+    facts: dict[str, Any] = {
+        role: f"column {column!r}, {frame.schema[role]!s}" for role, column in table.columns.items()
+    }
+    for role in ("user", "item"):
+        facts[f"{role}s"] = frame[role].n_unique()
+    again = len(frame) - frame.select("user", "item").n_unique()
+    facts["repeated user-item pairs"] = again
+    for role in ("score", "relevance"):
+        if role in frame.columns:
+            facts[f"{role} from, to"] = f"{frame[role].min()!s}, {frame[role].max()!s}"
+    return facts

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from rankwise.convention.builtin import BUILT_IN
-from rankwise.convention.entry import ENTRY_CHOICES, Entry, check_choices, merged
-from rankwise.convention.language import ConventionLanguage
-from rankwise.core.choices import (
+from rankwise.core.arguments import check_choice
+from rankwise.core.terminal import TableView
+from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
+from rankwise.metrics import registry
+from rankwise.metrics.base import Measure, parse, show_value
+from rankwise.metrics.registry import key, made_of, make, parse_text, several_measures
+from rankwise.options import (
     CatalogueRule,
     Duplicates,
     IdType,
@@ -22,11 +27,311 @@ from rankwise.core.choices import (
     Undefined,
     WithoutList,
 )
-from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
-from rankwise.measures.measure import Measure, show_value
-from rankwise.measures.parsing import parse_text, several_measures
 
-__all__ = ["CHOICES", "Convention", "conventions", "find"]
+__all__ = [
+    "CHOICES",
+    "ENTRY_CHOICES",
+    "Convention",
+    "ConventionLanguage",
+    "Entry",
+    "check_choices",
+    "conventions",
+    "find",
+    "in_full",
+    "listing",
+    "merged",
+]
+
+ENTRY_CHOICES: dict[str, Any] = {
+    "population": Population,
+    "undefined": Undefined,
+    "without_list": WithoutList,
+    "ties": Ties,
+    "relevance": Relevance,
+}
+"""The choices that may differ from measure to measure."""
+
+
+def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raise if a choice is not known, or has a value that it cannot have.
+
+    Raises
+    ------
+    ParameterError
+        With the nearest name, or the values that are possible.
+    """
+    for name, value in choices.items():
+        if name not in known:
+            raise ParameterError(
+                f"{where}: there is no choice {name!r}", found=", ".join(known), hint=nearest(name, known)
+            )
+        if value is not None and get_args(known[name]):
+            check_choice(name, value, known[name])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The definition of one name under a convention.
+
+    Attributes
+    ----------
+    name : str
+        The name as it is written.
+    text : str
+        rankwise's metric, with every parameter that differs from its default.
+    population, undefined, without_list, ties, relevance : str, optional
+        Choices for this metric only; None: those of the convention.
+    note : str, default=""
+        Behaviour of the library that is not reproduced.
+    refused : str, default=""
+        What the library computes under this name, if rankwise has no equivalent: the name then
+        raises an error instead of giving another value.
+    """
+
+    name: str
+    text: str
+    population: Population | None = None
+    undefined: Undefined | None = None
+    without_list: WithoutList | None = None
+    ties: Ties | None = None
+    relevance: Relevance | None = None
+    note: str = ""
+    refused: str = ""
+
+    @classmethod
+    def read(cls, name: str, given: str | Mapping[str, Any] | Entry) -> Entry:
+        """Return the entry of a name, as the author of a convention writes it.
+
+        ``"map(normaliser=relevant)"``, or ``{"measure": …, "population": "both", …}``; without
+        ``"measure"`` the name is that of rankwise's measure.
+        """
+        if isinstance(given, Entry):
+            return given
+        if isinstance(given, str):
+            return cls(name, given)
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                "a name means a measure as text, or a mapping with 'measure' and choices",
+                found=f"{name}: {given!r}"[:120],
+            )
+        words = ("measure", "note", "refused")
+        choices = {key: value for key, value in given.items() if key not in words}
+        check_choices(f"measure {name!r}", choices, ENTRY_CHOICES)
+        measure, note, refused = (str(given.get(word, "")) for word in words)
+        return cls(name, measure or name, note=note, refused=refused, **choices)
+
+    def check(self, convention: str) -> None:
+        """Raise if the definition of the name cannot be read, with the name and the convention."""
+        if self.refused:
+            return
+        try:
+            several = len(parse_text(self.text)) != 1
+        except UsageError as error:
+            raise ParameterError(
+                f"convention {convention!r}: the measure of {self.name!r} cannot be read",
+                found=f"{self.text}: {error.what}",
+                hint=error.hint,
+            ) from error
+        of_users = [name for name in ("population", "undefined", "without_list") if getattr(self, name) is not None]
+        if self.name.endswith("@k") and of_users:
+            raise ParameterError(
+                f"convention {convention!r}: the population must be the same at every cut-off",
+                found=f"{self.name}: {', '.join(of_users)}",
+            )
+        if several:
+            raise ParameterError(f"convention {convention!r}: {self.name!r} means several measures", found=self.text)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return all values that are set, as plain values."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)[2:]}
+        return {"measure": self.text} | {name: value for name, value in values.items() if value}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The choices that differ from those of the convention."""
+        return {name: value for name in ENTRY_CHOICES if (value := getattr(self, name)) is not None}
+
+    @cached_property
+    def meaning(self) -> str:
+        """The measure without cut-offs as text, and ``@k`` where the name is that with one."""
+        return str(self.measure @ ()) + ("@k" if self.name.endswith("@k") else "")
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The measure, without cut-offs unless the text has one.
+
+        Raises
+        ------
+        MeasureError
+            If the name is refused.
+        """
+        if self.refused:
+            raise MeasureError(
+                f"what this convention calls {self.text!r} is not computed here",
+                found=self.refused,
+                hint="rankwise's measures are those of convention='default'",
+            )
+        return parse(self.text)
+
+
+def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]) -> dict[str, Entry]:
+    """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
+
+    A result has one value of a measure, so that all names of a measure have the same choices: those
+    that are given hold for inherited names of the same measure as well.
+
+    Raises
+    ------
+    ParameterError
+        If an entry cannot be read, or two names of one measure have different choices.
+    """
+    out = dict(inherited)
+    chosen: dict[str, Entry] = {}
+    for name, what in given.items():
+        if not isinstance(name, str):
+            raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
+        before = inherited.get(key(name))
+        if isinstance(what, Mapping) and "measure" not in what and before is not None:
+            what = {"measure": before.text, **what}
+        entry = Entry.read(name, what)
+        entry.check(convention)
+        other = None if entry.refused else chosen.setdefault(entry.meaning, entry)
+        if other is not None and other.choices != entry.choices:
+            raise ParameterError(
+                f"convention {convention!r}: two names of {entry.text} have different choices",
+                found=f"{other.name}: {other.choices or 'none'}; {name}: {entry.choices or 'none'}",
+                hint="give both the same",
+            )
+        out[key(name)] = entry
+    for place, entry in out.items():
+        other = None if entry.refused else chosen.get(entry.meaning)
+        if other is not None and entry.choices != other.choices:
+            out[place] = replace(entry, **{name: getattr(other, name) for name in ENTRY_CHOICES})
+    return out
+
+
+_CUTOFFS = r"\s*\d+\s*|\s*\[\s*\d+(\s*,\s*\d+)*\s*\]\s*"
+_NOTHING_DIFFERS = Entry("", "")
+
+
+@dataclass(frozen=True)
+class ConventionLanguage:
+    """What names mean, from the entries of a convention by `key` of the name."""
+
+    entries: Mapping[str, Entry]
+
+    def knows(self, name: str) -> bool:
+        """Return whether a name means a measure."""
+        return key(name) in self.entries or registry.knows(name)
+
+    def find(self, name: str) -> type[Any]:
+        """Return the class of the measure that a name means."""
+        entry = self._entry(name)
+        return registry.find(name) if entry is None else type(entry.measure)
+
+    def make(self, name: str, given: dict[str, Any]) -> Measure:
+        """Return the measure that a name with these parameters means."""
+        entry = self._entry(name)
+        if entry is None:
+            return self._with_parts(registry.find(name), given)
+        read = self._read_names(type(entry.measure), given)
+        return _changed(entry.measure, read) if given else entry.measure
+
+    def spelled(self, text: str) -> Measure | None:
+        """Return the measure of a name as the library spells it, also ``11pt_avg@5``.
+
+        None if there is no entry of this name.
+        """
+        name, at, cutoffs = text.partition("@")
+        entry = self.entries.get(key(name.strip()))
+        if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):
+            return None
+        numbers = [int(number) for number in re.findall(r"\d+", cutoffs)]
+        return entry.measure @ numbers if at else entry.measure
+
+    def named(self, name: str) -> Entry | None:
+        """Return the entry of a name, also of one that is refused; None if there is none."""
+        return self._entry(name.partition("@")[0].strip())
+
+    def entry_of(self, measure: Measure) -> Entry:
+        """Return the entry with the choices that hold for a measure.
+
+        Choices of measures with a cut-off stand under ``"rr@k"``, if they differ.
+        """
+        text = str(measure @ ())
+        for ending in ("@k", "") if measure.k else ("",):
+            found = self._of_measure.get(text + ending) or self._entry(measure.name, ending)
+            if found is not None:
+                return found
+        return _NOTHING_DIFFERS
+
+    @cached_property
+    def _of_measure(self) -> dict[str, Entry]:
+        """The entry of every measure that a name means, without cut-offs; ``@k`` as in names."""
+        return {
+            str(entry.measure @ ()) + ("@k" if name.endswith("@k") else ""): entry
+            for name, entry in reversed([*self.entries.items()])
+            if not entry.refused
+        }
+
+    def _entry(self, name: str, ending: str = "") -> Entry | None:
+        """Return the entry of a name, or of another name of the same measure.
+
+        A library may use a name of this measure for another one: its entry does not count.
+        """
+        entry = self.entries.get(key(name) + ending)
+        if entry is not None or not registry.knows(name):
+            return entry
+        cls = registry.find(name)
+        if key(cls.name) + ending in self.entries:
+            return self.entries[key(cls.name) + ending]
+        entries = [self.entries.get(key(other) + ending) for other in cls.aliases]
+        same = (e for e in entries if e and not e.refused and type(e.measure) is cls)
+        return next(same, None)
+
+    def _with_parts(self, cls: type[Measure], given: dict[str, Any]) -> Measure:
+        """Return a measure whose default parts are those of this convention."""
+        parts = (
+            {}
+            if cls.parts_as_written
+            else {
+                field.name: self._read_part(field.default)
+                for field in fields(cls)
+                if field.name not in given and made_of(field.default)
+            }
+        )
+        changed: Measure = make(cls, {**parts, **self._read_names(cls, given)})
+        return changed
+
+    def _read_names(self, cls: type[Measure], given: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters in which bare names of measures are read in this language."""
+        if cls.parts_as_written:
+            return given
+        parts = {field.name for field in fields(cls) if made_of(field.default)}
+        return {n: self._read_name(value) if n in parts else value for n, value in given.items()}
+
+    def _read_name(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._read_name(one) for one in value)
+        return self.make(value, {}) if isinstance(value, str) and self.knows(value) else value
+
+    def _read_part(self, default: Any) -> Any:
+        if isinstance(default, tuple):
+            return tuple(self._read_part(part) for part in default)
+        return self.make(default.name, dict(default.changed))
+
+
+def _changed(measure: Measure, given: dict[str, Any]) -> Measure:
+    """Return a measure with some parameters changed, or those of the measure inside it."""
+    known = {field.name for field in fields(measure)}
+    values = dict(measure.changed)
+    if not known >= given.keys():
+        for name, part in measure.parameters.items():
+            if isinstance(part, Measure) and {f.name for f in fields(part)} >= given.keys():
+                return _changed(measure, {name: _changed(part, given)})
+    made: Measure = make(type(measure), values | given)
+    return made @ measure.k if measure.k else made
+
 
 CHOICES: dict[str, Any] = {
     **ENTRY_CHOICES,
@@ -365,3 +670,38 @@ def find(name: str) -> Convention:
             hint=nearest(str(name), BUILT_IN) or f"one of {', '.join(BUILT_IN)}",
         )
     return _built_in(name.lower())
+
+
+def listing(conventions: Sequence[Convention]) -> TableView:
+    """Return one row per convention: its name, the library, who is averaged over, ties."""
+    rows = [
+        (one.name, one.library, str(one.population), str(one.undefined), str(one.relevance), one.ties or "expected")
+        for one in conventions
+    ]
+    head = ("convention", "numbers of", "population", "undefined", "relevance", "ties")
+    return TableView(head, rows, left=tuple(range(len(head))), title="Conventions", label="rankwise-conventions")
+
+
+def in_full(convention: Convention) -> list[TableView]:
+    """Return the choices of a convention for all measures, and what its names mean."""
+    choices = [(name, "" if value is None else str(value)) for name, value in convention.choices.items()]
+    names = [
+        (
+            entry.name,
+            "not computed here" if entry.refused else entry.text,
+            ", ".join(f"{choice}={value}" for choice, value in entry.choices.items()),
+        )
+        for entry in convention.measures.values()
+    ]
+    remarks = {entry.name: entry.refused or entry.note for entry in convention.measures.values()}
+    notes = [f"{name}: {remark}" for name, remark in remarks.items() if remark]
+    notes = [convention.note, *notes] if convention.note else notes
+    head = TableView(
+        (convention.name, convention.library), choices, left=(0, 1), title="Choices", label="rankwise-choices"
+    )
+    if not names:
+        return [head]
+    table = TableView(
+        ("name", "measure", "choices"), names, notes=notes, left=(0, 1, 2), title="Names", label="rankwise-names"
+    )
+    return [head, table]

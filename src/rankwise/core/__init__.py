@@ -1,1 +1,3 @@
-"""The engine: ids, lists, hits, blocks and partial results. It knows no measure by name."""
+"""Arguments, arrays, ids, rows by user, kernels, digests, and tables for readers."""
+
+__version__ = "0.1.0"

@@ -1,19 +1,32 @@
-"""Checks of arguments, made before anything is computed."""
+"""Checks of arguments made before anything is computed, and the types and descriptions of shared parameters."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from rankwise.errors import ParameterError
 
 __all__ = [
+    "TRAIN_GROUP_NAMES",
+    "Claim",
+    "Cold",
+    "Family",
+    "FileFormat",
+    "FilterOn",
+    "Missing",
+    "SeedDesign",
+    "Seen",
+    "Test",
+    "TimeUnit",
+    "TrainGroup",
     "bounded",
     "check_choice",
     "check_count",
@@ -21,8 +34,44 @@ __all__ = [
     "check_number",
     "check_path",
     "check_positive",
+    "described",
     "rounded_number",
 ]
+
+TrainGroup: TypeAlias = Literal["activity", "popularity"]
+"""Groups of users that training interactions define, as `by` names them."""
+TRAIN_GROUP_NAMES = ("low", "middle", "high", "none")
+
+Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
+Missing: TypeAlias = Literal["error", "zero", "common"]
+SeedDesign: TypeAlias = Literal["auto", "independent", "paired"]
+Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
+
+Claim: TypeAlias = Literal["time", "users", "none"]
+Cold: TypeAlias = Literal["keep", "drop", "only"]
+FileFormat: TypeAlias = Literal["parquet", "csv", "recbole", "elliot", "warprec"]
+FilterOn: TypeAlias = Literal["train", "all"]
+Predicted: TypeAlias = Literal["test", "validation"]
+Seen: TypeAlias = Literal["keep", "drop"]
+TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
+
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+def described(**texts: str) -> Callable[[_F], _F]:
+    """Return a decorator: a docstring's line ``%(name)s`` becomes the text of that name."""
+
+    def fill(function: _F) -> _F:
+        if function.__doc__:  # None under python -OO
+            document = inspect.cleandoc(function.__doc__)
+            for name, text in texts.items():
+                document = document.replace(f"%({name})s", text)
+            function.__doc__ = document
+        return function
+
+    return fill
+
 
 _T = TypeVar("_T")
 

@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.hashing import combined, hash_of_text
-from rankwise.core.texts import id_numbers, plain_texts
-from rankwise.core.threads import default_threads, each
+from rankwise.core.ids import combined, hash_of_text, id_numbers, plain_texts
+from rankwise.core.kernels import default_threads, each
 
 __all__ = [
     "FINALISER",

@@ -1,11 +1,46 @@
-"""The width of the terminal, which tables and texts for readers must not exceed."""
+"""Tables for readers: for a terminal, a notebook, JSON, CSV, Markdown and LaTeX; and the progress bar."""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import shutil
 import sys
+import textwrap
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-__all__ = ["terminal_width"]
+import polars as pl
+
+from rankwise.core.arguments import check_choice
+from rankwise.errors import HIDDEN, printable
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+__all__ = [
+    "Cell",
+    "Format",
+    "Marked",
+    "Style",
+    "TableView",
+    "as_json",
+    "csv_text",
+    "export",
+    "finite",
+    "float_of",
+    "html",
+    "latex",
+    "markdown",
+    "number",
+    "plain",
+    "progress_bar",
+    "terminal_width",
+]
 
 
 def terminal_width() -> int | None:
@@ -16,3 +51,394 @@ def terminal_width() -> int | None:
     if sys.stdout is not None and sys.stdout.isatty():
         return shutil.get_terminal_size(fallback=(0, 0)).columns or None
     return None
+
+
+_PATIENCE = 1.0
+
+
+class _Hidden:
+    """No bar, for which tqdm need not be loaded."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def update(self, steps: float) -> None:
+        """Do nothing."""
+
+
+def progress_bar(total: int, unit: str, *, shown: bool | None = None) -> tqdm[Any] | _Hidden:
+    """Return a bar on stderr that appears after a second.
+
+    Parameters
+    ----------
+    total : int
+        Steps in all.
+    unit : str
+        What a step is.
+    shown : bool or None, default=None
+        True: always; False: never; None: if stderr is a terminal.
+    """
+    if shown is False or (shown is None and not sys.stderr.isatty()):
+        return _Hidden()
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit=f" {unit}", delay=_PATIENCE, leave=False)
+
+
+Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
+Style: TypeAlias = Literal["", "bold", "underlined"]
+_MARKUP = re.compile(r"[\\|<>*`~#&$!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
+_FORMULA = r"^\s*[=+\-@＝＋－＠]"  # spreadsheets take full-width signs as well
+_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
+_JOINER = "\u2060"  # WORD JOINER: a character of width 0
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The text of a cell with marks; `plain` leaves the marks out."""
+
+    text: str
+    style: Style = ""
+    raised: str = ""
+
+
+Cell: TypeAlias = str | Marked
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as readers see it; its text has no markup, so that any writer can escape it.
+
+    Columns in ``left`` are aligned to the left, the others to the right. ``title`` and ``label``
+    are for LaTeX alone, whose notes a reader does not see: ``title`` opens the caption, ``label``
+    is what the text refers to, as ``tab:label``.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    caption: str = ""
+    left: Sequence[int] = (0,)
+    title: str = ""
+    label: str = ""
+
+    @property
+    def alignment(self) -> list[str]:
+        """The alignment of each column."""
+        return ["left" if index in self.left else "right" for index in range(len(self.head))]
+
+
+def number(value: float | None) -> str:
+    """Return a value as text: four decimals, none for whole numbers above 1, a dash for NaN.
+
+    >>> number(0.123456), number(17.0), number(float("nan"))
+    ('0.1235', '17', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class _Medium:
+    """How a medium escapes foreign text, such as ids and names of groups, and writes marks."""
+
+    escape: Callable[[str], str] = str
+    styles: Mapping[str, str] = field(default_factory=dict)
+    raised: str = ""
+
+    def text(self, text: str) -> str:
+        """Return text on one line, escaped."""
+        return self.escape(printable(text))
+
+    def cells(self, view: TableView) -> list[list[str]]:
+        """Return the cells of a table as text, its head first."""
+        return [[self._cell(cell) for cell in row] for row in (view.head, *view.rows)]
+
+    def _cell(self, cell: Cell) -> str:
+        if isinstance(cell, str):
+            return self.text(cell)
+        text = self.styles.get(cell.style, "{}").format(self.text(cell.text))
+        return text + self.raised.format(cell.raised) if cell.raised else text
+
+
+def _sized(text: str) -> str:
+    """Return text that is as long as it is wide: a joiner follows every wide character.
+
+    tabulate and textwrap measure the length; with wcwidth tabulate gives a joiner no width.
+    """
+    return "".join(c + _JOINER * (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]) -> list[str]:
+    """Return one line per row, cells padded to the width of their column."""
+    from tabulate import DataRow, TableFormat, tabulate  # late: evaluating shows nothing
+
+    # A joiner before each cell keeps its indentation, which tabulate would strip.
+    cells = [[_JOINER + _sized(cell) for cell in row] for row in rows]
+    row = DataRow(*separators)
+    form = TableFormat(None, None, None, None, row, row, padding=0, with_header_hide=None)
+    text = tabulate(cells, tablefmt=form, colalign=alignment, disable_numparse=True)
+    return [line.rstrip() for line in text.replace(_JOINER, "").split("\n")]
+
+
+def plain(*views: TableView) -> str:
+    """Return tables as aligned text for a terminal.
+
+    A table that is too wide for the terminal is continued below with its first column repeated, so
+    that no number is cut. Without a terminal lines are as long as they are.
+    """
+    limit = terminal_width()
+    blocks = []
+    for view in views:
+        rows = _folded(_Medium().cells(view), limit)
+        parts = []
+        for columns in _parts(rows, limit):
+            cells = [[row[index] for index in columns] for row in rows]
+            alignment = [view.alignment[index] for index in columns]
+            parts.append("\n".join(_aligned(cells, alignment, ("", "  ", ""))))
+        parts[0] = "\n".join([*_wrapped([view.caption], limit), parts[0]])
+        blocks += [*parts, "\n".join(_wrapped(view.notes, limit))]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]:
+    """Return rows whose first cell goes on in rows below, where a number has no room beside it."""
+    if limit is None:
+        return [list(row) for row in rows]
+    widest = max((len(_sized(cell)) for row in rows for cell in row[1:]), default=-2)
+    out = []
+    for first, *others in rows:
+        wrapper = textwrap.TextWrapper(
+            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
+        head, *rest = wrapper.wrap(_sized(first)) or [""]
+        out.append([head.replace(_JOINER, ""), *others])
+        out += [[line.replace(_JOINER, ""), *("" for _ in others)] for line in rest]
+    return out
+
+
+def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
+    """Return the columns of each part of a table, such that each part fits the limit."""
+    columns = zip(*rows, strict=True)
+    first, *others = [max(len(_sized(cell)) for cell in column) for column in columns]
+    parts, used = [[0]], first
+    for index, width in enumerate(others, start=1):
+        used += 2 + width
+        if limit is not None and len(parts[-1]) > 1 and used > limit:
+            parts.append([0])
+            used = first + 2 + width
+        parts[-1].append(index)
+    return parts
+
+
+def _wrapped(notes: Sequence[str], limit: int | None) -> list[str]:
+    """Return the lines of notes, wrapped between words."""
+    texts = [_Medium().text(note) for note in notes if note]
+    if limit is None:
+        return texts
+    wrapper = textwrap.TextWrapper(limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_JOINER, "") for text in texts for line in wrapper.wrap(_sized(text))]
+
+
+_HTML = _Medium(escape, {"bold": "<b>{}</b>", "underlined": "<u>{}</u>"}, "<sup>{}</sup>")
+
+
+def html(*views: TableView) -> str:
+    """Return HTML tables for a notebook, dark or light, with all notes below."""
+    from tabulate import tabulate
+
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
+    blocks = []
+    for view in views:
+        head, *rows = _HTML.cells(view)
+        rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
+        text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
+        text = text.replace("<table>", f'<table style="{style}">', 1)
+        text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
+        for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
+            text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
+        blocks += [f"<p>{_HTML.text(view.caption)}</p>"] if view.caption else []
+        blocks.append(text.replace("<th style", '<th scope="col" style'))
+    notes = (_HTML.text(note) for view in views for note in view.notes)
+    return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
+
+
+_MARKDOWN = _Medium(
+    lambda text: _MARKUP.sub(r"\\\g<0>", text), {"bold": "**{}**", "underlined": "<u>{}</u>"}, "<sup>{}</sup>"
+)
+
+
+def markdown(*views: TableView) -> str:
+    """Return Markdown tables, each with its caption and notes below."""
+    blocks = []
+    for view in views:
+        head, *rows = _MARKDOWN.cells(view)
+        rule = ["---:" if alignment == "right" else "---" for alignment in view.alignment]
+        lines = _aligned([head, rule, *rows], view.alignment, ("| ", " | ", " |"))
+        blocks.append("\n".join(lines))
+        blocks += [_MARKDOWN.text(text) for text in (view.caption, *view.notes) if text]
+    return "\n\n".join(blocks) + "\n"
+
+
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+_LATEX_LETTERS = "ÆæØøßıŁłŒœ" + "".join(
+    letter
+    for letter in map(chr, range(0xC0, 0x180))
+    if re.fullmatch(f"[A-Za-z][{_ACCENTS}]", unicodedata.normalize("NFD", letter))
+)
+_LATEX_TEXT = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    '"': r'\texttt{"}',
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "-": r"-\/",  # before another hyphen: two would be a dash
+    "  ": r"\quad ",
+    "\u00a0": "~",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
+    "…": r"\ldots{}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "←": r"$\leftarrow$",
+    "✓": r"$\surd$",
+    "‘": r"\textquoteleft{}",
+    "’": r"\textquoteright{}",
+    "“": r"\textquotedblleft{}",
+    "”": r"\textquotedblright{}",
+}
+_LATEX_PIECE = re.compile(
+    "  |-(?=-)|["
+    + re.escape("".join(sign for sign in _LATEX_TEXT if sign not in ("  ", "-")))
+    + f"]|[^ -~{_LATEX_LETTERS}"
+    + re.escape("".join(_LATEX_TEXT))
+    + "]+"
+)
+
+
+def _latex_text(text: str) -> str:
+    r"""Return text as pdfLaTeX takes it with its default fonts; it may stand in a caption.
+
+    Letters that these fonts lack are given by code point, where LuaLaTeX and XeLaTeX have the
+    letters themselves: only those two know ``\Umathcode``.
+
+    >>> print(_latex_text("R&B, Škoda--1"), _latex_text("-0.5"), _latex_text("映画"))
+    R\&B, Škoda-\/-1 $-$0.5 \ifdefined\Umathcode 映画\else\texttt{U+6620 U+753B}\fi{}
+    """
+    text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
+    # A row that starts with one of these would give the end of the row above an argument.
+    shield = "{}" if text.lstrip().startswith(("[", "*")) else ""
+    return shield + _LATEX_PIECE.sub(lambda found: _latex_piece(found[0]), text)
+
+
+def _latex_piece(piece: str) -> str:
+    if piece in _LATEX_TEXT:
+        return _LATEX_TEXT[piece]
+    codes = rf"\texttt{{{' '.join(f'U+{ord(letter):04X}' for letter in piece)}}}"
+    if "\ufffd" in piece:  # LuaTeX takes it for broken UTF-8
+        return codes
+    return rf"\ifdefined\Umathcode {piece}\else{codes}\fi{{}}"
+
+
+_LATEX = _Medium(_latex_text, {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"}, "$^{{{}}}$")
+
+
+def latex(*views: TableView) -> str:
+    r"""Return one ``table`` environment per view, with caption and label; notes are comments.
+
+    It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX with ``\usepackage{booktabs}``. A table is as
+    wide as its columns: systems by measures is the shape that fits a page, and a table with a
+    column for each of many groups has to be cut or turned by hand.
+    """
+    blocks = []
+    for view in views:
+        head, *rows = _aligned(_LATEX.cells(view), view.alignment, ("", " & ", r" \\"))
+        columns = "".join(alignment[0] for alignment in view.alignment)
+        caption = _LATEX.text(" ".join(filter(None, (view.title, view.caption))))
+        lines = [r"\begin{table}", r"\centering"]
+        lines += [rf"\caption{{{caption}}}"] if caption else []
+        lines += [rf"\label{{tab:{view.label}}}"] if view.label else []
+        lines += [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        blocks += ["\n".join(lines), *(f"% {_Medium().text(note)}" for note in view.notes)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def export(
+    form: Format,
+    data: Callable[[], dict[str, Any]],
+    table: Callable[[], pl.DataFrame],
+    views: Callable[[], Sequence[TableView]],
+) -> str:
+    """Return ``data`` as JSON, ``table`` as CSV in full precision, or ``views`` for readers."""
+    check_choice("format", form, Format)
+    if form == "json":
+        return as_json(data())
+    if form == "csv":
+        return csv_text(table())
+    return markdown(*views()) if form == "markdown" else latex(*views())
+
+
+def as_json(data: Any) -> str:
+    """Return readable JSON; characters that a terminal would obey or hide are escaped."""
+    text = json.dumps(finite(data), indent=2, ensure_ascii=False)
+    return re.sub("(?!\n)" + HIDDEN.pattern, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
+
+
+def csv_text(table: pl.DataFrame) -> str:
+    """Return a table as CSV in which no text is a formula to a spreadsheet.
+
+    An apostrophe before it marks it as text, which numbers are not in need of.
+    """
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    shown = table.with_columns(pl.col(name).map_elements(printable, pl.String) for name in texts)
+    risky = pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)
+    return shown.with_columns(pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()).write_csv()
+
+
+def finite(data: Any) -> Any:
+    """Return data for JSON, which has no such numbers: NaN becomes None, and infinity ``"inf"``."""
+    if isinstance(data, Mapping):
+        return {name: finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    if not isinstance(data, float) or math.isfinite(data):
+        return data
+    return None if math.isnan(data) else str(data)
+
+
+def float_of(value: Any) -> Any:
+    """Return a number of JSON, as `finite` wrote it, with NaN and infinity."""
+    return math.nan if value is None else float(value) if isinstance(value, str) else value

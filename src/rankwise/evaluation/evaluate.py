@@ -1,35 +1,284 @@
-"""`evaluate`: recommendations and ground truth in, a `Result` out."""
+"""`evaluate` and `Evaluator`: recommendations and ground truth in, whole or in pieces, a `Result` out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Any, Self, TypeVar, Unpack
 
-from rankwise.core.choices import ANY_ROW
-from rankwise.core.progress import progress_bar
-from rankwise.errors import MeasureError, ParameterError
-from rankwise.evaluation.doubts import check_dense, doubts
-from rankwise.evaluation.evaluator import Evaluator
-from rankwise.evaluation.jackknife import deal_groups
-from rankwise.evaluation.option_sets import ListOptions
-from rankwise.evaluation.questions import joined, questions, several_questions
-from rankwise.evaluation.read_inputs import read_inputs
-from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
-from rankwise.evaluation.signatures import takes_options
-from rankwise.evaluation.warm_cold import warm_and_cold_truth, with_history, with_item_slices
-from rankwise.evaluation.work import finish, prepare, work
-from rankwise.measures.measure import Measure
-from rankwise.measures.read import MeasureLike
-from rankwise.results.group_columns import HISTORY
+import polars as pl
+
+from rankwise.blocks.partial import Partial
+from rankwise.core.terminal import progress_bar
+from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.evaluation.engine import finish, merge, prepare, work
+from rankwise.evaluation.input_warnings import check_dense, doubts
+from rankwise.evaluation.plan import questions, several_questions
+from rankwise.evaluation.settings import (
+    DEFAULT_MEASURES,
+    ListOptions,
+    PieceOptions,
+    Settings,
+    check_population,
+    takes_options,
+)
+from rankwise.evaluation.summary import deal_groups, joined
+from rankwise.metrics.base import Measure, MeasureLike
+from rankwise.options import ANY_ROW, Ties
+from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
-from rankwise.tables.chunks import Chunks
-from rankwise.tables.parts import table_hash
-from rankwise.tables.seen import take_out_seen
+from rankwise.tables.files import table_hash
+from rankwise.tables.read import Chunks, read_tables
+from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.training import matching, take_out_seen, with_column
 
-__all__ = ["check_reads_no_truth", "check_whole", "evaluate", "evaluate_tables", "with_doubts", "without_truth"]
+__all__ = [
+    "Evaluator",
+    "check_reads_no_truth",
+    "check_whole",
+    "evaluate",
+    "evaluate_tables",
+    "read_inputs",
+    "warm_and_cold_truth",
+    "with_doubts",
+    "with_history",
+    "with_item_slices",
+    "without_truth",
+]
+
+
+def read_inputs(
+    settings: Settings,
+    *,
+    recommendations: Any = None,
+    truth: Any = None,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    required: Sequence[str] = (),
+) -> Tables:
+    """Read everything that was given, a split in place of ground truth and training included."""
+    check_population(users)
+    if _may_be_split(truth):
+        from rankwise.splits.reading import truth_and_train
+
+        truth, train = truth_and_train(truth, train, settings.columns)
+    return read_tables(
+        settings.columns,
+        recommendations=recommendations,
+        truth=truth,
+        train=train,
+        items=items,
+        users=users,
+        baseline=baseline,
+        required=required,
+        progress=settings.progress,
+    )
+
+
+def _may_be_split(truth: Any) -> bool:
+    """Return whether ground truth is a folder, or may be a split: one made by a loaded package."""
+    is_given_folder = isinstance(truth, str | Path) and is_folder(truth)
+    return is_given_folder or "rankwise.splits" in sys.modules
+
+
+class Evaluator:
+    """Evaluate in chunks, on one machine or many: `rankwise.evaluate` as an accumulator.
+
+    The result is bit-identical to that of one call over all chunks. All rows of a user must be in
+    the same chunk.
+
+    Parameters
+    ----------
+    measures : str, measure, or a list of them
+        The metrics, as in `rankwise.evaluate`.
+    truth : table, path, mapping or sparse matrix, optional
+        The ground truth of all users; or pass that of each chunk to `update`.
+    train, items, users, baseline : optional
+        As in `rankwise.evaluate`; all chunks share them.
+    exact : bool, default=False
+        Whether chunks are exact ranks from `rankwise.rank_relevant`.
+    ties, **options
+        As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
+        ``jackknife``, which need all lists at once or change the tables.
+
+    See Also
+    --------
+    evaluate : Evaluate everything in one call; ``chunk_rows`` reads a Parquet file in chunks.
+    read_chunks : Read a Parquet file in chunks, without splitting users.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> evaluator = rw.Evaluator(["recall@2"], truth=truth)
+    >>> evaluator.update({"ann": [1, 3]}).update({"bob": [3, 4]}).result()["recall@2"]
+    0.5
+
+    On several machines, each of which evaluates some of the users; their partials are merged:
+
+    >>> here = rw.Evaluator(["recall@2"]).update({"ann": [1, 3]}, {"ann": {1}})
+    >>> there = rw.Evaluator(["recall@2"]).update({"bob": [3, 4]}, {"bob": {2}})
+    >>> here.merge(there).result()["recall@2"]
+    0.5
+    """
+
+    @takes_options(PieceOptions)
+    def __init__(
+        self,
+        measures: MeasureLike | Iterable[MeasureLike],
+        *,
+        truth: Any = None,
+        train: Any = None,
+        items: Any = None,
+        users: Any = None,
+        baseline: Any = None,
+        ties: Ties | None = None,
+        exact: bool = False,
+        **options: Unpack[PieceOptions],
+    ) -> None:
+        settings = Settings.read(measures, options, PieceOptions, ties=ties, exact=exact)
+        sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
+        self._start(settings, sources)
+
+    @classmethod
+    def of(cls, settings: Settings, sources: Mapping[str, Any]) -> Self:
+        """Return an evaluator from checked settings and the tables that all chunks share."""
+        evaluator = cls.__new__(cls)
+        evaluator._start(settings, sources)
+        return evaluator
+
+    def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
+        self._job = prepare(settings, read_inputs(settings, **sources))
+        self._partials: list[Partial] = []
+
+    @property
+    def reference(self) -> Tables:
+        """The tables that all chunks share."""
+        return self._job.reference
+
+    def update(self, recommendations: Any, truth: Any = None) -> Self:
+        """Add a chunk: the recommendation lists of some users.
+
+        Parameters
+        ----------
+        recommendations : table, path, mapping, array or sparse matrix
+            The lists, or with ``exact=True`` the ranks, of users who are in no other chunk.
+        truth : table, path, mapping or sparse matrix, optional
+            The ground truth of these users, if the evaluator was made without one.
+
+        Returns
+        -------
+        Evaluator
+            Itself.
+
+        Raises
+        ------
+        InputError
+            If the data cannot be evaluated as it is. The evaluator is left unchanged.
+        """
+        piece = read_tables(
+            self._job.settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
+        )
+        truth = piece.truth or self.reference.truth
+        check_dense(replace(self.reference, recommendations=piece.recommendations, truth=truth))
+        return self.merge(work(self._job, piece))
+
+    def merge(self, *others: Evaluator | Partial) -> Self:
+        """Add the partials of other evaluators, which may come from other machines.
+
+        Parameters
+        ----------
+        *others : Evaluator or Partial
+            Evaluators, or their `partial`, with the same settings and tables, for other users.
+
+        Returns
+        -------
+        Evaluator
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            If their settings or tables differ from those of this evaluator.
+        """
+        partials: list[Partial] = []
+        for other in others:
+            if not isinstance(other, Evaluator | Partial):
+                raise ParameterError("merge takes evaluators and partials", found=f"{type(other).__name__}")
+            partials += other._partials if isinstance(other, Evaluator) else [other]
+        for other in others:
+            self._job.about.check(other._job.about if isinstance(other, Evaluator) else other.about)
+        for partial in partials:
+            (self._partials or partials)[0].check(partial)
+        self._partials += partials
+        return self
+
+    def partial(self) -> Partial:
+        """Return a mergeable partial of everything so far, which can be pickled and sent."""
+        return merge(self._partials)
+
+    def result(self) -> Result:
+        """Return the result of everything so far; more may be added afterwards."""
+        return finish(self._job, self._partials)
+
+
+_T = TypeVar("_T")
+
+
+def with_history(tables: Tables) -> Tables:
+    """Return the tables with a column of users that says whether something is known of each."""
+    train, truth, recommendations = tables.train, tables.truth, tables.recommendations
+    assert train is not None
+    if truth is None:
+        raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
+    training: Table = train
+
+    def state(ids: pl.Series) -> pl.Series:
+        warm = matching(training, "user", ids)["user"].unique()
+        return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
+
+    named = [truth] if recommendations is None else [truth, recommendations]
+    users = with_column(tables.users, named, HISTORY, "warm_and_cold", state)
+    return replace(tables, users=users)
+
+
+def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
+    """Return the ground truth of the items that are in training, and of those that are not."""
+    warm = matching(train.trained, "item", truth.frame["item"])["item"].unique()
+    is_warm = truth.frame["item"].is_in(warm.implode())
+    parts = {"warm": is_warm, "cold": ~is_warm}
+    return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
+
+
+def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result]) -> Result:
+    """Return the result with slices for warm and for cold relevant items.
+
+    ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for
+    each slice.
+    """
+    rows = [] if result.slices is None else [result.slices]
+    for group, part in parts.items():
+        try:
+            sliced = again(part)
+        except EmptyError:  # no user with a list has such an item
+            users, values = 0, dict.fromkeys(result.values, float("nan"))
+        else:
+            users, values = sliced.counts["users"], sliced.values
+        head = {"by": RELEVANT_ITEMS, "group": group, "users": users}
+        rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
+    slices = pl.concat(rows, how="diagonal_relaxed")
+    filled = pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+    slices = slices.with_columns(filled)
+    if result.label:
+        slices = slices.with_columns(label=pl.lit(result.label))
+    return replace(result, slices=slices)
+
 
 _OF_TRUTH = ("both", "judged", "judged_both")
 """Populations that need a ground truth."""

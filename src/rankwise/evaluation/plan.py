@@ -1,26 +1,43 @@
-"""`Plan`: the inputs that a list of metrics needs from every block, and its computation."""
+"""`Plan`: the inputs that metrics need, the checks of these inputs, and the passes over the data.
+
+Metrics whose convention needs several readings of the lists: evaluate each, join the results.
+
+Most conventions need one. Two are needed where tied items are ordered in one way for one measure
+and in another way for the next, or where sums over items are taken over other users than the rest.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Groups, Needs, Popularity
+from rankwise.blocks.partial import Measured, UserSum
+from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
-from rankwise.core.block import Block
-from rankwise.core.choices import Population
-from rankwise.core.facts import HISTORY, Categories, Fact, Features, Groups, Popularity
-from rankwise.core.measured import Measured
-from rankwise.core.partial_columns import UserSum
-from rankwise.core.row_sets import Needs
-from rankwise.core.user_rules import EVERYONE, UserRule, UserRules
 from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.item_sums import ItemSum
-from rankwise.measures.kinds import Accumulated, OfParts, PerUser, Pooled
-from rankwise.measures.measure import Measure
+from rankwise.evaluation.settings import Settings, chosen_for, requested
+from rankwise.metrics.base import Measure, MeasureLike
+from rankwise.metrics.inputs import ItemSum
+from rankwise.metrics.kinds import Accumulated, OfParts, PerUser, Pooled
+from rankwise.options import EVERYONE, CatalogueRule, Population, UserRule, UserRules, population_of_all
+from rankwise.tables.table import Protocol, Recommendations, Table
 
-__all__ = ["Plan", "sums_same_lists"]
+__all__ = [
+    "Plan",
+    "check_catalogue",
+    "check_exact",
+    "check_piece",
+    "check_sampled",
+    "check_threshold",
+    "questions",
+    "several_questions",
+    "sums_same_lists",
+    "whole_settings",
+]
 
 _SAME_LISTS: dict[Population, str] = {
     "truth": "truth",
@@ -257,3 +274,179 @@ def sums_same_lists(measure: Measure, population: Population, evaluated: Populat
         return True
     same = _SAME_LISTS[population] == _SAME_LISTS[evaluated]
     return same and not any(leaf.reads_truth for leaf in sums)
+
+
+def questions(
+    measures: MeasureLike | Iterable[MeasureLike], options: Mapping[str, Any]
+) -> tuple[tuple[Measure, ...], list[Settings]]:
+    """Return the measures in order, and the settings of each evaluation that they need.
+
+    Raises
+    ------
+    UsageError
+        If a measure or an option makes no sense.
+    """
+    wanted, convention, given = requested(measures, options)
+    return wanted, settings_of_each(wanted, convention, given)
+
+
+def settings_of_each(
+    wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]
+) -> list[Settings]:
+    """Return the settings of each evaluation that measures need."""
+    if convention is None:
+        return [Settings.of(wanted, None, given)]
+    groups: dict[tuple[Any, ...], list[Measure]] = {}
+    for measure, population in _populations(wanted, convention, given).items():
+        chosen = chosen_for(convention, measure, given)
+        key = (chosen["ties"], chosen["relevance"], population)
+        groups.setdefault(key, []).append(measure)
+    return [
+        Settings.of(tuple(some), convention, given)
+        for group in groups.values()
+        for some in _without_conflicts(group, convention, given)
+    ]
+
+
+def whole_settings(wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
+    """Return settings with all measures, whether or not one evaluation has them all."""
+    first, *_ = settings_of_each(wanted, convention, given)
+    return replace(first, measures=wanted)
+
+
+def _without_conflicts(
+    measures: Sequence[Measure], convention: Convention, given: Mapping[str, Any]
+) -> list[list[Measure]]:
+    """Return measures in as few groups as it takes that no part has two rules in one of them."""
+    groups: list[tuple[list[Measure], dict[str, UserRule]]] = []
+    for measure in measures:
+        rule = UserRule.of(chosen_for(convention, measure, given))
+        parts = {str(part @ ()): rule for part in Plan((measure,)).every}
+        for some, rules in groups:
+            if all(rules.get(part, rule) == rule for part in parts):
+                some.append(measure)
+                rules.update(parts)
+                break
+        else:
+            groups.append(([measure], parts))
+    return [some for some, _ in groups]
+
+
+def _populations(
+    measures: Sequence[Measure], convention: Convention, given: Mapping[str, Any]
+) -> dict[Measure, str | None]:
+    """Return the population of measures that need an evaluation over it; None for all others."""
+    if "population" in given:
+        return dict.fromkeys(measures)
+    wanted = {measure: convention.choices_of(measure)["population"] for measure in measures}
+    everyone = population_of_all(wanted.values())
+    if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
+        return dict.fromkeys(measures)
+    over_items = {
+        measure for measure in measures if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
+    }
+    together = population_of_all(population for measure, population in wanted.items() if measure not in over_items)
+    out: dict[Measure, str | None] = {}
+    for measure, population in wanted.items():
+        fits = together is not None and (measure not in over_items or sums_same_lists(measure, population, together))
+        out[measure] = None if fits else population
+    return out
+
+
+def several_questions(asked: Sequence[Settings]) -> ParameterError:
+    """Return the error for several evaluations where only one is possible."""
+    return ParameterError(
+        "under this convention these measures need several evaluations, with all lists at once",
+        found="; ".join(", ".join(map(str, settings.measures)) for settings in asked),
+        hint="evaluate each group in a separate call",
+    )
+
+
+_WHOLE_LISTS = {"recommended", "overlap_history", "overlap_baseline"}
+
+
+def check_exact(plan: Plan, tables: Collection[str]) -> None:
+    """Raise if a measure looks at more than the ranks of judged items."""
+    for leaf in plan.leaves:
+        waived = plan.waived(leaf)
+        if (leaf.reads.rows - waived) & _WHOLE_LISTS:
+            raise MeasureError(
+                f"{leaf} describes whole lists, and exact ranks exist only for judged items",
+                hint="rank lists with rw.rank, and evaluate those",
+            )
+        if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
+            raise MeasureError(
+                f"{leaf} needs the size of the catalogue, which exact ranks do not contain", hint="pass items="
+            )
+
+
+def check_piece(plan: Plan, recommended: Recommendations, threshold: float | None) -> None:
+    """Raise unless exact ranks are passed exactly where they are expected.
+
+    Nor may a measure count the catalogue where only a sample of it was ranked.
+    """
+    if recommended.is_exact != plan.exact:
+        raise ParameterError(
+            "Evaluator(exact=True) takes exact ranks, and no other evaluator does", found=recommended.format
+        )
+    protocol = recommended.protocol
+    check_threshold(protocol, threshold)
+    if protocol is not None and protocol.sampled:
+        check_sampled(plan, protocol.label)
+    if recommended.k is not None:
+        _check_tail(plan, recommended, recommended.k)
+    _check_scores(plan, recommended)
+
+
+def check_sampled(plan: Plan, label: str) -> None:
+    """Raise if a measure counts the catalogue where only a sample of it was ranked, as ``label`` says."""
+    for leaf in [] if plan.exact else plan.leaves:
+        if leaf.counts_candidates:
+            raise MeasureError(
+                f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
+                found=label,
+                hint="rw.rank_relevant computes it over the sample",
+            )
+
+
+def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
+    """Raise if the rating threshold differs from the one with which candidates were drawn."""
+    if protocol is not None and protocol.sampled and protocol.relevance_threshold != threshold:
+        raise ParameterError(
+            "candidates were sampled for another rating threshold",
+            found=f"relevance_threshold={threshold}, drawn for {protocol.relevance_threshold}",
+            hint="pass the same threshold here, or draw new candidates",
+        )
+
+
+def _check_tail(plan: Plan, recommended: Table, k: int) -> None:
+    """Raise if a measure cannot handle items that tie with the last item of a list."""
+    deep = [leaf for leaf in plan.leaves if leaf.reads_below_k]
+    if deep and recommended.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
+        raise MeasureError(
+            f"{deep[0]} needs to know which items tie with the last item of a list",
+            found=f"lists of {k}, some with more items that tie with their last item",
+            hint="rw.rank_relevant counts over all candidates",
+        )
+
+
+def _check_scores(plan: Plan, recommended: Table) -> None:
+    """Raise if a measure needs scores and these lists have none."""
+    if "score" in recommended.frame.columns:
+        return
+    for leaf in plan.leaves:
+        if "scores" in leaf.reads.rows:
+            raise MeasureError(
+                f"{leaf.name} needs predicted scores",
+                where=recommended.source,
+                found=f"columns {', '.join(recommended.frame.columns)}",
+                hint="pass recommendations with a score column",
+            )
+
+
+def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) -> None:
+    """Raise if a measure needs the catalogue, which is that of training, and there is none."""
+    if plan.needs_catalogue and rule == "train" and "train" not in tables:
+        raise ParameterError(
+            'catalogue="train" needs training interactions', found="no train", hint='pass train=, or catalogue="items"'
+        )

@@ -1,32 +1,247 @@
 """The settings of an evaluation: its metrics, and its options under a convention.
 
-`rankwise.core.options` declares every option, with its default, its check and its description. Functions take
-``**options: Unpack[…]`` with one of the typed dictionaries of `rankwise.evaluation.option_sets`, so
-that editors and mypy see each option with its type; `rankwise.evaluation.signatures` gives them the
-whole signature and the descriptions. The command line makes its options from the same fields.
+`rankwise.options` declares every option, with its default, its check and its description. Functions take
+``**options: Unpack[…]`` with one of the typed dictionaries below, so that editors and mypy see each option with
+its type; `takes_options` gives them the whole signature and the descriptions. The command line makes its options
+from the same fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, get_args
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
-from rankwise.core.choices import ANY_ROW, Population
-from rankwise.core.options import Options, declare_option
-from rankwise.core.user_rules import UserRule, UserRules, population_of_all
-from rankwise.errors import ParameterError
-from rankwise.evaluation.option_sets import ListOptions
-from rankwise.evaluation.wanted import DEFAULT_MEASURES, RATING_MEASURES, options_under, requested
+from rankwise.core.arguments import described
+from rankwise.errors import ParameterError, nearest
+from rankwise.options import (
+    ANY_ROW,
+    CatalogueRule,
+    Duplicates,
+    IdType,
+    Options,
+    OrderBy,
+    Population,
+    Ranks,
+    Relevance,
+    ScorePrecision,
+    Ties,
+    Undefined,
+    UserRule,
+    UserRules,
+    WithoutList,
+    declare_option,
+    population_of_all,
+)
 
-if TYPE_CHECKING:  # the help of the command line needs neither NumPy nor Polars
+if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
-    from rankwise.encoding.readings import Readings
-    from rankwise.measures.measure import Measure
-    from rankwise.measures.read import MeasureLike
+    from rankwise.encoding.encoder import Readings
+    from rankwise.metrics.base import Measure, MeasureLike
 
-__all__ = ["DEFAULT_MEASURES", "RATING_MEASURES", "Settings", "check_population", "option_fields", "option_summary"]
+__all__ = [
+    "DEFAULT_MEASURES",
+    "RATING_MEASURES",
+    "ListOptions",
+    "PieceOptions",
+    "RatingOptions",
+    "Settings",
+    "TableOptions",
+    "WholeOptions",
+    "check_population",
+    "option_fields",
+    "option_summary",
+    "option_types",
+    "options_text",
+    "options_under",
+    "requested",
+    "table_options",
+    "takes_options",
+    "without_shorthands",
+]
+
+
+class TableOptions(TypedDict, total=False):
+    """Options that say how tables are read, whatever the convention."""
+
+    threshold: float | None
+    relevance_threshold: float | None
+    columns: Mapping[str, str | None] | None
+    threads: int | None
+
+
+class PieceOptions(TypedDict, total=False):
+    """Options of every evaluation, also of one in pieces."""
+
+    threshold: float | None
+    relevance_threshold: float | None
+    relevance: Relevance
+    convention: str | Convention | None
+    population: Population
+    undefined: Undefined
+    without_list: WithoutList
+    duplicates: Duplicates
+    ranks: Ranks
+    order_by: OrderBy
+    ids: IdType
+    score_precision: ScorePrecision
+    catalogue: CatalogueRule
+    by: str | Sequence[str]
+    weights: str | Mapping[Any, float] | None
+    columns: Mapping[str, str | None] | None
+    threads: int | None
+    block_size: int | None
+    progress: bool | None
+
+
+class WholeOptions(PieceOptions, total=False):
+    """Options that also need all lists at once."""
+
+    warm_and_cold: bool
+    jackknife: int | None
+
+
+class RatingOptions(WholeOptions, total=False):
+    """Options that also give cut-offs to measures; `rankwise.evaluate_model` has another k."""
+
+    k: int | Sequence[int] | None
+
+
+class ListOptions(RatingOptions, total=False):
+    """Options that also concern how the lists themselves are read."""
+
+    ties: Ties | None
+    exclude_seen: bool
+
+
+@cache
+def option_types() -> dict[str, Any]:
+    """Return the type of each option, by name."""
+    from rankwise.convention.convention import Convention  # needs the measures
+
+    return get_type_hints(ListOptions, localns={"Convention": Convention})
+
+
+DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
+RATING_MEASURES = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
+
+
+def requested(
+    measures: MeasureLike | Iterable[MeasureLike], options: Mapping[str, Any], known: type = ListOptions
+) -> tuple[tuple[Measure, ...], Convention | None, dict[str, Any]]:
+    """Return the measures, the convention, and the options without shorthands."""
+    convention, given = without_shorthands(options, known)
+    wanted = _at_cutoffs(measures, given.pop("k", None), convention)
+    if convention is not None:
+        _check_names(wanted, convention)
+    return wanted, convention, given
+
+
+def without_shorthands(
+    options: Mapping[str, Any], known: type = ListOptions
+) -> tuple[Convention | None, dict[str, Any]]:
+    """Return the convention, and all other options without shorthands.
+
+    Raises
+    ------
+    ParameterError
+        If a shorthand and what it stands for differ.
+    TypeError
+        If there is no such option.
+    """
+    for name in options:
+        if name not in known.__annotations__:
+            hint = nearest(name, known.__annotations__)
+            ending = f"; {hint}" if hint else ""
+            raise TypeError(f"unexpected keyword argument {name!r}{ending}")
+    given = dict(options)
+    if "threshold" in given:
+        if given.get("relevance_threshold") not in (None, given["threshold"]):
+            found = f"{given['threshold']} and {given['relevance_threshold']}"
+            raise ParameterError("threshold and relevance_threshold are the same option", found=found)
+        given["relevance_threshold"] = given.pop("threshold")
+    from rankwise.convention.convention import Convention
+
+    return Convention.named(given.pop("convention", None)), given
+
+
+def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that say how tables are read, without shorthands."""
+    return without_shorthands(options, TableOptions)[1]
+
+
+def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
+    """Raise if a measure is written like another one is read: a name would find the wrong value."""
+    for measure in measures:
+        meant = convention.means(str(measure))
+        if meant not in (None, measure) and {*meant.cells} & {c for other in measures for c in other.cells}:
+            raise ParameterError(
+                f"{measure} is the name of two of these measures under convention {convention.name!r}",
+                found=f"{convention.write(measure)}, and {meant}",
+                hint="evaluate them in two calls",
+            )
+
+
+def chosen_for(convention: Convention, measure: Measure, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all choices for a measure: options that were given take precedence."""
+    chosen = convention.choices_of(measure)
+    if given.get("relevance_threshold") is not None:  # says what is relevant
+        chosen["relevance"] = "positive"
+    said = {name for name in chosen if name in given and (name != "ties" or given[name])}
+    return chosen | {name: given[name] for name in said}
+
+
+def options_under(convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options under a convention: those that were given, then those of the convention.
+
+    The rule of the first measure is that of all; measures that have another one are exceptions.
+    """
+    chosen = {str(measure): chosen_for(convention, measure, given) for measure in measures}
+    for choice in ("ties", "relevance"):
+        values = {name: one[choice] for name, one in chosen.items()}
+        if len({*values.values()}) > 1:
+            raise ParameterError(
+                f"convention {convention.name!r} has several choices of {choice} here",
+                found=", ".join(f"{name}: {value}" for name, value in values.items()),
+                hint="evaluate them in several calls; rankwise.evaluate does so by itself",
+            )
+    first = next(iter(chosen.values()))
+    rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in measures}
+    exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
+    return {
+        **given,
+        **first,
+        "convention": convention,
+        "exceptions": tuple(exceptions.items()),
+        "ties_if_scored": given.get("ties") is None,
+    }
+
+
+def _at_cutoffs(
+    measures: MeasureLike | Iterable[MeasureLike], k: int | Sequence[int] | None, convention: Convention | None
+) -> tuple[Measure, ...]:
+    """Return the measures, those without a cut-off at ``k``."""
+    from rankwise.metrics.base import parse_all
+
+    if convention is not None and measures is DEFAULT_MEASURES:  # those that the library has
+        names = [text for text in DEFAULT_MEASURES if convention.means(text) is not None]
+        measures = names if k is None else [text.partition("@")[0] for text in names]
+    if k is None:
+        return parse_all(measures, convention)
+    if measures is DEFAULT_MEASURES or measures is RATING_MEASURES:
+        measures = [str(name).partition("@")[0] for name in measures]
+    parsed = parse_all(measures, convention, cutoffs=False)
+    open_ = [measure for measure in parsed if not measure.k and measure.cutoff != "none"]
+    if not open_:
+        raise ParameterError(
+            "k is the cut-off of measures that are given without one, and there is none",
+            found=f"k={k}, {', '.join(map(str, parsed))}",
+            hint="leave k out, or leave the cut-offs out of the names",
+        )
+    return parse_all([measure @ k if measure in open_ else measure for measure in parsed])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +317,7 @@ class Settings(Options):
     @cached_property
     def readings(self) -> Readings:
         """How ids and scores of the tables are taken."""
-        from rankwise.encoding.readings import Readings
+        from rankwise.encoding.encoder import Readings
 
         return Readings(self.order_by, self.ids, self.score_precision)
 
@@ -169,3 +384,80 @@ def option_fields() -> dict[str, Field[Any]]:
 def option_summary(field: Field[Any]) -> str:
     """Return the first sentence about an option, without its full stop and markup."""
     return str(field.metadata["text"].partition(". ")[0].rstrip(".").replace("``", ""))
+
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+_SHORTHANDS = {
+    "k": "k : int or list of int, optional\n"
+    "    Cut-offs of metrics that are given without one: with ``k=10``, ``ndcg`` is ``ndcg@10``.",
+    "threshold": "threshold : float, optional\n    Alias of ``relevance_threshold``.",
+}
+"""Options that other libraries have under these names; they end up in measures and settings."""
+
+
+def _description(name: str, default: Any) -> str:
+    """Describe an option as numpydoc does: name, type and default, and the text below."""
+    entry, kind = option_fields()[name], option_types()[name]
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    named = entry.metadata.get("type") or (
+        "{" + ", ".join(f'"{choice}"' for choice in choices) + "}"
+        if choices
+        else " or ".join(arg.__name__ for arg in get_args(kind) or (kind,) if arg is not type(None))
+    )
+    shown = f'"{default}"' if isinstance(default, str) else default
+    ending = "optional" if default is None else f"default={shown}"
+    text = textwrap.fill(entry.metadata["text"], 91)
+    return f"{name} : {named}, {ending}\n{textwrap.indent(text, '    ')}"
+
+
+def options_text(known: type, **defaults: Any) -> str:
+    """Return the description of every option that a typed dictionary has, as numpydoc does."""
+    names = [name for name in option_fields() if name in known.__annotations__]
+    values = {name: _default(name) for name in names} | defaults
+    short = [_SHORTHANDS[name] for name in _SHORTHANDS if name in known.__annotations__]
+    return "\n".join([*short, *(_description(name, values[name]) for name in names)])
+
+
+def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
+    """Give a function with ``**options`` the signature and the description of every option.
+
+    Parameters
+    ----------
+    known : type
+        The typed dictionary that ``**options`` unpacks.
+    **defaults : object
+        Defaults of the function, where they differ from those of `Settings`.
+
+    Returns
+    -------
+    callable
+        A decorator: a line ``%(options)s`` in the docstring becomes the descriptions.
+    """
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        names = [name for name in option_fields() if name in known.__annotations__]
+        names = [name for name in names if name not in signature.parameters]
+        values = {name: _default(name) for name in names} | defaults
+        short = [name for name in _SHORTHANDS if name in known.__annotations__]
+        values |= dict.fromkeys(short)
+        added = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=values[name],
+                annotation=known.__annotations__[name].__forward_arg__,
+            )
+            for name in (*short, *names)
+        ]
+        function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
+        return described(options=options_text(known, **defaults))(function)
+
+    return decorate
+
+
+def _default(name: str) -> Any:
+    default = option_fields()[name].default
+    assert default is not MISSING
+    return default

@@ -1,41 +1,375 @@
-"""Merged partials to a result: values, slices, counts, and where everything came from."""
+"""Merged partials to a result: values, slices, jackknife replicates, counts, and where everything came from."""
 
 from __future__ import annotations
 
+import math
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from rankwise.core import kernels
+from rankwise.blocks.block import Fact
+from rankwise.blocks.partial import ADDED, ItemColumn, Partial
+from rankwise.core import __version__, kernels
+from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
-from rankwise.core.facts import Fact
-from rankwise.core.partial import ADDED, Partial
-from rankwise.core.partial_columns import ItemColumn
-from rankwise.core.version import __version__
-from rankwise.encoding.fact_tables import FactTables, digest_of_interactions
-from rankwise.errors import EmptyError, IdError, InputError
-from rankwise.evaluation.doubts import inferred_protocol
-from rankwise.evaluation.jackknife import JACKKNIFE, jackknifed, without_each
+from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels
+from rankwise.encoding.side_information import FactTables, digest_of_interactions
+from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
+from rankwise.evaluation.aggregation import (
+    UserColumns,
+    UserTotals,
+    add_groups,
+    fold,
+    kinds_of_values,
+    totals,
+    values_of_users,
+)
+from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.shares import EvaluatedUsers, UserShare
-from rankwise.evaluation.totals import totals
-from rankwise.evaluation.user_table import UserTable
-from rankwise.evaluation.user_totals import UserTotals
-from rankwise.measures.item_sums import CatalogueSums, RecommendationCount
-from rankwise.measures.measure import Measure
-from rankwise.results.named_values import Values
-from rankwise.results.result import Result
-from rankwise.tables.align import matching
-from rankwise.tables.protocol import Protocol
-from rankwise.tables.table import Table, is_absent
+from rankwise.metrics.base import Measure, ValueKind
+from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
+from rankwise.metrics.kinds import PerUser
+from rankwise.results.intervals import WEIGHT, group_column
+from rankwise.results.result import Result, Values
+from rankwise.tables.columns import check_was_read
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Protocol, Table, Tables, is_absent
+from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_column
 
-__all__ = ["Summary", "catalogue", "check_not_empty", "digest_of_truth", "digests_of_tables", "labelled", "summarise"]
+__all__ = [
+    "JACKKNIFE",
+    "EvaluatedUsers",
+    "Summary",
+    "UserShare",
+    "UserTable",
+    "catalogue",
+    "check_not_empty",
+    "deal_groups",
+    "digest_of_truth",
+    "digests_of_tables",
+    "jackknifed",
+    "joined",
+    "labelled",
+    "summarise",
+    "user_hash",
+    "without_each",
+]
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """The groups and weights of users that an evaluation uses."""
+
+    users: Table | None = None
+    weights: Table | None = None
+    train_groups: Mapping[str, TrainGroups] = field(default_factory=dict)
+
+    @classmethod
+    def check(
+        cls,
+        users: Table | None,
+        by: tuple[str, ...],
+        weights: str | Mapping[Any, float] | None,
+        train_groups: Mapping[str, TrainGroups] | None = None,
+    ) -> UserTable:
+        """Return the table of users, checked for the columns that are needed.
+
+        ``train_groups`` are the groups in ``by`` that training interactions define.
+        """
+        made = {} if train_groups is None else dict(train_groups)
+        if users is not None and users.format == "weights" and weights is None and not by:
+            raise ParameterError("users= holds weights, which belong in weights=", hint="write weights={user: weight}")
+        columns = [name for name in by if name not in made or made[name].table is None]
+        for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
+            _check_column(users, name)
+        if users is not None:
+            _check_once(users)
+        if isinstance(weights, str):
+            assert users is not None
+            weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
+            return cls(users, users.with_frame(users.frame.select("user", weight)), made)
+        return cls(users, None if weights is None else read_table(weights, "users"), made)
+
+    def for_users(self, users: Table, by: tuple[str, ...], weights: str | Mapping[Any, float] | None) -> UserTable:
+        """Return the table of some users, with the weights that are not a column of it."""
+        if isinstance(weights, str):
+            return UserTable.check(users, by, weights, self.train_groups)
+        return replace(UserTable.check(users, by, None, self.train_groups), weights=self.weights)
+
+    def weights_of(self, users: pl.DataFrame) -> Any:
+        """Return the weight of each user, in order; None if there are no weights."""
+        if self.weights is None:
+            return None
+        known = matching(self.weights, "user", users["user"])
+        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        bad = joined.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
+        if len(bad):
+            weight = bad["weight"][0]
+            raise InputError(
+                "every evaluated user needs a weight of 0 or more",
+                where=f"{self.weights.source}, user {bad['user'][0]!r}",
+                found=f"{'no weight' if weight is None else weight} ({len(bad)} such users)",
+            )
+        return joined["weight"].cast(pl.Float64).to_numpy()
+
+    def check_total(self, total: float) -> None:
+        """Raise unless the weights of all users add up to a number that can be divided by."""
+        if self.weights is None:
+            return
+        if total == 0:
+            raise InputError("all weights are 0", where=self.weights.source)
+        if not math.isfinite(total * total):  # sums of products stay finite
+            raise InputError(
+                "the sum of the weights is too large for a float",
+                where=self.weights.source,
+                found=f"a total of {total:g}",
+                hint="divide all of them by the largest",
+            )
+
+    def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
+        """Return the group of each user, in order; null where it is not known."""
+        made = self.train_groups.get(by)
+        if made is not None and made.table is not None:
+            return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
+        assert self.users is not None
+        known = matching(self.users, "user", users["user"])
+        known = known.select("user", pl.col(by).alias("group"))
+        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        group = joined["group"]
+        if made is not None:
+            return group.cast(GROUP_NAMES.dtype)
+        return group.replace(0.0, 0.0) if group.dtype.is_float() else labels(group)  # -0.0 as well
+
+
+def _check_column(users: Table | None, name: str) -> None:
+    if users is None:
+        raise ParameterError(
+            f"column {name!r} of the users was asked for, but there is no table of users", hint="pass users="
+        )
+    check_was_read(users, name)
+    if name not in users.frame.columns:
+        raise ColumnError(
+            f"there is no column {name!r}",
+            where=users.source,
+            found=", ".join(map(repr, users.frame.columns)),
+            hint=nearest(name, users.frame.columns),
+        )
+    if users.frame[name].dtype.is_nested():
+        raise ColumnError(
+            f"column {name!r} does not hold one group per row", where=users.source, found=str(users.frame[name].dtype)
+        )
+
+
+def _check_once(users: Table) -> None:
+    ids = users.frame["user"]
+    if ids.n_unique() < len(ids):
+        raise ColumnError(
+            "duplicate user in the table of users",
+            where=users.source,
+            found=f"user {ids.filter(ids.is_duplicated())[0]!r}",
+            hint="keep one row per user",
+        )
+
+
+_G = TypeVar("_G")
+
+JACKKNIFE = "jackknife group"
+"""The column of users that says which group each is left out with."""
+
+
+def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Tables:
+    """Return the tables with users dealt to groups of one size, give or take a user.
+
+    Values that depend on the number of users would otherwise differ because groups do. Users with
+    relevant items are dealt first, in order of a hash of their ids, so that groups depend on the
+    ground truth and not on the lists: two systems have the same.
+    """
+    truth, recommendations = tables.truth, tables.recommendations
+    assert recommendations is not None
+    relevant: Table = recommendations  # without a ground truth lists must tell
+    if truth is not None:
+        relevant = truth.with_frame(truth.relevant(threshold))
+
+    def group(ids: pl.Series) -> pl.Series:
+        with_relevant = matching(relevant, "user", ids)["user"]
+        order = pl.DataFrame({"irrelevant": ~ids.is_in(with_relevant.implode()), "hash": user_hash(ids)}).select(
+            pl.struct(pl.all()).rank("ordinal").cast(pl.Int64)
+        )
+        return (order.to_series() % n_groups).cast(pl.String)
+
+    given = [table for table in (truth, recommendations) if table is not None]
+    users = with_column(tables.users, given, JACKKNIFE, "jackknife", group)
+    return replace(tables, users=users)
+
+
+def user_hash(ids: pl.Series) -> Hashes:
+    """Return the number by which users are dealt to groups."""
+    return combined([hash_of_column(ids)], 0)
+
+
+def jackknifed(measures: tuple[Measure, ...], *, weighted: bool) -> tuple[Measure, ...]:
+    """Return the measures that need a jackknife: per-user means without weights do not."""
+    return tuple(
+        measure
+        for measure in measures
+        if weighted or not (isinstance(measure, PerUser) and measure.value_kind == "mean")
+    )
+
+
+def without_each(groups: Mapping[_G, UserTotals]) -> Iterator[tuple[_G, UserTotals]]:
+    """Yield each group with the totals of all others.
+
+    Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
+    sums, from the front and from the back, need three additions per group.
+    """
+    names = list(groups)
+    before = groups[names[0]].of_nobody()
+    behind = [before]
+    for name in reversed(names[1:]):
+        behind.append(groups[name] + behind[-1])
+    for name in names:
+        yield name, before + behind.pop()
+        before = before + groups[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserShare:
+    """What some users add to a result; shares of different users add up.
+
+    Attributes
+    ----------
+    everyone : UserTotals
+        The totals of all of these users.
+    groups : mapping of str to mapping of (str or None) to UserTotals
+        The totals of each group, by column of the users table; None is the group of users without
+        one.
+    names : mapping of str to polars.Series
+        The distinct groups by column, with the type that they have in the table.
+    without_group : mapping of str to int
+        Number of users without a group, by column, for measures of groups.
+    kinds : mapping of str to str
+        What each value is made of.
+    weight : ExactTotal
+        The sum of the weights; 0 without weights.
+    dealt : int, default=0
+        The digest of users and jackknife groups, as a number below 2^64 that adds up.
+    """
+
+    everyone: UserTotals
+    groups: Mapping[str, Mapping[str | None, UserTotals]]
+    names: Mapping[str, pl.Series]
+    without_group: Mapping[str, int]
+    kinds: Mapping[str, ValueKind]
+    weight: ExactTotal
+    dealt: int = 0
+
+    def __add__(self, other: UserShare) -> UserShare:
+        return UserShare(
+            everyone=self.everyone + other.everyone,
+            groups={by: add_groups(mine, other.groups[by]) for by, mine in self.groups.items()},
+            names={by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()},
+            without_group={by: count + other.without_group[by] for by, count in self.without_group.items()},
+            kinds=self.kinds,
+            weight=self.weight + other.weight,
+            dealt=(self.dealt + other.dealt) % 2**64,
+        )
+
+    def ordered(self, by: str) -> list[tuple[str | None, UserTotals]]:
+        """Return the groups of a column in order, users without one last."""
+        names = self.names[by].sort(nulls_last=True).cast(pl.String).to_list()
+        return [(name, self.groups[by][name]) for name in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedUsers:
+    """Users with their columns, and what is asked about them.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of measures.
+    settings, plan : Settings, Plan
+        What is asked.
+    facts, user_table : FactTables, UserTable
+        What is known of users: their groups and weights.
+    catalogue_size : int
+        The number of items of the catalogue; 0 where nothing needs it.
+    """
+
+    frame: pl.DataFrame
+    settings: Settings
+    plan: Plan
+    facts: FactTables
+    user_table: UserTable
+    catalogue_size: int
+
+    @cached_property
+    def columns(self) -> UserColumns:
+        """The columns of the users with their weights and groups."""
+        return UserColumns(
+            self.frame,
+            self.user_table.weights_of(self.frame),
+            self.facts.of_users(self.frame["user"]),
+            self.catalogue_size,
+            self.settings.rules,
+            self.settings.evaluated,
+        )
+
+    @cached_property
+    def groups(self) -> dict[str, pl.Series]:
+        """The group of each user, by column of the table of users."""
+        dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
+        return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
+
+    def share(self) -> UserShare:
+        """Return the partial result of these users."""
+        measures, columns = self.plan.measures, self.columns
+        groups, names = {}, {}
+        for by, of_users in self.groups.items():
+            some = measures
+            if by == JACKKNIFE:
+                some = jackknifed(measures, weighted=columns.weights is not None)
+            names[by], text = of_users.unique(), of_users.cast(pl.String)
+            groups[by] = {name: fold(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)}
+        return UserShare(
+            everyone=fold(measures, columns),
+            groups=groups,
+            names=names,
+            without_group={
+                column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
+            },
+            kinds=kinds_of_values(measures, weighted=columns.weights is not None),
+            weight=ExactTotal.of([] if columns.weights is None else columns.weights),
+            dealt=self._dealt(),
+        )
+
+    def _dealt(self) -> int:
+        if JACKKNIFE not in self.groups:
+            return 0
+        return int(digest_of([self.frame["user"], self.groups[JACKKNIFE]]), 16)
+
+    def values(self) -> pl.DataFrame:
+        """Return one row per user: counts, weight, groups, and every value that is defined per user."""
+        frame = self.frame[["user", "n_relevant", "list_length"]]
+        groups = [
+            groups.cast(pl.String).alias(group_column(by)) for by, groups in self.groups.items() if by != JACKKNIFE
+        ]
+        values, weights = values_of_users(self.plan.measures, self.columns), self.columns.weights
+        weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
+        return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
+
+
+def _is(groups: pl.Series, name: str | None) -> Any:
+    """Return whether each user is in a group, shape (U,)."""
+    inside = groups.is_null() if name is None else (groups == name).fill_null(value=False)
+    return inside.to_numpy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,3 +705,127 @@ def _catalogue_in_words(settings: Settings, facts: FactTables) -> str:
 def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
     plain = (bool, int, float, str, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
+
+
+_COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
+
+
+def joined(results: Sequence[Result], order: Sequence[Measure]) -> Result:
+    """Return one result of evaluations of the same tables, with its measures in this order."""
+    return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
+
+
+def _join(first: Result, second: Result) -> Result:
+    per_user = _wider(first.per_user, second.per_user, "user").sort("user")
+    slices = first.slices
+    if slices is not None and second.slices is not None:
+        slices = _wider(slices, second.slices, "by", "group")
+    replicates = first.replicates
+    if replicates is not None and second.replicates is not None:
+        if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
+            raise ParameterError(
+                "jackknife groups depend on users' relevant items, which differ between these measures",
+                hint="evaluate them in two calls",
+            )
+        replicates = replicates.join(second.replicates, on="group")
+    counts = {name: max(first.counts.get(name, 0), second.counts.get(name, 0)) for name in first.counts | second.counts}
+    counts["users"] = len(per_user)
+    counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
+    if "users_without_relevant_items" in counts:
+        counts["users_without_relevant_items"] = int((per_user["n_relevant"] == 0).sum())
+    return replace(
+        first,
+        measures=(*first.measures, *second.measures),
+        values=Values(first.values | second.values),
+        kinds={**first.kinds, **second.kinds},
+        per_user=per_user,
+        counts=counts,
+        slices=slices,
+        replicates=replicates,
+        diagnostics=first.diagnostics | second.diagnostics,
+        provenance=_provenance(first.provenance, second.provenance),
+    )
+
+
+def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
+    """Return the rows of both tables, each value where it is known, else NaN."""
+    names = list(on)
+    both = left.join(right, on=names, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    shared = [name for name in right.columns if f"{name}_right" in both.columns]
+    both = both.with_columns(
+        pl.max_horizontal(name, f"{name}_right").alias(name)
+        if left.schema[name].is_numeric()
+        else pl.coalesce(name, f"{name}_right").alias(name)
+        for name in shared
+    ).drop(f"{name}_right" for name in shared)
+    values = [name for name in both.columns if name not in (*names, *shared, *_COMMON)]
+    return both.with_columns(pl.col(name).fill_null(float("nan")) for name in values if both.schema[name].is_float())
+
+
+def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(first["settings"])
+    settings["measures"] = [*settings["measures"], *second["settings"]["measures"]]
+    ties = [first["settings"]["ties"], second["settings"]["ties"]]
+    settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
+    dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
+    return {
+        **first,
+        "settings": settings,
+        "jackknife": None if None in dealt else "+".join(dealt),
+        "candidates": first["candidates"] or second["candidates"],
+        "doubts": list(dict.fromkeys([*first["doubts"], *second["doubts"]])),
+        "unweighted": [*first["unweighted"], *second["unweighted"]],
+        "facts": first["facts"] | second["facts"],
+        "measures": first["measures"] | second["measures"],
+        "own_definitions": first["own_definitions"] | second["own_definitions"],
+        "rules": first["rules"] | _exceptions(first["settings"], second),
+        "digests": dict(sorted((first["digests"] | second["digests"]).items())),
+        "inputs": second["inputs"] | first["inputs"],
+    }
+
+
+def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the rules of the second evaluation's measures that differ from the first's settings.
+
+    Each is whole, as those inside one evaluation are; what is relevant is there if it differs.
+    """
+    settings = second["settings"]
+    common = {name: settings[name] for name in ("population", "undefined", "without_list")}
+    if settings["relevance"] != first["relevance"]:
+        common["relevance"] = settings["relevance"]
+    names = [text.partition("@")[0] for text in second["measures"]]
+    rules = {name: common | second["rules"].get(name, {}) for name in names}
+    return {name: rule for name, rule in rules.items() if any(first[choice] != value for choice, value in rule.items())}
+
+
+def _sorted(result: Result, order: Sequence[Measure]) -> Result:
+    """Return a result with its measures, and their values, in this order."""
+    places = {str(measure): place for place, measure in enumerate(order)}
+    measures = sorted(result.measures, key=lambda measure: places[str(measure)])
+    names = {
+        name: None
+        for measure in measures
+        for cell in measure.cells
+        for name in result.values
+        if name == cell or name.startswith(f"{cell}[")
+    }
+    columns = [name for name in result.per_user.columns if name not in names]
+    columns += [name for name in names if name in result.per_user.columns]
+    texts = [str(measure) for measure in measures]
+    provenance = {
+        **result.provenance,
+        "settings": {**result.provenance["settings"], "measures": texts},
+        "measures": {text: result.provenance["measures"][text] for text in texts},
+        "own_definitions": {
+            text: result.provenance["own_definitions"][text]
+            for text in texts
+            if text in result.provenance["own_definitions"]
+        },
+    }
+    return replace(
+        result,
+        measures=tuple(measures),
+        values=Values({n: result.values[n] for n in names}),
+        per_user=result.per_user.select(columns),
+        provenance=provenance,
+    )

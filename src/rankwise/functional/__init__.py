@@ -17,72 +17,13 @@ items. Unless a function says otherwise, other metrics that compare a list with 
 user without relevant items, and metrics that describe a list are NaN for an empty list.
 """
 
-from rankwise.functional import (
-    accuracy,
-    average_precision,
-    catalogue,
-    confusion,
-    diversity,
-    exposure,
-    first_hits,
-    graded,
-    groups,
-    judged,
-    labels,
-    novelty,
-    over_users,
-    pairs,
-    popularity,
-    rated_lists,
-    rating,
-    recommended_lists,
-    recommender_evaluator,
-    topics,
-    transformed,
-)
+from rankwise.functional import accuracy, groups, labels, lists, popularity, recommender_evaluator
 from rankwise.functional.accuracy import *
-from rankwise.functional.average_precision import *
-from rankwise.functional.catalogue import *
-from rankwise.functional.confusion import *
-from rankwise.functional.diversity import *
-from rankwise.functional.exposure import *
-from rankwise.functional.first_hits import *
-from rankwise.functional.graded import *
 from rankwise.functional.groups import *
-from rankwise.functional.judged import *
 from rankwise.functional.labels import *
-from rankwise.functional.novelty import *
-from rankwise.functional.over_users import *
-from rankwise.functional.pairs import *
+from rankwise.functional.lists import *
 from rankwise.functional.popularity import *
-from rankwise.functional.rated_lists import *
-from rankwise.functional.rating import *
-from rankwise.functional.recommended_lists import *
 from rankwise.functional.recommender_evaluator import *
-from rankwise.functional.topics import *
-from rankwise.functional.transformed import *
 
-_MODULES = (
-    accuracy,
-    average_precision,
-    catalogue,
-    confusion,
-    diversity,
-    exposure,
-    first_hits,
-    graded,
-    groups,
-    judged,
-    labels,
-    novelty,
-    over_users,
-    pairs,
-    popularity,
-    rated_lists,
-    rating,
-    recommended_lists,
-    recommender_evaluator,
-    topics,
-    transformed,
-)
+_MODULES = (accuracy, groups, labels, lists, popularity, recommender_evaluator)
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

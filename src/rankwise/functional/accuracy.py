@@ -4,6 +4,10 @@
 ``relevance_scores`` a dict of item to relevance, where items above 0 are relevant. Each of the two
 may be given for the other: a set gives its items the relevance 1. ``k=None`` is the whole list.
 The value is NaN for a user without relevant items.
+
+Items of one user's list that have a ground-truth row, relevant or not.
+
+``judged`` is a collection of the user's judged items, or a dict of item to relevance.
 """
 
 from __future__ import annotations
@@ -11,12 +15,34 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
+from itertools import groupby
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreError
 
-__all__ = ["f1_at_k", "hit_rate_at_k", "precision_at_k", "r_precision", "recall_at_k"]
+__all__ = [
+    "arhr_at_k",
+    "average_precision_at_k",
+    "average_recall_at_k",
+    "cg_at_k",
+    "complement",
+    "condensed",
+    "dcg_at_k",
+    "err_at_k",
+    "f1_at_k",
+    "hit_rate_at_k",
+    "interpolated_precision_at_k",
+    "judged_at_k",
+    "ncrr_at_k",
+    "ndcg_at_k",
+    "precision_at_k",
+    "r_precision",
+    "ratio",
+    "rbp",
+    "recall_at_k",
+    "reciprocal_rank_at_k",
+]
 
 Items: TypeAlias = Sequence[Hashable]
 Relevant: TypeAlias = Collection[Hashable]
@@ -191,3 +217,381 @@ def r_precision(recommended: Items, relevant: Relevant) -> float:
     """
     relevant = relevant_items(relevant)
     return precision_at_k(recommended, relevant, len(relevant)) if relevant else math.nan
+
+
+def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Reciprocal rank: 1 / rank of the first relevant item in the top k, 0 if there is none.
+
+    >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3)
+    0.5
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    for rank, hit in enumerate(hits_of(recommended, relevant, k), start=1):
+        if hit:
+            return 1 / rank
+    return 0.0
+
+
+def arhr_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Average reciprocal hit rank: sum of one over the rank of every hit.
+
+    >>> arhr_at_k([1, 2, 3, 4], {1, 4}, 4)
+    1.25
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    return sum(hit / rank for rank, hit in enumerate(hits_of(recommended, relevant, k), start=1))
+
+
+def ncrr_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
+
+    >>> round(ncrr_at_k([1, 2, 3, 4], {1, 4}, 4), 4)
+    0.8333
+    """
+    n = len(relevant_items(relevant))
+    ideal = sum(1 / rank for rank in range(1, min(n, n if k is None else k) + 1))
+    return arhr_at_k(recommended, relevant, k) / ideal if n else math.nan
+
+
+def average_precision_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
+    ties: Literal["expected", "blocks"] = "expected",
+    without_relevant: Literal["undefined", "one"] = "undefined",
+    scores: Sequence[float] | None = None,
+) -> float:
+    """Average precision: sum of the precision at the rank of each hit, over the normaliser.
+
+    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of
+    relevant items; ``"hits"``: the number of hits in the top k; ``"length"``: the number of items
+    in the top k; or ``"min_length"``: the smaller of this number and the number of relevant items.
+
+    With the ``scores`` of the list, items with equal scores form a tied block. The value is then
+    the mean over all orders of the tied items; with ``ties="blocks"``, each hit in the top k has
+    the precision at the last rank of its block, even if that is below k (as in scikit-learn's
+    ``average_precision_score`` and ``label_ranking_average_precision_score``).
+
+    For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
+
+    >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
+    0.7556
+    >>> average_precision_at_k([1, 2], {1}, scores=[0.5, 0.5])
+    0.75
+    >>> average_precision_at_k([1, 2], {1}, ties="blocks", scores=[0.5, 0.5])
+    0.5
+    """
+    check_option("ties", ties, "expected", "blocks")
+    check_option("without_relevant", without_relevant, "undefined", "one")
+    if ties == "blocks" and scores is None:
+        raise ParameterError("ties='blocks' needs the scores of the list", found="scores=None")
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return 1.0 if without_relevant == "one" else math.nan
+    top_k = hits_of(recommended, relevant, k)
+    if scores is None:
+        hits = [(float(hit), sum(top_k[:rank]) / rank) for rank, hit in enumerate(top_k, start=1)]
+    else:
+        flags = hits_of(recommended, relevant, None)
+        hits = _tied_hits(flags, scores_of(recommended, scores), ties)[:k]
+    total = sum(hit * precision for hit, precision in hits)
+    n = {
+        "min": len(relevant) if k is None else min(len(relevant), k),
+        "k": k,
+        "relevant": len(relevant),
+        "hits": sum(hit for hit, _ in hits),
+        "length": len(hits),
+        "min_length": min(len(relevant), len(hits)),
+    }[normaliser]
+    if n is None:
+        raise ParameterError("normaliser='k' needs a k", found="k=None")
+    return total / n if n else 0.0
+
+
+def _tied_hits(flags: Sequence[int], scores: Sequence[float], ties: str) -> list[tuple[float, float]]:
+    """Return the probability that each rank is a hit, and the expected precision there if it is.
+
+    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
+    hit at position i of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the
+    block.
+    """
+    out: list[tuple[float, float]] = []
+    above = 0  # hits above the block
+    for _, block in groupby(zip(scores, flags, strict=True), key=lambda pair: pair[0]):
+        hits = [hit for _, hit in block]
+        n, r, start = len(hits), sum(hits), len(out)
+        for i, hit in enumerate(hits):
+            if ties == "blocks":
+                out.append((hit, (above + r) / (start + n)))
+            else:
+                before = above + i * (r - 1) / max(n - 1, 1)
+                out.append((r / n, (before + 1) / (start + i + 1)))
+        above += r
+    return out
+
+
+def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Average recall: sum of the recall at the rank of each hit, over min(relevant items, k).
+
+    >>> average_recall_at_k([1, 2, 3], {1, 3}, 3)
+    0.75
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    hits = hits_of(recommended, relevant, k)
+    total = sum(sum(hits[:rank]) for rank, hit in enumerate(hits, start=1) if hit)
+    return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
+
+
+def interpolated_precision_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    level: float | None = None,
+    rounding: Literal["exact", "trec_eval"] = "exact",
+) -> float:
+    """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
+
+    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a
+    level, the value is the mean over the 11 levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with
+    a level, it is trec_eval's ``iprec_at_recall``. With ``rounding="trec_eval"``, a level requires
+    floor(level · R + 0.9) hits, where R is the number of relevant items. For multiples of 0.1 this
+    is the same rule, except for rounding errors: at level 0.7 and R = 3, trec_eval requires 2 hits
+    instead of 3.
+
+    >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
+    1.0
+    >>> round(interpolated_precision_at_k([1, 2, 3, 4], {1, 4}), 4)
+    0.7727
+    """
+    relevant = relevant_items(relevant)
+    if level is not None and not (is_number(level) and 0 <= level <= 1):
+        raise ParameterError("level must lie in [0, 1]", found=f"level={level!r}")
+    if not relevant:
+        return math.nan
+    hits = hits_of(recommended, relevant, k)
+
+    def reached(found: int, wanted: float) -> bool:
+        if rounding == "exact":
+            return found / len(relevant) >= wanted
+        return found >= math.floor(wanted * len(relevant) + 0.9)
+
+    curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
+    levels = [i / 10 for i in range(11)] if level is None else [level]
+    best = [max((precision for found, precision in curve if reached(found, wanted)), default=0.0) for wanted in levels]
+    return sum(best) / len(levels)
+
+
+def judged_at_k(recommended: Items, judged: Judged, k: int | None = None) -> float:
+    """Share of the items in the top k that are judged, relevant or not.
+
+    >>> judged_at_k([1, 2, 3, 4], {1: 1, 2: 0, 9: 1}, 4)
+    0.5
+    """
+    items, known = top(recommended, k), relevances(judged)
+    return sum(item in known for item in items) / len(items) if items else math.nan
+
+
+def condensed(recommended: Items, judged: Judged) -> list[Hashable]:
+    """Return the condensed list: without its unjudged items (Sakai 2007).
+
+    >>> condensed([1, 2, 3, 4], {4: 1, 2: 0, 9: 1})
+    [2, 4]
+    """
+    known = relevances(judged)
+    return [item for item in top(recommended, None) if item in known]
+
+
+def complement(value: float) -> float:
+    """Complement: one minus a value.
+
+    >>> complement(0.25)
+    0.75
+    """
+    return 1.0 - value
+
+
+def ratio(first: float, second: float) -> float:
+    """Ratio: one value divided by another; NaN if the other is 0.
+
+    >>> ratio(1.0, 4.0), ratio(1.0, 0.0)
+    (0.25, nan)
+    """
+    return first / second if second else math.nan
+
+
+GainKind: TypeAlias = Literal["linear", "exponential", "binary", "exponential_plus_one"]
+Discount: TypeAlias = Literal["log_plus_one", "log"]
+
+
+_LONGEST = 10_000_000
+"""The largest k at which a full ideal list is summed: above it, the sum takes minutes."""
+
+
+def gain_of(relevance: float, gain: GainKind) -> float:
+    """Return the gain of an item with this relevance; 0 if it is not relevant."""
+    if relevance <= 0:
+        return 0.0
+    if gain == "exponential":
+        return float(2.0**relevance - 1)
+    if gain == "exponential_plus_one":
+        return float(2.0 ** (relevance + 1) - 1)
+    return 1.0 if gain == "binary" else relevance
+
+
+def _gains(recommended: Items, scores: Judged, k: int | None, gain: GainKind) -> list[float]:
+    relevance = relevances(scores)
+    return [gain_of(relevance.get(item, 0), gain) for item in top(recommended, k)]
+
+
+def cg_at_k(recommended: Items, relevance_scores: Judged, k: int | None = None, *, gain: GainKind = "linear") -> float:
+    """Cumulative gain: sum of the gains in the top k; ``gain`` is as for `dcg_at_k`.
+
+    >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
+    5.0
+    """
+    if not relevant_items(relevance_scores):
+        return math.nan
+    return float(sum(_gains(recommended, relevance_scores, k, gain)))
+
+
+def _discounted(gains: Sequence[float], log_base: float, discount: Discount) -> float:
+    ranked = enumerate(gains, start=1)
+    if discount == "log":
+        return sum(gain / max(1, math.log(rank, log_base)) for rank, gain in ranked)
+    return sum(gain / math.log(rank + 1, log_base) for rank, gain in ranked)
+
+
+def dcg_at_k(
+    recommended: Items,
+    relevance_scores: Judged,
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
+    log_base: float = 2.0,
+    discount: Discount = "log_plus_one",
+) -> float:
+    """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
+
+    ``gain`` is ``"linear"``: the relevance; ``"exponential"``: 2^relevance − 1; ``"binary"``: 1; or
+    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``log_base`` is the base of the logarithm.
+    With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing down to
+    the rank ``log_base`` (Järvelin & Kekäläinen 2002).
+
+    >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
+    1.5
+    >>> dcg_at_k([1, 2, 3, 4], {1: 1, 2: 1, 4: 1}, 4, discount="log")
+    2.5
+    """
+    check_option("discount", discount, "log_plus_one", "log")
+    if not relevant_items(relevance_scores):
+        return math.nan
+    return _discounted(_gains(recommended, relevance_scores, k, gain), log_base, discount)
+
+
+def ndcg_at_k(
+    recommended: Items,
+    relevance_scores: Judged,
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
+    log_base: float = 2.0,
+    ideal: Literal["relevant", "full"] = "relevant",
+    discount: Discount = "log_plus_one",
+) -> float:
+    """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
+
+    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
+    items with the largest gain. The other parameters are as for `dcg_at_k`. Without relevant items
+    the value is 0.
+
+    >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
+    1.0
+    """
+    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base, discount=discount)
+    if math.isnan(dcg):
+        return 0.0
+    gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
+    best = sorted(gains, reverse=True)
+    if ideal == "full":
+        if k is None or k > _LONGEST:
+            raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}", found=f"k={k}")
+        best = best[:1] * k
+    return dcg / _discounted(best[:k], log_base, discount)
+
+
+def check_grades(judged: Judged, max_relevance: float) -> None:
+    """Raise if a relevance is above the largest grade of the scale."""
+    largest = max(relevances(judged).values())
+    if largest > max_relevance:
+        raise ScoreError(
+            "a relevance is above the largest grade",
+            found=f"{largest:g} > {max_relevance:g}",
+            hint="pass max_relevance=5 for a scale that ends at 5",
+        )
+
+
+def rbp(
+    recommended: Items,
+    relevant: Judged,
+    k: int | None = None,
+    *,
+    p: float = 0.8,
+    normaliser: Literal["none", "ideal"] = "none",
+    max_relevance: float | None = None,
+) -> float:
+    """Rank-biased precision, for a user who reads on after each item with probability p.
+
+    Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale,
+    the gain of an item is relevance / max_relevance, and a larger relevance raises. With
+    ``normaliser="ideal"``, the value is divided by that of the ideal list, with the relevant items
+    in decreasing gain.
+
+    >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
+    (0.328, 0.911)
+    >>> rbp([1, 2, 3], {1: 5, 3: 2.5}, p=0.5, max_relevance=5)
+    0.5625
+    """
+    if not relevant_items(relevant):
+        return math.nan
+    gain: GainKind = "binary" if max_relevance is None else "linear"
+    largest = 1.0 if max_relevance is None else max_relevance
+    if not is_number(largest) or largest <= 0:
+        raise ParameterError("max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}")
+    if gain == "linear":
+        check_grades(relevant, largest)
+    gains = _gains(recommended, relevant, k, gain)
+    value = sum(g / largest * p**i for i, g in enumerate(gains))
+    if normaliser == "none":
+        return (1 - p) * value
+    best = sorted((gain_of(x, gain) for x in relevances(relevant).values()), reverse=True)
+    return value / sum(g / largest * p**i for i, g in enumerate(best[:k]))
+
+
+def err_at_k(
+    recommended: Items, relevance_scores: Judged, k: int | None = None, *, max_relevance: float = 1.0
+) -> float:
+    """Return the expected reciprocal rank of the item at which the user stops.
+
+    ``max_relevance`` is the largest grade of the rating scale; a larger relevance raises.
+
+    >>> round(err_at_k([2, 1], {1: 3, 2: 2}, 2, max_relevance=4), 5)
+    0.36523
+    """
+    if not relevant_items(relevance_scores):
+        return math.nan
+    check_grades(relevance_scores, max_relevance)
+    total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
+    for rank, gain in enumerate(_gains(recommended, relevance_scores, k, "exponential"), start=1):
+        stops = gain / 2.0**max_relevance
+        total += reached * stops / rank
+        reached *= 1 - stops
+    return total

@@ -1,35 +1,67 @@
-"""Fairness over groups of items or users, and several objectives in one number.
+"""Metrics over all users: catalogue, exposure and fairness of groups, and statistics other than the mean.
 
 Recommendation lists, relevant items and histories are mappings from user; groups are mappings from
 item or user to the name of its group.
+
+Exposure of item groups: the attention that users give to the ranks of their items.
+
+``groups`` maps each item to the name of its group; items without a group do not count. The weight
+of rank i is patience^(i − 1), or 1 / log2(i + 1).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
-from rankwise.errors import ParameterError
-from rankwise.functional.accuracy import Lists, Relevances, Sets, top
-from rankwise.functional.graded import GainKind, gain_of
+from rankwise.errors import InputError, ParameterError
+from rankwise.functional.accuracy import (
+    GainKind,
+    Items,
+    Judged,
+    Lists,
+    Relevances,
+    Sets,
+    as_written,
+    average_precision_at_k,
+    check_fraction,
+    check_option,
+    gain_of,
+    is_number,
+    ndcg_at_k,
+    relevant_items,
+    top,
+)
 
 __all__ = [
+    "awrf_at_k",
     "bias_disparity",
+    "catalog_coverage",
     "euclidean_distance",
+    "expected_exposure_at_k",
+    "geometric_mean_of_users",
+    "gini_coefficient",
     "group_means",
+    "herfindahl_index",
     "hypervolume",
+    "item_counts_at_k",
     "item_mad_ranking",
     "item_mad_rating",
+    "mean_average_precision_at_k",
     "mean_difference",
+    "mean_ndcg_at_k",
+    "micro",
     "preference_ratios",
+    "quantile_of_users",
     "relative_spread",
     "reo_at_k",
     "rsp_at_k",
+    "shannon_entropy",
+    "worst_share",
 ]
-
 
 Groups: TypeAlias = Mapping[Hashable, str]
 
@@ -227,3 +259,348 @@ def hypervolume(values: Sequence[float], nadir: Sequence[float], higher_is_bette
         for value, worst, higher in zip(values, nadir, higher_is_better, strict=True)
     ]
     return math.prod(0.0 if side < 0 else side for side in sides)
+
+
+def _defined(values: Iterable[float]) -> list[float]:
+    """Return the values that are not NaN, in ascending order."""
+    return sorted(value for value in values if not math.isnan(value))
+
+
+def micro(values: Sequence[tuple[float, float]]) -> float:
+    """Micro-average: sum of the users' numerators over the sum of their denominators.
+
+    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With
+    hits over min(k, relevant items), this is the precision of the library implicit.
+
+    >>> micro([(1, 2), (0, 6)])
+    0.125
+    """
+    defined = [pair for pair in values if not any(map(math.isnan, pair))]
+    total = sum(denominator for _, denominator in defined)
+    return sum(numerator for numerator, _ in defined) / total if total else math.nan
+
+
+def quantile_of_users(values: Iterable[float], q: float = 0.1) -> float:
+    """Return a quantile of the users' values, with linear interpolation, the default of NumPy.
+
+    >>> quantile_of_users([0.0, 1.0, 0.5, math.nan], 0.25)
+    0.25
+    """
+    if not (is_number(q) and 0 <= q <= 1):
+        raise ParameterError("q must lie in [0, 1]", found=f"q={q!r}")
+    defined = _defined(values)
+    if not defined:
+        return math.nan
+    place = (len(defined) - 1) * q
+    below = math.floor(place)
+    above = min(below + 1, len(defined) - 1)
+    part = place - below
+    return (1 - part) * defined[below] + part * defined[above] if part else defined[below]
+
+
+def worst_share(values: Iterable[float], share: float = 0.1, *, higher_is_better: bool = True) -> float:
+    """Mean of the worst-served share of users: ceil(share · n) of the n users with a value.
+
+    These have the lowest values, or the highest with ``higher_is_better=False``.
+
+    >>> worst_share([0.5, 0.0, 1.0, 0.75], 0.5)
+    0.25
+    """
+    if not (is_number(share) and 0 < share <= 1):
+        raise ParameterError("share must lie in (0, 1]", found=f"share={share!r}")
+    defined = _defined(values)
+    if not defined:
+        return math.nan
+    n = max(1, math.ceil(as_written(share) * len(defined)))
+    worst = defined[:n] if higher_is_better else defined[-n:]
+    return sum(worst) / n
+
+
+def geometric_mean_of_users(values: Iterable[float], floor: float = 1e-5) -> float:
+    """Geometric mean of the users' values; values below ``floor`` are raised to it.
+
+    For average precisions, this is gm_map of trec_eval.
+
+    >>> round(geometric_mean_of_users([1.0, 0.25]), 6)
+    0.5
+    """
+    if not (is_number(floor) and floor > 0):
+        raise ParameterError("floor must be a number above 0", found=f"floor={floor!r}")
+    defined = _defined(values)
+    if not defined:
+        return math.nan
+    return math.exp(sum(math.log(max(value, floor)) for value in defined) / len(defined))
+
+
+def mean_of_defined(values: Iterable[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN if all are."""
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else math.nan
+
+
+Truth: TypeAlias = Mapping[Hashable, Judged]
+
+
+def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
+    """Return the mean over users who have a list and relevant items; 0 if nobody has both."""
+    for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
+        if not isinstance(by_user, Mapping):
+            raise InputError(
+                f"{name} must be a dict by user",
+                found=type(by_user).__name__,
+                hint="pass {user: [items]} and {user: {items}}",
+            )
+    values = [
+        value(listed, truth[user])
+        for user, listed in recommendations.items()
+        if user in truth and relevant_items(truth[user])
+    ]
+    return sum(values) / len(values) if values else 0.0
+
+
+def mean_average_precision_at_k(
+    recommendations: Lists,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits"] = "min",
+) -> float:
+    """Mean of `average_precision_at_k` over the users who have a list and relevant items; 0 without any.
+
+    Users without a list are left out, so a model that serves few users is not penalised;
+    `rankwise.evaluate` counts them as 0 unless ``population="both"``. An empty list counts as 0.
+    ``normaliser`` is as for `average_precision_at_k`.
+
+    >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
+    0.5
+    """
+    return _mean_over_lists(
+        recommendations,
+        ground_truth,
+        lambda listed, relevant: average_precision_at_k(listed, relevant, k, normaliser=normaliser),
+    )
+
+
+def mean_ndcg_at_k(
+    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
+) -> float:
+    """Mean of `ndcg_at_k` over the users who have a list and relevant items; 0 without any.
+
+    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
+    relevance; ``gain`` is as for `dcg_at_k`. Users without a list are left out, as in
+    `mean_average_precision_at_k`.
+
+    >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
+    0.5
+    >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5}}, 2)
+    1.0
+    """
+    return _mean_over_lists(
+        recommendations, relevance_scores, lambda listed, scores: ndcg_at_k(listed, scores, k, gain=gain)
+    )
+
+
+def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Hashable]:
+    """Return the number of users with each item in the top k.
+
+    >>> item_counts_at_k({1: ["a", "b"], 2: ["a"]}, 1)
+    Counter({'a': 2})
+    """
+    return Counter(item for listed in recommendations.values() for item in top(listed, k))
+
+
+def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
+    """Return the exposure of each item: the sum over users of 1 / log2(rank + 1) in the top k."""
+    exposures: dict[Hashable, float] = {}
+    for listed in recommendations.values():
+        for rank, item in enumerate(top(listed, k), start=1):
+            exposures[item] = exposures.get(item, 0.0) + 1 / math.log2(rank + 1)
+    return exposures
+
+
+def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0) -> float:
+    """Catalogue coverage: share of the catalogue that is in the top k of at least one user.
+
+    ``padding`` is a number of never recommended items to add to the catalogue.
+
+    >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
+    0.05
+    """
+    if catalog_size < 1:
+        raise ParameterError("a catalogue has at least one item", found=str(catalog_size))
+    return len(item_counts_at_k(recommendations, k)) / (catalog_size + padding)
+
+
+def gini_coefficient(
+    recommendations: Lists,
+    k: int | None = None,
+    *,
+    over: Literal["recommended", "catalogue"] | None = None,
+    catalog_size: int | None = None,
+    exposure: Literal["count", "log"] = "count",
+    corrected: bool = True,
+    padding: int = 0,
+) -> float:
+    """Gini index of the recommendation counts of items: 0 if all are equal, 1 for a single item.
+
+    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more,
+    ``over="recommended"`` only items recommended at least once. By default it is the catalogue if
+    ``catalog_size`` is given, else the recommended items. Without any recommendation the value is 0
+    over the recommended items, and NaN over the catalogue. With ``exposure="log"``, an item at
+    rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the largest value is 1, or
+    1 - 1/n with ``corrected=False``.
+
+    >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
+    0.679
+    >>> round(gini_coefficient(lists, 3), 4)
+    0.2222
+    >>> round(gini_coefficient({0: [1, 2]}, over="recommended", exposure="log"), 4)
+    0.1131
+    """
+    check_option("exposure", exposure, "count", "log")
+    over = over or ("recommended" if catalog_size is None else "catalogue")
+    check_option("over", over, "recommended", "catalogue")
+    exposures = item_counts_at_k(recommendations, k) if exposure == "count" else _exposures(recommendations, k)
+    counts = sorted(exposures.values())
+    if not counts:
+        return 0.0 if over == "recommended" else math.nan
+    n = m = len(counts)
+    if over == "catalogue":
+        if catalog_size is None or catalog_size < len(counts):
+            raise ParameterError("over='catalogue' needs the size of the catalogue", found=f"{catalog_size}")
+        n = catalog_size + padding
+        m = n - 1 if corrected else n
+    if m == 0:
+        return 0.0
+    first = n - len(counts) + 1  # items that are never recommended have the ranks before
+    weighted = sum((2 * rank - n - 1) * count for rank, count in enumerate(counts, first))
+    return weighted / (m * sum(counts))
+
+
+def herfindahl_index(recommendations: Lists, k: int | None = None) -> float:
+    """Herfindahl index: sum of the squared shares of the items in all recommendations.
+
+    >>> herfindahl_index({0: [1, 2], 1: [1, 3]}, 2)
+    0.375
+    """
+    counts = item_counts_at_k(recommendations, k).values()
+    total = sum(counts)
+    return sum((count / total) ** 2 for count in counts) if total else math.nan
+
+
+def shannon_entropy(recommendations: Lists, k: int | None = None, *, log_base: float | None = None) -> float:
+    """Shannon entropy of the distribution of recommendations over items, in nats by default.
+
+    >>> shannon_entropy({1: [1, 2], 2: [3, 4]}, 2, log_base=2)
+    2.0
+    """
+    counts = item_counts_at_k(recommendations, k)
+    if not counts:
+        return math.nan
+    total = sum(counts.values())
+    nats = -sum(count / total * math.log(count / total) for count in counts.values())
+    return nats if log_base is None else nats / math.log(log_base)
+
+
+def _by_group(weights: Iterable[tuple[Hashable, float]], groups: Groups) -> dict[str, float]:
+    """Return the summed weights of the items of each group that has some."""
+    sums: dict[str, float] = {}
+    for item, weight in weights:
+        if item in groups:
+            sums[groups[item]] = sums.get(groups[item], 0.0) + weight
+    return sums
+
+
+def expected_exposure_at_k(
+    recommendations: Lists, relevant: Sets, groups: Groups, k: int | None = None, *, patience: float = 0.5
+) -> dict[str, float]:
+    """Return loss, disparity and relevance of the expected exposure of item groups.
+
+    Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the
+    mean over users of the summed weights patience^(rank − 1) of its items in the top k. Its target
+    t is the same for ideal rankings, in which the m relevant items of a user share the first m
+    positions equally, cut at k, and no other item has exposure. Only users with a list and relevant
+    items count.
+
+    - loss, EE-L: Σ (e − t)² over the groups
+    - disparity, EE-D: Σ e²
+    - relevance, EE-R: Σ e · t. Raj & Ekstrand report twice this, so that loss is disparity −
+      relevance + a constant.
+
+    All are NaN without groups, or without such users.
+
+    >>> lists, relevant = {"ann": [1, 2], "bob": [2, 1]}, {"ann": {1}, "bob": {1}}
+    >>> expected_exposure_at_k(lists, relevant, {1: "a", 2: "b"})
+    {'loss': 0.625, 'disparity': 1.125, 'relevance': 0.75}
+    """
+    check_fraction("patience", patience)
+    users = [
+        (top(items, k), relevant_items(relevant[user])) for user, items in recommendations.items() if user in relevant
+    ]
+    users = [(items, wanted) for items, wanted in users if items and wanted]
+    if not users or not groups:
+        return dict.fromkeys(("loss", "disparity", "relevance"), math.nan)
+    exposure = dict.fromkeys(groups.values(), 0.0)
+    target = dict.fromkeys(groups.values(), 0.0)
+    for items, wanted in users:
+        m = len(wanted)
+        ideal = sum(patience**i for i in range(m if k is None else min(m, k))) / m
+        system = ((item, patience**i) for i, item in enumerate(items))
+        for group, weight in _by_group(system, groups).items():
+            exposure[group] += weight / len(users)
+        for group, weight in _by_group(((item, ideal) for item in wanted), groups).items():
+            target[group] += weight / len(users)
+    pairs = [(exposure[group], target[group]) for group in sorted(exposure)]
+    return {
+        "loss": sum((e - t) ** 2 for e, t in pairs),
+        "disparity": sum(e**2 for e, _ in pairs),
+        "relevance": sum(e * t for e, t in pairs),
+    }
+
+
+def awrf_at_k(
+    recommended: Items,
+    groups: Groups,
+    target: Mapping[str, float],
+    k: int | None = None,
+    *,
+    weight: Literal["log", "geometric"] = "log",
+    patience: float = 0.5,
+    distance: Literal["absolute", "squared"] = "absolute",
+) -> float:
+    """Attention-weighted rank fairness: 1 − distance of the groups' exposure shares from a target.
+
+    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the
+    rank weights in the top k, over items that have a group; NaN if no item has one. The weight of
+    rank i is 1 / log2(i + 1), or patience^(i − 1) with ``weight="geometric"``. ``target`` maps each
+    group to its target share, by default 0. ``distance="absolute"`` is half the sum of the absolute
+    differences (total variation), ``"squared"`` half the sum of their squares: the value lies in
+    [0, 1].
+
+    >>> groups = {1: "a", 2: "a", 3: "b", 4: "b"}
+    >>> round(awrf_at_k([1, 3], groups, {"a": 0.5, "b": 0.5}), 4)
+    0.8869
+    >>> awrf_at_k([1, 3, 9], groups, {"a": 1.0}, weight="geometric", distance="squared")
+    0.8888888888888888
+    """
+    check_option("weight", weight, "log", "geometric")
+    check_option("distance", distance, "absolute", "squared")
+    check_fraction("patience", patience)
+    shares = list(target.values())
+    if not all(is_number(share) and share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-6:
+        raise ParameterError("the target shares of the groups must add up to 1", found=repr(dict(target))[:60])
+    weights = (
+        (item, 1 / math.log2(rank + 1) if weight == "log" else patience ** (rank - 1))
+        for rank, item in enumerate(top(recommended, k), start=1)
+    )
+    exposure = _by_group(weights, groups)
+    total = sum(exposure.values())
+    if not total:
+        return math.nan
+    differences = [
+        exposure.get(group, 0.0) / total - target.get(group, 0.0) for group in sorted(exposure.keys() | target.keys())
+    ]
+    if distance == "absolute":
+        return max(0.0, 1 - sum(map(abs, differences)) / 2)
+    return max(0.0, 1 - sum(difference**2 for difference in differences) / 2)

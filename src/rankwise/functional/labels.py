@@ -1,4 +1,9 @@
-"""Metrics from labels and scores: one user's candidate set as two arrays of the same length.
+"""Metrics of one user from labels and scores: confusion matrix, pairs, and rating errors.
+
+The confusion matrix of one user's list over the catalogue, and metrics of it.
+
+``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN
+for a user without relevant items.
 
 ``y_true`` holds the relevance of every candidate, ``y_score`` the scores of the model. Candidates
 are ranked by descending score. Ties are averaged over all orders, as in scikit-learn's
@@ -9,23 +14,373 @@ with probability r/n (McSherry & Najork 2008).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rankwise.errors import ParameterError, ScoreError
-from rankwise.functional.accuracy import check_k
-from rankwise.functional.graded import GainKind, gain_of
+from rankwise.functional.accuracy import (
+    GainKind,
+    Items,
+    Relevances,
+    Relevant,
+    check_k,
+    check_option,
+    gain_of,
+    hits_of,
+    is_count,
+    relevant_items,
+    scores_of,
+    top,
+)
 
 __all__ = [
+    "accuracy_at_k",
+    "auc",
     "average_precision_score",
+    "bpref",
+    "confusion_at_k",
     "dcg_score",
+    "explained_variance",
+    "fallout_at_k",
+    "fraction_of_concordant_pairs",
     "hit_rate_score",
+    "limited_auc_at_k",
+    "list_auc",
+    "log_loss",
+    "mcc_at_k",
+    "mean_absolute_error",
+    "mean_squared_error",
     "ndcg_score",
+    "partial_auc_at_k",
     "precision_score",
+    "r2",
     "recall_score",
     "reciprocal_rank_score",
+    "root_mean_squared_error",
 ]
+
+Pairs: TypeAlias = Sequence[tuple[float, float]]
+
+
+def _mean(values: Iterable[float]) -> float:
+    terms = list(values)
+    return sum(terms) / len(terms) if terms else math.nan
+
+
+def mean_absolute_error(pairs: Pairs) -> float:
+    """Mean of the absolute errors.
+
+    >>> mean_absolute_error([(4, 5), (3, 3)])
+    0.5
+    """
+    return _mean(abs(predicted - true) for predicted, true in pairs)
+
+
+def mean_squared_error(pairs: Pairs) -> float:
+    """Mean of the squared errors.
+
+    >>> mean_squared_error([(4, 6), (3, 3)])
+    2.0
+    """
+    return _mean((predicted - true) ** 2 for predicted, true in pairs)
+
+
+def root_mean_squared_error(pairs: Pairs) -> float:
+    """Square root of the mean squared error.
+
+    >>> root_mean_squared_error([(4, 6), (1, 3)])
+    2.0
+    """
+    return math.sqrt(mean_squared_error(pairs))
+
+
+def r2(pairs: Pairs) -> float:
+    """Coefficient of determination: 1 − squared error over squared deviation from the mean rating.
+
+    >>> r2([(4, 5), (3, 3)])
+    0.5
+    """
+    mean = _mean(true for _, true in pairs)
+    spread = sum((true - mean) ** 2 for _, true in pairs)
+    error = sum((predicted - true) ** 2 for predicted, true in pairs)
+    return 1 - error / spread if spread else math.nan
+
+
+def explained_variance(pairs: Pairs) -> float:
+    """Explained variance: 1 − variance of the error over the variance of the true ratings.
+
+    >>> explained_variance([(4, 5), (3, 4), (2, 2.5)]) > 0.9
+    True
+    """
+    mean = _mean(true for _, true in pairs)
+    bias = _mean(true - predicted for predicted, true in pairs)
+    spread = sum((true - mean) ** 2 for _, true in pairs)
+    residual = sum((true - predicted - bias) ** 2 for predicted, true in pairs)
+    return 1 - residual / spread if spread else math.nan
+
+
+def log_loss(
+    pairs: Pairs, *, epsilon: float = 1e-15, scores: Literal["probabilities", "logits"] = "probabilities"
+) -> float:
+    """Binary cross-entropy of (probability, label) pairs, in nats.
+
+    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"``, pairs are (logit,
+    label); a logit stands for the probability 1 / (1 + exp(−logit)), which is not clipped.
+
+    >>> round(log_loss([(0.9, 1), (0.2, 0)]), 5)
+    0.16425
+    >>> log_loss([(-1000, 1)], scores="logits")
+    1000.0
+    """
+    check_option("scores", scores, "probabilities", "logits")
+    if scores == "logits":
+        return _mean(_softplus(-logit if label else logit) for logit, label in pairs)
+    clipped = [(min(max(p, epsilon), 1 - epsilon), label) for p, label in pairs]
+    return _mean(-math.log(p if label else 1 - p) for p, label in clipped)
+
+
+def _softplus(x: float) -> float:
+    """Return log(1 + exp(x)), without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def fraction_of_concordant_pairs(users: Mapping[Any, Pairs]) -> float:
+    """Fraction of concordant pairs: item pairs of a user in the correct order, over all users.
+
+    >>> fraction_of_concordant_pairs({"ann": [(4, 5), (3, 3), (3.5, 2)]})
+    0.6666666666666666
+    """
+    concordant = discordant = 0
+    for pairs in users.values():
+        for predicted, true in pairs:
+            for other, other_true in pairs:
+                if true > other_true and predicted > other:
+                    concordant += 1
+                elif true > other_true:
+                    discordant += 1
+    n = concordant + discordant
+    return concordant / n if n else math.nan
+
+
+def confusion_at_k(
+    recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
+) -> dict[str, int]:
+    """Return the confusion matrix of the top k: true and false positives and negatives.
+
+    >>> confusion_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
+    {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
+    """
+    relevant = relevant_items(relevant)
+    n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
+    missed = len(relevant) - hits
+    if not is_count(catalog_size) or catalog_size < n + missed:
+        raise ParameterError(
+            "the catalogue has fewer items than are recommended or relevant", found=f"{catalog_size!r} < {n + missed}"
+        )
+    return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}
+
+
+def accuracy_at_k(recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int) -> float:
+    """Share of the catalogue that is classified correctly: (TP + TN) / ``|I|``.
+
+    >>> accuracy_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
+    0.9
+    """
+    cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
+    if not relevant_items(relevant):
+        return math.nan
+    return (cells["tp"] + cells["tn"]) / catalog_size
+
+
+def mcc_at_k(recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int) -> float:
+    """Matthews correlation coefficient of being recommended and being relevant.
+
+    0 where a factor of the denominator is 0, as in scikit-learn's ``matthews_corrcoef``.
+
+    >>> round(mcc_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20), 4)
+    0.6078
+    """
+    cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
+    if not relevant_items(relevant):
+        return math.nan
+    tp, fp, fn, tn = (cells[name] for name in ("tp", "fp", "fn", "tn"))
+    squared = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return (tp * tn - fp * fn) / math.sqrt(squared) if squared else 0.0
+
+
+def fallout_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    catalog_size: int | None = None,
+    negatives: Literal["catalogue", "listed"] = "catalogue",
+) -> float:
+    """Fall-out: share of the irrelevant items that is in the top k (false positive rate).
+
+    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the
+    irrelevant items of the whole list (as in TorchMetrics, which returns 0 if there are none). NaN
+    without irrelevant items.
+
+    >>> fallout_at_k([1, 3, 5], {1, 5}, 3, catalog_size=12)
+    0.1
+    >>> fallout_at_k([1, 3, 5, 7], {1, 5}, 3, negatives="listed")
+    0.5
+    """
+    check_option("negatives", negatives, "catalogue", "listed")
+    wanted = relevant_items(relevant)
+    if negatives == "catalogue":
+        if catalog_size is None:
+            raise ParameterError("negatives='catalogue' needs the size of the catalogue", found="catalog_size=None")
+        cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
+        false_positives, n = cells["fp"], cells["fp"] + cells["tn"]
+    else:
+        false_positives = hits_of(recommended, wanted, k).count(0)
+        n = hits_of(recommended, wanted, None).count(0)
+    return false_positives / n if n and wanted else math.nan
+
+
+def bpref(
+    recommended: Items,
+    relevance_scores: Relevances,
+    *,
+    without_judged: Literal["one", "undefined"] = "one",
+    negative_grades: Literal["irrelevant", "unjudged"] = "irrelevant",
+) -> float:
+    """Binary preference: how rarely items judged irrelevant rank above relevant items.
+
+    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a
+    user without judged irrelevant items, each recommended relevant item counts 1, or the value is
+    NaN with ``without_judged="undefined"``. With ``negative_grades="unjudged"`` items of relevance
+    below 0 are not judged.
+
+    >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
+    0.75
+    >>> bpref([1, 2], {1: -1, 2: 1}), bpref([1, 2], {1: -1, 2: 1}, negative_grades="unjudged")
+    (0.0, 1.0)
+    """
+    check_option("negative_grades", negative_grades, "irrelevant", "unjudged")
+    lowest = 0 if negative_grades == "unjudged" else -math.inf
+    judged = {item: score for item, score in relevance_scores.items() if score >= lowest}
+    relevant = {item for item, score in judged.items() if score > 0}
+    irrelevant = len(judged) - len(relevant)
+    if not relevant:
+        return math.nan
+    total, above = 0.0, 0
+    for item in recommended:
+        if item in relevant:
+            limit = min(irrelevant, len(relevant))
+            total += 1 - min(above, len(relevant)) / limit if limit else 1
+        elif item in judged:
+            above += 1
+    if not irrelevant and without_judged == "undefined" and total:
+        return math.nan
+    return total / len(relevant)
+
+
+def _shares(
+    recommended: Items, relevant: set[Hashable], candidates: Collection[Hashable], *, one_more: bool
+) -> tuple[list[float], float]:
+    """Return the share of non-relevant candidates below each hit, and below an unlisted item."""
+    n = len(set(candidates) - relevant) + one_more
+    above, shares = 0, []
+    for item in recommended:
+        if item in relevant:
+            shares.append((n - above) / n if n else math.nan)
+        else:
+            above += 1
+    return shares, 0.5 * (n - above) / n if n else math.nan
+
+
+def auc(
+    recommended: Items,
+    relevant: Relevant,
+    candidates: Collection[Hashable],
+    *,
+    negatives: Literal["exact", "one_more"] = "exact",
+) -> float:
+    """Area under the ROC curve: share of irrelevant candidates below a relevant one, averaged.
+
+    Candidates outside the list count as tied below it, and a tied pair counts one half.
+    ``negatives="one_more"`` adds 1 to the number of irrelevant candidates.
+
+    >>> auc([1, 2, 3], {1, 3}, range(6))
+    0.875
+    """
+    relevant = relevant_items(relevant)
+    if not relevant or not recommended:
+        return 0.0 if relevant else math.nan
+    hits, unlisted = _shares(recommended, relevant, candidates, one_more=negatives == "one_more")
+    return (sum(hits) + unlisted * (len(relevant) - len(hits))) / len(relevant)
+
+
+def limited_auc_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    candidates: Collection[Hashable],
+    k: int,
+    *,
+    negatives: Literal["exact", "one_more"] = "exact",
+) -> float:
+    """Limited area under the ROC curve: only the relevant items in the top k count.
+
+    ``negatives`` is as for `auc`.
+
+    >>> limited_auc_at_k([1, 2, 3], {1, 3}, range(6), 2)
+    0.5
+    """
+    relevant = relevant_items(relevant)
+    if not relevant or not recommended:
+        return 0.0 if relevant else math.nan
+    others = set(candidates) - relevant
+    hits, _ = _shares(recommended[:k], relevant, others, one_more=negatives == "one_more")
+    undefined = not others and negatives == "exact"
+    return math.nan if undefined else sum(hits) / min(k, len(relevant))
+
+
+def partial_auc_at_k(
+    recommended: Items, relevant: Relevant, k: int, *, positives: Literal["all", "top"] = "all"
+) -> float:
+    """Partial area under the ROC curve, up to the first k irrelevant items.
+
+    ``positives="top"`` counts only the first k relevant items of the list.
+
+    >>> partial_auc_at_k([1, 2, 3], {1, 3}, 2)
+    0.75
+    """
+    relevant = relevant_items(relevant)
+    if not relevant:
+        return math.nan
+    shares, above = [], 0
+    for item in recommended:
+        if item in relevant:
+            shares.append(max(0, k - above) / k)
+        else:
+            above += 1
+    if positives == "all":
+        return sum(shares) / len(relevant)
+    return sum(shares[:k]) / min(k, len(relevant))
+
+
+def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None) -> float:
+    """Area under the ROC curve within the list: items outside the list do not count.
+
+    It is the probability that a relevant item of the list ranks above an irrelevant one; with the
+    ``scores`` of the list, pairs with equal scores count one half. NaN if the list has only
+    relevant or only irrelevant items.
+
+    >>> list_auc([1, 2, 3, 4], {1, 3, 9})
+    0.75
+    >>> list_auc([1, 2, 3, 4], {1, 3, 9}, scores=[0.9, 0.5, 0.5, 0.1])
+    0.875
+    """
+    flags = hits_of(recommended, relevant_items(relevant), None)
+    ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)
+    hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
+    others = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
+    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in others)
+    return won / (len(hits) * len(others)) if hits and others else math.nan
 
 
 Values: TypeAlias = Sequence[float]

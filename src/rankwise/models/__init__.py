@@ -5,7 +5,16 @@ Each adapter has ``recommend(user_ids, n)``, which returns up to n items per use
 masked items in the lists of a library are removed.
 """
 
-from rankwise.models.adapters import Cornac, Implicit, LensKit, LightFM, RecTools, Surprise
-from rankwise.models.baselines import ItemNeighbours, Popularity, Random
+from rankwise.models.recommenders import (
+    Cornac,
+    Implicit,
+    ItemNeighbours,
+    LensKit,
+    LightFM,
+    Popularity,
+    Random,
+    RecTools,
+    Surprise,
+)
 
 __all__ = ["Cornac", "Implicit", "ItemNeighbours", "LensKit", "LightFM", "Popularity", "Random", "RecTools", "Surprise"]

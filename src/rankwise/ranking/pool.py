@@ -1,27 +1,59 @@
-"""Which users are ranked over which items: scores, ids, excluded items and candidate sets."""
+"""Which users are ranked over which items, in blocks of scores, and the exact top k of a block.
+
+The exact top k of a block of scores, in little more than one pass over it.
+
+Items are dealt into groups, and one vectorised pass takes the largest score of every group. The
+k-th largest of these maxima is at most the k-th largest score, because k groups hold a score at
+least as large. So only scores from there up matter; they are in the few groups whose maximum is as
+large, and only those groups are read again.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 
-from rankwise.candidates.candidate_sets import Candidates
-from rankwise.core.ragged import Ints, UserItems, bucket
-from rankwise.core.threads import check_not_forked, default_threads, gather
-from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.ranking.axes import Axis, read_ids
-from rankwise.ranking.labelled import read_factor_labels, read_labels
-from rankwise.ranking.scores import Scores, open_scores
+from rankwise.candidates import Candidates
+from rankwise.core.kernels import check_not_forked, default_threads, each, gather, one_blas_thread
+from rankwise.core.ragged import Ints, UserItems, bucket, offsets, positions, reorder, runs
+from rankwise.core.terminal import progress_bar
+from rankwise.errors import EmptyError, InputError, ParameterError, ScoreError
+from rankwise.ranking.scores import (
+    ROWS,
+    Axis,
+    Floats,
+    Scores,
+    open_scores,
+    read_factor_labels,
+    read_ids,
+    read_labels,
+    rounded_up,
+)
 from rankwise.tables.columns import Columns
-from rankwise.tables.protocol import Protocol
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table
+from rankwise.tables.table import Protocol, Table
 
-__all__ = ["SHARED", "Pool", "make_pool"]
+__all__ = [
+    "SHARED",
+    "CandidateScores",
+    "Pool",
+    "TopRows",
+    "check_scores",
+    "cut_lists",
+    "groups_for",
+    "is_in",
+    "largest_of_groups",
+    "make_pool",
+    "map_blocks",
+    "pair_keys",
+    "top",
+]
 
 SHARED = {
     "scores": """\
@@ -171,3 +203,218 @@ def _ranked_users(only: Iterable[Any] | Table | None, users: Axis, counts: Count
             hint="do user_ids and only name users alike?",
         )
     return codes[codes >= 0]
+
+
+_GROUPS = 16  # groups per top-k item: few of the top k then share a group
+
+
+@dataclass(frozen=True)
+class TopRows:
+    """Rows of recommendation lists: the user's position in the block, the item, its score."""
+
+    user: Ints
+    item: Ints
+    score: Floats
+
+
+def groups_for(k: int, n_items: int) -> int:
+    """Return the number of groups for the items: a power of two.
+
+    >>> groups_for(10, 26_744), groups_for(500, 1000)
+    (512, 1024)
+    """
+    least = max(512, _GROUPS * k)
+    most = max(64, 1 << (n_items - 1).bit_length())
+    return min(1 << (least - 1).bit_length(), most)
+
+
+def largest_of_groups(scores: Floats, groups: int) -> Floats:
+    """Return the largest score of every group, shape (B, groups); item i is in i mod groups."""
+    largest: Floats = scores.reshape(len(scores), -1, groups).max(axis=1)
+    return largest
+
+
+def top(scores: Floats, largest: Floats, k: int) -> TopRows:
+    """Return every row whose score is at least its user's k-th largest, and perhaps a few more.
+
+    Rows are in order of user. ``scores`` has minus infinity for non-candidates, and its width is a
+    multiple of the number of groups; ``largest`` is from `largest_of_groups`.
+    """
+    n, groups = largest.shape
+    dealt = scores.reshape(n, -1, groups)
+    if k < groups:
+        least = np.partition(largest, groups - k, axis=1)[:, groups - k]
+    else:
+        least = np.full(n, -np.inf, dtype=scores.dtype)
+    # A user with candidates in fewer than k groups keeps all candidates.
+    floor = np.where(least == -np.inf, np.finfo(scores.dtype).min, least)
+    user, group = np.nonzero(largest >= floor[:, None])
+    kept = dealt[user, :, group]
+    row, layer = np.nonzero(kept >= floor[user][:, None])
+    return TopRows(user[row], layer * groups + group[row], kept[row, layer])
+
+
+def cut_lists(rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, keep_ties: bool) -> TopRows:
+    """Sort each user's rows by descending score, and cut the list at k.
+
+    Equal scores are ordered by ``id_rank``, None for the item's code; ``keep_ties`` keeps all items
+    that tie with the k-th. Rows are in order of user.
+    """
+    starts = runs(rows.user)
+
+    def breaker(some: Ints) -> Ints:
+        number = rows.item[some] if id_rank is None else id_rank[rows.item[some]]
+        return -number if descending else number
+
+    columns = [rows.item, rows.score]
+    item, score = reorder(starts, rows.score, columns, breaker=breaker, descending=True)
+    keep = positions(starts) < k
+    if keep_ties and len(item):
+        lengths = np.diff(starts)
+        kth = score[starts[:-1] + np.minimum(lengths, k) - 1]
+        keep |= score == np.repeat(kth, lengths)
+    return TopRows(rows.user[keep], item[keep], score[keep])
+
+
+_CELLS = 1 << 23  # cells per block: BLAS arranges the items anew for every block
+_APART = 16  # cells between rows: rows a power of two apart would share few lines of the caches
+_BYTES = 1 << 29  # limit for all buffers together
+_PAIRS = 1 << 20  # user-item pairs per block where every user has a candidate set
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class CandidateScores:
+    """Some users, and the scores of the candidates of each, user by user."""
+
+    users: Ints
+    starts: Ints
+    items: Ints
+    scores: Floats
+
+
+def map_blocks(
+    pool: Pool,
+    of_all_items: Callable[[Ints, Floats], _T],
+    of_candidates: Callable[[CandidateScores], _T],
+    *,
+    groups: int,
+    threads: int,
+    progress: bool | None,
+) -> Iterator[_T]:
+    """Yield the result for each block of users: of ``of_candidates`` if there are candidate sets.
+
+    Else of ``of_all_items``, which takes B users and their scores, shape (B, width), with minus
+    infinity for non-candidates; ``groups`` divides ``width``. It may overwrite the scores: they are
+    in one buffer per thread.
+    """
+    if pool.candidates is None:
+        work, blocks, most_threads = _dense_blocks(pool, of_all_items, groups)
+        threads = min(threads, most_threads)
+    else:
+        work, blocks = _candidate_blocks(pool, pool.candidates, of_candidates)
+    with one_blas_thread(), progress_bar(len(pool.ranked_users), "users", shown=progress) as bar:
+        for users, result in zip(blocks, each(work, blocks, threads), strict=True):
+            bar.update(len(users))
+            yield result
+
+
+def _dense_blocks(
+    pool: Pool, of_all_items: Callable[[Ints, Floats], _T], groups: int
+) -> tuple[Callable[[Ints], _T], list[Ints], int]:
+    """Return the work on a block of users, the blocks, and the largest number of threads."""
+    scores, width = pool.scores, rounded_up(pool.scores.n_items, groups)
+    stride = width + _APART
+    rows = max(ROWS, _CELLS // stride // ROWS * ROWS)
+    rows = min(rows, rounded_up(len(pool.ranked_users), ROWS))
+    while rows > 1 and rows * stride * scores.dtype.itemsize > _BYTES // 2:
+        rows //= 2
+    buffers = threading.local()
+
+    def work(users: Ints) -> _T:
+        if not hasattr(buffers, "scores"):
+            buffers.scores = np.empty((rows, stride), dtype=scores.dtype)
+        cells, buffer = buffers.scores.ravel(), buffers.scores[:, :width]
+        scores.fill(users, buffer)
+        buffer[:, scores.n_items :] = -np.inf
+        if pool.excluded is not None:
+            cells[pair_keys(pool.excluded, users, stride)] = -np.inf
+        return of_all_items(users, buffer[: len(users)])
+
+    starts = range(0, len(pool.ranked_users), rows)
+    blocks = [pool.ranked_users[first : first + rows] for first in starts]
+    return work, blocks, max(1, _BYTES // (rows * stride * scores.dtype.itemsize))
+
+
+def pair_keys(items: UserItems, users: Ints, width: int) -> Ints:
+    """Return the key of each user-item pair: the user's position in ``users`` * width + item."""
+    rows, starts = items.rows_of(users)
+    out: Ints = np.repeat(np.arange(len(users)) * width, np.diff(starts))
+    out += items.items[rows]
+    return out
+
+
+def is_in(keys: Ints, others: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which keys are among others: by hashing, in a tenth of the time of `numpy.isin`."""
+    return pl.Series(keys).is_in(pl.Series(others).implode()).to_numpy()
+
+
+def _candidate_blocks(
+    pool: Pool, candidates: UserItems, of_candidates: Callable[[CandidateScores], _T]
+) -> tuple[Callable[[Ints], _T], list[Ints]]:
+    """Return the work on a block of users, and the blocks."""
+
+    def work(users: Ints) -> _T:
+        rows, starts = candidates.rows_of(users)
+        items = candidates.items[rows]
+        if pool.excluded is not None:
+            starts, items = _without(starts, items, pool.excluded, users)
+        scores = pool.scores.pairs(np.repeat(users, np.diff(starts)), items)
+        bad = np.isnan(scores) | (scores == np.inf)
+        if bad.any():
+            row = int(np.argmax(bad))
+            user = int(users[int(np.searchsorted(starts, row, side="right")) - 1])
+            raise _bad_score(pool, user, int(items[row]), scores[row])
+        kept = scores > -np.inf
+        if not kept.all():
+            starts, items, scores = offsets(kept)[starts], items[kept], scores[kept]
+        return of_candidates(CandidateScores(users, starts, items, scores))
+
+    ends = offsets(np.diff(candidates.starts)[pool.ranked_users])
+    blocks, first = [], 0
+    while first < len(pool.ranked_users):
+        stop = int(np.searchsorted(ends, ends[first] + _PAIRS, side="right")) - 1
+        stop = min(max(stop, first + 1), len(pool.ranked_users))
+        blocks.append(pool.ranked_users[first:stop])
+        first = stop
+    return work, blocks
+
+
+def _without(starts: Ints, items: Ints, excluded: UserItems, users: Ints) -> tuple[Ints, Ints]:
+    """Return candidates without the excluded items; a candidate may be repeated."""
+    width = max(int(items.max(initial=0)), int(excluded.items.max(initial=0))) + 1
+    pairs = np.repeat(np.arange(len(users)), np.diff(starts)) * width + items
+    keep = ~is_in(pairs, pair_keys(excluded, users, width))
+    return offsets(keep)[starts], items[keep]
+
+
+def check_scores(pool: Pool, users: Ints, scores: Floats, largest: Floats) -> None:
+    """Raise if a score is NaN or infinity: a maximum over part of its row then is, too.
+
+    ``scores`` has shape (B, I), ``largest`` shape (B, n): the maxima of parts of its rows.
+    """
+    bad = (np.isnan(largest) | (largest == np.inf)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        item = int(np.argmax(np.isnan(scores[row]) | (scores[row] == np.inf)))
+        raise _bad_score(pool, int(users[row]), item, scores[row, item])
+
+
+def _bad_score(pool: Pool, user: int, item: int, value: Any) -> ScoreError:
+    """Return the error that names the user and the item of a NaN or infinite score."""
+    return ScoreError(
+        "a score is NaN or infinite",
+        where=f"scores, user {pool.users.ids[user]!r}, item {pool.items.ids[item]!r}",
+        found=str(value),
+        hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
+    )

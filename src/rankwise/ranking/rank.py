@@ -1,33 +1,43 @@
-"""`rank`: recommendation lists, from a score matrix or from factors."""
+"""`rank` and `rank_relevant`: recommendation lists and exact ranks, from a score matrix or from factors."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.candidates.candidate_sets import Candidates
+from rankwise.candidates import Candidates
 from rankwise.core import kernels
-from rankwise.core.arguments import check_choice, check_positive
-from rankwise.core.described import described
-from rankwise.core.ragged import Ints, positions, runs
-from rankwise.core.threads import default_threads
+from rankwise.core.arguments import check_choice, check_positive, described
+from rankwise.core.kernels import default_threads
+from rankwise.core.ragged import Ints, UserItems, bucket, positions, reorder, runs
 from rankwise.errors import EmptyError, InputError, ParameterError
-from rankwise.ranking.axes import Axis
-from rankwise.ranking.pool import SHARED, Pool, make_pool
-from rankwise.ranking.score_blocks import CandidateScores, check_scores, map_blocks
-from rankwise.ranking.scores import Floats
-from rankwise.ranking.top import TopRows, cut_lists, groups_for, largest_of_groups, top
-from rankwise.tables.columns import Columns, TableRole
-from rankwise.tables.protocol import Protocol
-from rankwise.tables.table import Recommendations
+from rankwise.ranking.pool import (
+    SHARED,
+    CandidateScores,
+    Pool,
+    TopRows,
+    check_scores,
+    cut_lists,
+    groups_for,
+    is_in,
+    largest_of_groups,
+    make_pool,
+    map_blocks,
+    pair_keys,
+    top,
+)
+from rankwise.ranking.scores import PAD, Axis, Floats
+from rankwise.tables.columns import Columns
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Protocol, Recommendations, TableRole
 
-__all__ = ["Ranking", "TieRule", "rank"]
+__all__ = ["Ranking", "Ranks", "TieRule", "rank", "rank_relevant"]
 
 TieRule: TypeAlias = Literal["expected", "item", "item_desc"]
 _SLACK = 10_000_000  # rows that ties at the cut-off may add before an error is raised
@@ -203,7 +213,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
         )
     blocks: list[TopRows] = []
     total = 0
-    for block in _blocks(pool, k, ties, threads, progress):
+    for block in _list_blocks(pool, k, ties, threads, progress):
         blocks.append(block)
         total += len(block.user)
         if total > 2 * k * len(pool.ranked_users) + _SLACK:
@@ -232,7 +242,7 @@ def no_candidates(pool: Pool) -> EmptyError:
     )
 
 
-def _blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None) -> Iterator[TopRows]:
+def _list_blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | None) -> Iterator[TopRows]:
     """Yield the lists of a block of users at a time, with users and items as codes."""
     groups = groups_for(k, pool.scores.n_items)
     id_rank, descending, keep_ties = pool.items.id_rank, ties == "item_desc", ties == "expected"
@@ -256,3 +266,260 @@ def _blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | No
         return lists(top(scores, largest, k), users)
 
     return map_blocks(pool, of_all_items, of_candidates, groups=groups, threads=threads, progress=progress)
+
+
+_FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores
+
+
+@dataclass(frozen=True, repr=False)
+class Ranks:
+    """Exact ranks of judged items from `rank_relevant`: pass them to `rankwise.evaluate`.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per judged item that was ranked: ``user``, ``item``, ``score``, and its possible
+        ranks ``first`` to ``last``, which differ if scores tie.
+    lengths : polars.DataFrame
+        One row per user: ``user``, and the number of ranked candidates, ``length``.
+    unranked : polars.DataFrame
+        Judged items of these users outside the candidate set: ``user``, ``item``. They stay in the
+        ground truth, as items that are never recommended.
+    protocol : Protocol
+        How candidates were chosen; stored in results.
+    counts : dict of str to int
+        Irregularities, by name; stored in results.
+    eligible : polars.DataFrame or None
+        For sampled candidates: the number of items from which each user's negatives were drawn.
+    """
+
+    frame: pl.DataFrame
+    lengths: pl.DataFrame
+    unranked: pl.DataFrame
+    protocol: Protocol
+    counts: dict[str, int]
+    eligible: pl.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        label = self.protocol.label or self.protocol.candidates
+        return f"<Ranks: {len(self.frame):,} items of {len(self.lengths):,} users, {label}>"
+
+    def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
+        """Return the ranks as a table for `rankwise.evaluate`."""
+        return Recommendations(
+            self.frame,
+            "recommendations",
+            "ranks",
+            "exact ranks",
+            {name: name for name in self.frame.columns},
+            protocol=self.protocol,
+            counts=self.counts,
+            lengths=self.lengths,
+            unranked=self.unranked,
+        )
+
+
+@described(**SHARED)
+def rank_relevant(
+    scores: Any = None,
+    *,
+    truth: Any,
+    users: Any = None,
+    items: Any = None,
+    bias: Any = None,
+    exclude: Any = None,
+    candidates: Candidates | None = None,
+    user_ids: Iterable[Any] | None = None,
+    item_ids: Iterable[Any] | None = None,
+    columns: Columns | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Ranks:
+    r"""Compute the exact rank of every ground truth item among all candidates.
+
+    The rank of item i is :math:`1 + |\{j : s_{uj} > s_{ui}\}|`; if t candidates share its score, it
+    is any of the t ranks from there on, with equal probability. Every metric that is a function of
+    these ranks (auc, gauc, mrr, ndcg, recall, map, …) then has its exact value at any cut-off, ties
+    included: ``rw.evaluate(ranks, truth, "auc")``.
+
+    Parameters
+    ----------
+    %(scores)s
+    truth : table, path, mapping or sparse matrix
+        The ground truth, as for `rankwise.evaluate`; all its rows are ranked, relevant or not.
+    exclude : table, path, mapping or sparse matrix, optional
+        User-item pairs that are not ranked; of a `rankwise.splits.Split` the rows that are known
+        before its test part. Ground truth rows among them are counted and stay in
+        the ground truth, as items that are never recommended.
+    %(candidates)s
+    columns : mapping, optional
+        The column of ``exclude`` and ``truth`` for each role, e.g. ``{"user": "uid"}``.
+    %(running)s
+
+    Returns
+    -------
+    Ranks
+        The ranks, to pass to `rankwise.evaluate` with the same ground truth.
+
+    Raises
+    ------
+    InputError
+        If a score is NaN, shapes do not match, or no user has a candidate.
+    ParameterError
+        If parameters contradict each other.
+
+    See Also
+    --------
+    rankwise.rank : Recommendation lists of k items, also for metrics that describe whole lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rankwise as rw
+    >>> scores = np.array([[0.9, 0.1, 0.5, 0.5], [0.2, 0.8, 0.4, 0.0]])
+    >>> truth = {0: {2}, 1: {1, 3}}
+    >>> ranks = rw.rank_relevant(scores, truth=truth)
+    >>> ranks.frame.select("user", "item", "first", "last").rows()
+    [(0, 2, 2, 3), (1, 1, 1, 1), (1, 3, 4, 4)]
+    >>> rw.evaluate(ranks, truth, "gauc")["gauc"]
+    0.5
+    """
+    check_positive(threads=threads)
+    table = read_table(truth, "truth", columns)
+    table = table.with_frame(table.frame.select("user", "item").unique(maintain_order=True))
+    pool = make_pool(
+        scores,
+        users,
+        items,
+        bias,
+        exclude=exclude,
+        candidates=candidates,
+        user_ids=user_ids,
+        item_ids=item_ids,
+        only=table,
+        columns=columns,
+    )
+    user, item = pool.codes(table)
+    known = (user >= 0) & (item >= 0)
+    starts, order = bucket(user[known], len(pool.users.ids))
+    judged = UserItems(starts, item[known][order])
+    rows = _join(list(_rank_blocks(pool, judged, threads or default_threads(), progress)))
+    if not rows.length.any():
+        raise no_candidates(pool)
+    frame = pl.DataFrame(
+        {
+            "user": pool.users.ids.gather(rows.user),
+            "item": pool.items.ids.gather(rows.item),
+            "score": rows.score.astype(np.float64),
+            "first": rows.first,
+            "last": rows.last,
+        }
+    )
+    ranked_ids = pool.users.ids.gather(pool.ranked_users)
+    lengths = pl.DataFrame({"user": ranked_ids, "length": rows.length})
+    lengths = lengths.filter(pl.col("length") > 0)
+    counts = Counter(pool.counts)
+    counts["users_with_nothing_to_rank"] = int((rows.length == 0).sum())
+    width = len(pool.items.ids)
+    missing = ~is_in(user * width + item, rows.user * width + rows.item) | (item < 0)
+    has_candidates = np.zeros(len(pool.users.ids), dtype=bool)
+    has_candidates[pool.ranked_users[rows.length > 0]] = True
+    missing &= (user >= 0) & has_candidates[user]
+    unranked = pl.DataFrame(
+        {
+            "user": pool.users.ids.gather(user[missing]),
+            "item": table.frame["item"].filter(missing).cast(frame["item"].dtype),
+        }
+    )
+    counts["truth_rows_that_are_no_candidates"] = len(unranked)
+    ranks = Ranks(frame, lengths, unranked, pool.protocol, dict(counts))
+    return ranks if candidates is None else replace(ranks, eligible=candidates.eligible)
+
+
+@dataclass(frozen=True)
+class _RankRows:
+    """Ranks of judged items in order of user and rank, and every user's number of candidates."""
+
+    user: Ints
+    item: Ints
+    score: Floats
+    first: Ints
+    last: Ints
+    length: Ints
+
+
+def _join(blocks: list[_RankRows]) -> _RankRows:
+    names = ("user", "item", "score", "first", "last", "length")
+    columns = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
+    return _RankRows(*columns)
+
+
+def _rank_blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | None) -> Iterator[_RankRows]:
+    """Yield the ranks of the judged items of a block of users at a time."""
+
+    def of_candidates(block: CandidateScores) -> _RankRows:
+        return _among_candidates(block, judged)
+
+    def of_all_items(users: Ints, scores: Floats) -> _RankRows:
+        check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
+        return _among_all_items(users, scores, judged)
+
+    return map_blocks(pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress)
+
+
+def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
+    """Return the ranks of judged items in a block of scores, which is overwritten."""
+    rows, starts = judged.rows_of(users)
+    item = judged.items[rows]
+    score = scores[np.repeat(np.arange(len(users)), np.diff(starts)), item]
+    one_a_row = np.arange(len(users) + 1)
+    length, _ = _count_above(scores, np.full(len(users), -np.inf, scores.dtype), one_a_row)
+    above, equal = _count_above(scores, score, starts)
+    user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
+    return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
+
+
+def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints]:
+    """Return how many scores are above each judged score of their row, and how many are equal.
+
+    Rows with many judged scores are sorted in place.
+    """
+    found = kernels.count_above(scores, score, starts)
+    if found is not None:
+        return found
+    above, equal = np.empty(len(score), dtype=np.int64), np.empty(len(score), dtype=np.int64)
+    for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        all_scores, judged_scores = scores[row], score[a:b]
+        if b - a <= _FEW:
+            above[a:b] = [np.count_nonzero(all_scores > value) for value in judged_scores]
+            equal[a:b] = [np.count_nonzero(all_scores == value) for value in judged_scores]
+        else:
+            all_scores.sort()
+            upper = all_scores.searchsorted(judged_scores, side="right")
+            above[a:b] = len(all_scores) - upper
+            equal[a:b] = upper - all_scores.searchsorted(judged_scores, side="left")
+    return above, equal
+
+
+def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
+    """Return the ranks of judged items among the candidates of their user."""
+    owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
+    columns = [block.scores, block.items]
+    score, item = reorder(block.starts, block.scores, columns, descending=True)
+    tie_starts = runs(owner, score)
+    tie_sizes = np.diff(tie_starts)
+    above = np.repeat(tie_starts[:-1], tie_sizes) - block.starts[owner]
+    width = max(int(item.max(initial=0)), int(judged.items.max(initial=0))) + 1
+    pairs = owner * width + item
+    is_judged = is_in(pairs, pair_keys(judged, block.users, width))
+    _, first = np.unique(pairs[is_judged], return_index=True)  # candidates may be repeated
+    rows = np.flatnonzero(is_judged)[first]
+    equal = np.repeat(tie_sizes, tie_sizes)[rows]
+    user, length = block.users[owner[rows]], np.diff(block.starts)
+    return _sorted(user, item[rows], score[rows], above[rows], equal, length)
+
+
+def _sorted(user: Ints, item: Ints, score: Floats, above: Ints, equal: Ints, length: Ints) -> _RankRows:
+    """Return the rows sorted by rank within each user; users keep their order."""
+    item, score, above, equal = reorder(runs(user), above, [item, score, above, equal], breaker=lambda rows: item[rows])
+    return _RankRows(user, item, score, above + 1, above + equal, length)

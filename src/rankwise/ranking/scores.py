@@ -1,17 +1,121 @@
-"""Sources of scores: a score matrix, factors, or a function; always read in blocks of users."""
+"""Sources of scores: a score matrix, factors or a function, with the ids of users and items."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import polars as pl
 
+from rankwise.core.arguments import bounded
+from rankwise.core.ids import plain_texts, whole_numbers
 from rankwise.core.ragged import Ints
-from rankwise.errors import InputError, ParameterError, ScoreError
+from rankwise.errors import IdError, InputError, ParameterError, ScoreError
+from rankwise.tables.columns import names_of, plain_name
+from rankwise.tables.memory import whole
+from rankwise.tables.table import Table
+from rankwise.tables.training import align
 
-__all__ = ["PAD", "ROWS", "Computed", "Factors", "Floats", "Matrix", "Scores", "open_scores", "rounded_up"]
+__all__ = [
+    "PAD",
+    "ROWS",
+    "Axis",
+    "Computed",
+    "Factors",
+    "Floats",
+    "Labelled",
+    "Matrix",
+    "Scores",
+    "open_scores",
+    "read_factor_labels",
+    "read_ids",
+    "read_labels",
+    "rounded_up",
+]
+
+
+class Labelled(NamedTuple):
+    """A score matrix, and the ids of its rows and columns; None where they are numbered."""
+
+    scores: Any
+    user_ids: Any = None
+    item_ids: Any = None
+
+
+def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
+    """Return scores with the ids that label them, unless the caller names ids.
+
+    A frame of Polars or pandas has one column per item, called by its id; users are a column called
+    like one, or the index of pandas.
+    """
+    library = _library(scores)
+    if library is None:
+        return Labelled(scores, user_ids, item_ids)
+    names = list(scores.columns)
+    users = _id_columns(scores, "user")
+    if users and _id_columns(scores, "item"):
+        raise InputError(
+            "scores: this table has one row per user and item, and is not a score matrix",
+            found=f"columns {', '.join(map(repr, names[:5]))}",
+            hint="pass it to rw.evaluate as it is, or a frame with one column per item here",
+        )
+    scores, rows = read_factor_labels(scores, None, "user", as_array=False)
+    columns: Any = list(scores.columns)
+    if library == "polars":  # its names are text, also where ids are numbers
+        ids = whole(pl.DataFrame({"item": pl.Series(columns, dtype=pl.String)}), ["item"])
+        columns = None if _placeholder(columns) else ids["item"]
+    elif _counts_rows(scores.columns):
+        columns = None
+    return Labelled(
+        scores.to_numpy(), rows if user_ids is None else user_ids, columns if item_ids is None else item_ids
+    )
+
+
+def read_factor_labels(
+    factors: Any, ids: Any, role: Literal["user", "item"], *, as_array: bool = True
+) -> tuple[Any, Any]:
+    """Return factors, one row per user or item, without their labels; and the ids that label rows.
+
+    Labels are a column called like the ids, or the index of pandas; ids that are given come first.
+    """
+    library = _library(factors)
+    if library is None:
+        return factors, ids
+    rows: Any = None
+    named = _id_columns(factors, role)
+    if named:
+        rows = list(factors[named[0]])
+        factors = factors.drop(named[0]) if library == "polars" else factors.drop(columns=named[0])
+    elif library == "pandas" and not _counts_rows(factors.index):
+        rows = list(factors.index)
+    return factors.to_numpy() if as_array else factors, rows if ids is None else ids
+
+
+def _library(source: Any) -> str | None:
+    """Return the library of a frame; None for anything else."""
+    library = type(source).__module__.split(".")[0]
+    frame = type(source).__name__ == "DataFrame" and library in ("polars", "pandas")
+    return library if frame else None
+
+
+def _id_columns(frame: Any, role: Literal["user", "item"]) -> list[str]:
+    """Return the columns called like ids; a name of one or two letters is that of an item."""
+    names = [name for name in frame.columns if isinstance(name, str) and len(plain_name(name)) > 2]
+    return names_of(names, "users" if role == "user" else "items", role)
+
+
+def _counts_rows(index: Any) -> bool:
+    """Return whether labels of pandas are the numbers from 0."""
+    return list(index) == list(range(len(index)))
+
+
+def _placeholder(names: list[str]) -> bool:
+    """Return whether Polars made up the names of columns."""
+    return names == [f"column_{number}" for number in range(len(names))]
+
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
@@ -244,3 +348,102 @@ def _padded(values: Floats, rows: int) -> Floats:
     out = np.zeros((rows, values.shape[1]), dtype=values.dtype)
     out[: len(values)] = values
     return out
+
+
+class Axis:
+    """The ids along one axis of a score matrix, in order; by default the numbers from 0.
+
+    >>> Axis("item", ["b", "a"], 2).ids.to_list()
+    ['b', 'a']
+    """
+
+    def __init__(self, role: Literal["user", "item"], ids: Iterable[Any] | None, size: int) -> None:
+        self.role = role
+        self.numbered = ids is None
+        name = f"{role}_ids"
+        self.ids = pl.Series(role, np.arange(size)) if ids is None else read_ids(role, ids, name)
+        if len(self.ids) != size:
+            raise ParameterError(
+                f"{name} must have one id for every {role} with scores", found=f"{len(self.ids)} ids, {size} {role}s"
+            )
+        if self.ids.n_unique() < size:
+            raise IdError(
+                f"two {role}s have the same id", where=name, found=repr(self.ids.filter(self.ids.is_duplicated())[0])
+            )
+
+    def codes(self, table: Table) -> Ints:
+        """Return the position on this axis of the id in each table row, -1 for an unknown id.
+
+        A negative id where ids are numbers from 0 raises: it is padding, in most cases.
+        """
+        ids = table.frame[self.role]
+        if self.numbered and ids.dtype.is_integer():
+            codes = whole_numbers(ids).to_numpy()
+            # Viewed as unsigned, negative numbers are huge: one pass checks both bounds.
+            if not len(codes) or codes.view(np.uint64).max() < len(self.ids):
+                return codes
+            if codes.min() < 0:
+                row = int(np.argmax(codes < 0))
+                raise IdError(
+                    f"{self.role}s are numbers from 0, and a code is negative",
+                    where=f"{table.source}, row {row + 1}",
+                    found=f"{codes[row]} ({int((codes < 0).sum())} such rows)",
+                    hint="drop padding, or name the rows and columns with user_ids= and item_ids=",
+                )
+            return np.where(codes < len(self.ids), codes, -1)
+        if self.numbered and not table.is_text:
+            raise IdError(
+                f"{self.role}s of the scores are numbered from 0, but these ids are not numbers",
+                where=table.source,
+                found=repr(ids[0]) if len(ids) else str(ids.dtype),
+                hint=f"pass {self.role}_ids=, the ids of rows and columns in order"
+                + (" (to evaluate_model: items=)" if self.role == "item" else ""),
+            )
+        axis = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
+        rows = align([axis, table], self.role)[1].frame.select(self.role).with_row_index("row")
+        known = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})
+        if self.ids.dtype != pl.String:
+            rows = rows.with_columns(whole_numbers(rows[self.role]))
+            known = known.with_columns(whole_numbers(known[self.role]))
+        matched = rows.join(known, on=self.role, how="inner")
+        codes = np.full(len(ids), -1, dtype=np.int64)
+        codes[matched["row"].to_numpy()] = matched["code"].to_numpy()
+        return codes
+
+    @cached_property
+    def id_rank(self) -> Ints | None:
+        """The rank of each code's id among the sorted ids; None if codes are already sorted."""
+        return _ranks(self.ids)
+
+    @property
+    def text_rank(self) -> Ints | None:
+        """The same with ids sorted as text."""
+        return _ranks(self.ids.cast(pl.String))
+
+    def subset(self, codes: Ints) -> Axis:
+        """Return the axis of the given rows or columns."""
+        return Axis(self.role, self.ids.gather(codes), len(codes))
+
+
+def _ranks(ids: pl.Series) -> Ints | None:
+    if ids.is_sorted():
+        return None
+    rank = np.empty(len(ids), dtype=np.int64)
+    rank[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    return rank
+
+
+def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
+    """Return ids as a series of integers or strings; raise if they are neither or mixed."""
+    try:
+        not_ids = isinstance(ids, str | bytes | pl.DataFrame)
+        values = [None] if not_ids else ids if isinstance(ids, pl.Series) else bounded(where, ids)
+        series = pl.Series(role, values, strict=True)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        series = pl.Series(role, [None])
+    if not len(series):
+        series = series.cast(pl.Int64)
+    series = plain_texts(series)
+    if series.null_count() or not (series.dtype.is_integer() or series.dtype == pl.String):
+        raise IdError("ids are integers or strings, and all of one kind", where=where, found=str(series.dtype))
+    return series.alias(role)

@@ -1,27 +1,203 @@
-"""Confidence intervals of single values: of a mean from its users, else by the jackknife."""
+"""Confidence intervals of single values, and groups and clusters of users in per-user values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice
-from rankwise.errors import MeasureError, ParameterError
-from rankwise.measures.kinds import Accumulated, OverUsers
-from rankwise.measures.measure import Measure
-from rankwise.results.group_columns import cluster_codes, cluster_flags, groups_of_users
-from rankwise.stats.bootstrap import bootstrap, usual_interval
-from rankwise.stats.clusters import clustered, jackknife
-from rankwise.stats.differences import UNVARIED, Interval, differences
-from rankwise.stats.matching_interval import constant_interval
-from rankwise.stats.paired import t_interval
-from rankwise.stats.values import check_level
+from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
+from rankwise.core.arrays import ExactTotal
+from rankwise.errors import MeasureError, ParameterError, nearest
+from rankwise.metrics.base import Measure
+from rankwise.metrics.kinds import Accumulated, OverUsers
+from rankwise.stats.data_sets import clustered, jackknife
+from rankwise.stats.differences import UNVARIED, Interval, check_level, differences
+from rankwise.stats.intervals import bootstrap, constant_interval, usual_interval
+from rankwise.stats.paired_tests import t_interval
 
-__all__ = ["IntervalMethod", "clustered_interval", "interval_of", "jackknife_caveats", "range_of"]
+__all__ = [
+    "HISTORY",
+    "RELEVANT_ITEMS",
+    "WEIGHT",
+    "IntervalMethod",
+    "check_clusters",
+    "cluster_codes",
+    "cluster_flags",
+    "clustered_interval",
+    "group_column",
+    "group_names",
+    "groups_in",
+    "groups_of_users",
+    "interval_of",
+    "jackknife_caveats",
+    "mean_of",
+    "range_of",
+    "read_group_column",
+    "shared_groups",
+    "sum_of",
+    "within",
+]
+
+HISTORY = "history"
+"""The groups of users with and without a training history, of ``warm_and_cold=True``."""
+RELEVANT_ITEMS = "relevant items"
+"""The slices of warm and of cold relevant items, which are ground truths and not groups of users."""
+WEIGHT = "weight"
+"""The column of per-user values that holds the users' weights, where users are weighted."""
+_FEW_CLUSTERS = 10
+"""Clusters below which the variance between them is hardly known."""
+
+
+def group_column(by: str) -> str:
+    """Return the column of per-user values that holds the users' groups.
+
+    >>> group_column("country")
+    'group(country)'
+    """
+    return f"group({by})"
+
+
+def read_group_column(column: str) -> str | None:
+    """Return the name of the grouping in a column of per-user values; None for other columns."""
+    match = re.fullmatch(r"group\((.*)\)", column, flags=re.DOTALL)
+    return None if match is None else match[1]
+
+
+def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
+    """Return the rows of one group of users; None is the group of users without one."""
+    known = [name for name in map(read_group_column, per_user.columns) if name is not None]
+    if by not in known:
+        raise ParameterError(
+            f"the result has no groups of users by {by!r}",
+            found=", ".join(known) or "no groups",
+            hint=_group_hint(str(by), known),
+        )
+    name = None if group is None else str(group)
+    inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
+    if not len(inside):
+        names = [str(other) for other in group_names(per_user, by)]
+        raise ParameterError(
+            f"no user is in the group {group!r} of {by!r}", found=", ".join(names[:12]), hint=nearest(str(group), names)
+        )
+    return inside
+
+
+def group_names(per_user: pl.DataFrame, by: str) -> list[str | None]:
+    """Return the groups of users in order, users without one last."""
+    return groups_in({"": per_user}, by)
+
+
+def _group_hint(by: str, names: Iterable[str]) -> str:
+    """Return how results get the groups of users by ``by``, where they have those of other ``names``."""
+    if by == RELEVANT_ITEMS:
+        return "warm and cold relevant items are two ground truths: evaluate against each, and compare these results"
+    if by == HISTORY:
+        return "evaluate with train= and warm_and_cold=True"
+    table = "train" if by in get_args(TrainGroup) else "users"
+    return nearest(by, names) or f"evaluate with {table}= and by={by!r}"
+
+
+def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
+    """Return the groups of several results in order, terciles from low to high."""
+    names = {name for table in tables.values() for name in table[group_column(by)].unique()}
+    found = sorted(names, key=lambda name: (name is None, name or ""))
+    if by in get_args(TrainGroup) and set(found) <= set(TRAIN_GROUP_NAMES):
+        return [name for name in TRAIN_GROUP_NAMES if name in found]
+    return found
+
+
+def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.DataFrame]:
+    """Return the per-user values of several results, all with the groups that any of them knows.
+
+    Raises
+    ------
+    ParameterError
+        If none knows them, or a user is in two groups.
+    """
+    column = group_column(by)
+    id_type = pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
+    frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
+    known = [f.select("user", column) for f in frames.values() if column in f.columns]
+    if not known:
+        names = {name for f in frames.values() for name in map(read_group_column, f.columns) if name is not None}
+        raise ParameterError(f"no result has groups of users by {by!r}", hint=_group_hint(by, names))
+    groups = pl.concat(known).drop_nulls().unique()
+    twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
+    if len(twice):
+        raise ParameterError(
+            f"a user is in two groups by {by!r}",
+            found=f"user {twice['user'][0]!r}: {twice[column][0]!r} and {twice[column][1]!r}",
+            hint="evaluate every model with the same table of users",
+        )
+    return {
+        name: frame.drop(column, strict=False).join(groups, on="user", how="left", maintain_order="left")
+        for name, frame in frames.items()
+    }
+
+
+def groups_of_users(tables: Mapping[str, pl.DataFrame], by: str) -> pl.DataFrame:
+    """Return every user of several results with the group: ``user`` and ``group(by)``.
+
+    Raises
+    ------
+    ParameterError
+        If no result knows the groups, or a user is in two of them.
+    """
+    frames = shared_groups(tables, by).values()
+    return pl.concat([f.select("user", group_column(by)) for f in frames]).unique("user")
+
+
+def check_clusters(clusters: object) -> None:
+    """Raise unless clusters of users are one column, or None for independent users."""
+    if not isinstance(clusters, str | None):
+        raise ParameterError("clusters is the name of one column of the users", found=f"clusters={clusters!r}")
+
+
+def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
+    """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
+    found = users.to_frame("user").join(
+        clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
+    )
+    column = clusters.columns[1]
+    without = found.filter(pl.col(column).is_null())
+    if len(without):
+        raise ParameterError(
+            f"some users have no cluster by {read_group_column(column)!r}",
+            found=f"user {without['user'][0]!r} ({len(without)} such users)",
+            hint="give every user a cluster: a user alone is one of its own",
+        )
+    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def cluster_flags(count: int, by: str) -> list[str]:
+    """Return the caveat of few clusters of users.
+
+    >>> cluster_flags(4, "household"), cluster_flags(40, "household")
+    (['only 4 clusters by household'], [])
+    """
+    return [f"only {count} clusters by {by}"] if count < _FEW_CLUSTERS else []
+
+
+def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
+    """Return the mean of users' values, except those of users who have none, with their weights."""
+    if weights is None:
+        defined = values.drop_nans()
+        return ExactTotal.of(defined.to_numpy()).value / len(defined) if len(defined) else math.nan
+    size = ExactTotal.of(weights.filter(values.is_not_nan()).to_numpy()).value
+    return sum_of(values, weights) / size if size else math.nan
+
+
+def sum_of(values: pl.Series, weights: pl.Series | None = None) -> float:
+    """Return the sum of users' values, except those of users who have none, times their weights."""
+    terms = values if weights is None else values * weights
+    return ExactTotal.of(terms.filter(values.is_not_nan()).to_numpy()).value
+
 
 IntervalMethod: TypeAlias = Literal["auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankwise.results.comparison import Comparison
-    from rankwise.results.plots.plots import ComparisonPlots, ResultPlots
-    from rankwise.results.report.page import Report
+    from rankwise.comparison.comparison import Comparison
+    from rankwise.reporting.plots import ComparisonPlots, ResultPlots
+    from rankwise.reporting.report import Report
     from rankwise.results.result import Result
     from rankwise.tables.columns import Columns
 
@@ -24,7 +24,7 @@ def result_plots(result: Result) -> ResultPlots:
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
-    from rankwise.results.plots.plots import ResultPlots
+    from rankwise.reporting.plots import ResultPlots
 
     return ResultPlots(result)
 
@@ -34,7 +34,7 @@ def comparison_plots(comparison: Comparison) -> ComparisonPlots:
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
-    from rankwise.results.plots.plots import ComparisonPlots
+    from rankwise.reporting.plots import ComparisonPlots
 
     return ComparisonPlots(comparison.table, comparison.settings["primary"], comparison.results)
 
@@ -68,7 +68,7 @@ def report_result(
     -------
     Report
     """
-    from rankwise.results.report.make import make_report
+    from rankwise.reporting.report import make_report
 
     runs = {} if recommendations is None else {"result": recommendations}
     tables = {"truth": truth, "train": train, "items": items}
@@ -87,7 +87,7 @@ def report_comparison(
     audit: Any = None,
 ) -> Report:
     """Make an HTML report of this comparison; parameters as in `rankwise.report`."""
-    from rankwise.results.report.make import make_report
+    from rankwise.reporting.report import make_report
 
     tables = {"truth": truth, "train": train, "items": items}
     compared = (comparison.table, comparison.settings)
@@ -103,7 +103,7 @@ def log_mlflow(result: Result, *, prefix: str = "", artifacts: bool = True) -> N
       ``map normaliser:k_at_10`` and the cell ``reo@10[item_group=a]`` as
       ``reo_at_10.item_group:a``; and every count as ``counts/users``. In a name with other
       characters these are replaced, and a hash of the whole name is appended.
-    - Parameters: the metrics and all other settings as ``rankwise.measures``, ``rankwise.ties``
+    - Parameters: the metrics and all other settings as ``rankwise.metrics``, ``rankwise.ties``
       and so on; text as it is, other values as JSON.
     - Tags: ``rankwise.version``; ``rankwise.label`` and ``rankwise.split`` if the result has them;
       and ``rankwise.not_logged``, which counts and names the values that are NaN or infinite and
@@ -133,9 +133,9 @@ def log_mlflow(result: Result, *, prefix: str = "", artifacts: bool = True) -> N
     >>> with mlflow.start_run():  # doctest: +SKIP
     ...     result.log_mlflow(prefix="test/")
     """
-    from rankwise.results import trackers
+    from rankwise.results import storage
 
-    trackers.log_mlflow(result, prefix, artifacts)
+    storage.log_mlflow(result, prefix, artifacts)
 
 
 def log_wandb(result: Result, *, prefix: str = "", artifacts: bool = True) -> None:
@@ -171,6 +171,6 @@ def log_wandb(result: Result, *, prefix: str = "", artifacts: bool = True) -> No
     >>> with wandb.init(project="films"):  # doctest: +SKIP
     ...     result.log_wandb()
     """
-    from rankwise.results import trackers
+    from rankwise.results import storage
 
-    trackers.log_wandb(result, prefix, artifacts)
+    storage.log_wandb(result, prefix, artifacts)

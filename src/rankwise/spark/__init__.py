@@ -9,6 +9,13 @@ Install with ``pip install "rankwise[spark]"``, on the driver and on the executo
 
 from __future__ import annotations
 
+from rankwise.spark.engine import SparkResult
+from rankwise.spark.evaluate import bucket, compare, evaluate
+from rankwise.spark.splits import SparkSplit, k_core, split
+from rankwise.spark.tables import session
+
+__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split"]
+
 try:
     from importlib.util import find_spec as _find_spec
 
@@ -21,12 +28,3 @@ try:
         raise ImportError(f"PySpark {_pyspark.__version__} is installed")
 except ImportError as _error:
     raise ImportError('rankwise.spark needs PySpark 4, PyArrow and pandas: pip install "rankwise[spark]"') from _error
-
-from rankwise.spark.bucket import bucket
-from rankwise.spark.compare import compare
-from rankwise.spark.evaluate import evaluate
-from rankwise.spark.sessions import session
-from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.splits import SparkSplit, k_core, split
-
-__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split"]

@@ -2,48 +2,278 @@
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark import StorageLevel, cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
-from rankwise.core.partial import Partial
-from rankwise.encoding.encode import ties_for
-from rankwise.encoding.fact_tables import Counted
+from rankwise.blocks.partial import Partial
+from rankwise.core.arguments import check_count
+from rankwise.encoding.encoder import ties_for
+from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
-from rankwise.evaluation.doubts import swapped
-from rankwise.evaluation.evaluate import check_whole, with_doubts
-from rankwise.evaluation.preconditions import check_piece
+from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
+from rankwise.evaluation.evaluate import check_whole, with_doubts, with_item_slices
+from rankwise.evaluation.input_warnings import swapped
+from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.shares import UserShare
-from rankwise.evaluation.summary import Summary, catalogue, check_not_empty
-from rankwise.evaluation.warm_cold import with_item_slices
-from rankwise.evaluation.work import Job, finish, prepare, with_train_items
-from rankwise.results.group_columns import HISTORY
+from rankwise.evaluation.summary import Summary, UserShare, catalogue, check_not_empty
+from rankwise.results.intervals import HISTORY
 from rankwise.results.result import Result
-from rankwise.spark.bucket_work import RELEVANT, BucketWork, check_row, load_job, rows_of, share_of, users_of, values_of
-from rankwise.spark.counting import (
+from rankwise.spark.bucket_work import (
+    RELEVANT,
+    SCHEMA,
+    BucketWork,
     check_facts,
+    check_row,
     count_over_users,
     dealt_users,
     groups_named,
+    load_job,
+    merge_rows,
     reference_of,
+    rows_of,
+    share_of,
     tables_needed,
+    users_of,
+    values_of,
 )
-from rankwise.spark.run import default_buckets, files_of, merged_row, union, work_on_buckets, work_on_files
-from rankwise.spark.sessions import errors_of_spark
-from rankwise.spark.spark_result import SparkResult
-from rankwise.spark.tables import SparkTable, check_order, unify_ids
-from rankwise.tables.columns import TableRole
-from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.train_groups import TRAIN_GROUPS, check_train_groups
-from rankwise.tables.validation import empty_table
+from rankwise.spark.tables import (
+    BucketedFiles,
+    SparkTable,
+    active_session,
+    check_order,
+    collected,
+    column,
+    errors_of_spark,
+    output_errors_of_spark,
+    send,
+    unify_ids,
+)
+from rankwise.tables.columns import empty_table
+from rankwise.tables.table import Recommendations, Table, TableRole, Tables
+from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
-__all__ = ["Engine"]
+__all__ = [
+    "Engine",
+    "SparkResult",
+    "bucket_of",
+    "check_buckets",
+    "default_buckets",
+    "files_of",
+    "merged_row",
+    "union",
+    "work_on_buckets",
+    "work_on_files",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkResult(Result):
+    """A `rankwise.Result` whose per-user values may stay in Spark.
+
+    It is a `Result` in every respect. If there are too many users for the driver, their values are
+    collected there at the first use of ``per_user``, as in `save` and `rankwise.compare`;
+    `per_user_spark`, `write_per_user` and `rankwise.spark.evaluate` leave them in Spark.
+    """
+
+    @classmethod
+    def of(cls, result: Result, values: DataFrame | None = None, kept: DataFrame | None = None) -> SparkResult:
+        """Return a result, with its per-user values in Spark if they are not on the driver.
+
+        ``kept`` is the table that Spark caches for them, until `release`.
+        """
+        made = cls(**{f.name: getattr(result, f.name) for f in fields(Result)})
+        made.__dict__["_kept"] = kept
+        if values is not None:
+            made.__dict__["_values"] = values
+            del made.__dict__["per_user"]  # from now on __getattr__ brings it
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "per_user" or "_values" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__["per_user"] = collected(self.__dict__["_values"]).sort("user")
+        return self.__dict__["per_user"]
+
+    @property
+    def is_collected(self) -> bool:
+        """Whether the per-user values are on the driver."""
+        return "per_user" in self.__dict__
+
+    @property
+    def per_user_spark(self) -> DataFrame:
+        """The per-user values as a Spark table, in no particular order."""
+        if "_values" not in self.__dict__:
+            self.__dict__["_values"] = send(active_session(None), self.per_user)
+        values: DataFrame = self.__dict__["_values"]
+        return values
+
+    def __reduce__(self) -> Any:
+        # Elsewhere there may be no Spark: the result of an evaluation, with its users' values.
+        return Result, tuple(getattr(self, f.name) for f in fields(Result))
+
+    def release(self) -> None:
+        """Release the cache of the per-user values; Spark recomputes them if they are used."""
+        kept = self.__dict__.get("_kept")
+        if kept is not None:
+            kept.unpersist()
+
+    def write_per_user(self, path: str | Path) -> None:
+        """Write the per-user values as Parquet from the executors, replacing existing files.
+
+        Raises
+        ------
+        OutputError
+            If they cannot be written.
+        """
+        with output_errors_of_spark(str(path)):
+            self.per_user_spark.write.mode("overwrite").parquet(str(path))
+
+
+_BYTES = 64 << 20  # of the input per bucket: far below what a Python worker may hold
+_MOST = 100_000  # buckets
+_FAN_IN = 8  # partials that one task merges: each may be as large as the catalogue
+
+
+def bucket_of(user: Column, buckets: int) -> Column:
+    """Return the bucket of a user: a hash that depends on the id alone."""
+    return sf.pmod(sf.xxhash64(user), sf.lit(buckets)).cast("int")
+
+
+def check_buckets(buckets: int | None) -> None:
+    """Raise unless a number of buckets makes sense."""
+    if buckets is not None:
+        check_count(buckets=buckets)
+        if buckets > _MOST:
+            raise ParameterError(f"there are at most {_MOST:,} buckets", found=f"buckets={buckets}")
+
+
+def default_buckets(spark: SparkSession, tables: Iterable[SparkTable]) -> int:
+    """Return how many buckets suit the size that Spark estimates, at least one per core."""
+    cores = getattr(spark, "_jsc", None) and spark.sparkContext.defaultParallelism
+    shuffle = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    sizes = [_size(table.frame) for table in tables]
+    if any(size is None for size in sizes):
+        return shuffle
+    total = sum(size for size in sizes if size is not None)
+    return min(max(math.ceil(total / _BYTES), int(cores or 1)), _MOST)
+
+
+def _size(frame: DataFrame) -> int | None:
+    """Return the bytes that Spark estimates; None where it does not know."""
+    query = getattr(frame, "_jdf", None)
+    if query is None:
+        return None
+    size = int(str(query.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return size if size < 1 << 50 else None  # an unknown size is the largest number
+
+
+def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[TableRole, dict[str, str]]]:
+    """Put tables by user into one, whose column ``table`` says where each row is from.
+
+    Spark brings two tables together, not three. The lists, which are most of the rows, are one of
+    them; all others are put into one, which for the ground truth alone is that. Columns other than
+    ids belong to one table each, so that no type has to fit another.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``table``, ``user``, ``item`` and ``c0``, ``c1``, ….
+    dict of str to dict of str to str
+        For each table the column of the union that has each of its columns.
+    """
+    names: dict[TableRole, dict[str, str]] = {}
+    frames, number = [], 0
+    for code, (role, table) in enumerate(tables.items()):
+        names[role] = {}
+        for name in table.empty.frame.columns:
+            shared = name in ("user", "item")
+            names[role][name] = name if shared else f"c{number}"
+            number += not shared
+        chosen = [column(name).alias(inside) for name, inside in names[role].items()]
+        frames.append(table.frame.select(sf.lit(code).cast("byte").alias("table"), *chosen))
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame, allowMissingColumns=True)
+    return whole, names
+
+
+def work_on_buckets(lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
+    """Evaluate every bucket: the rows of the lists beside those of all other tables.
+
+    Rows of one group are never in two calls, whatever adaptive execution does to partitions.
+    """
+
+    def evaluate(key: tuple[Any, ...], lists: pa.Table, others: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, others))
+
+    def alone(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, None))
+
+    grouped = _in_buckets(lists, buckets)
+    if others is None:
+        return grouped.applyInArrow(alone, SCHEMA)
+    return grouped.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
+
+
+def _in_buckets(frame: DataFrame, buckets: int) -> GroupedData:
+    return frame.withColumn("bucket", bucket_of(sf.col("user"), buckets)).groupBy("bucket")
+
+
+def files_of(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, BucketedFiles] | None:
+    """Return where tables lie by bucket; None unless all do, in as many buckets."""
+    files = {role: table.files for role, table in tables.items() if table.files is not None}
+    same = len({one.buckets for one in files.values()}) == 1
+    return files if same and len(files) == len(tables) else None
+
+
+def work_on_files(spark: SparkSession, files: Mapping[TableRole, BucketedFiles], work: BucketWork) -> DataFrame:
+    """Evaluate every bucket from the files that have its rows, one task for each."""
+    buckets = next(iter(files.values())).buckets
+
+    def read(bucket: int) -> dict[TableRole, pl.DataFrame]:
+        return {role: one.read(bucket, work.sources[role].frame) for role, one in files.items()}
+
+    def evaluate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for bucket in batch.column(0).to_pylist():
+                yield from work.run(bucket, partial(read, bucket)).to_batches()
+
+    return spark.range(0, buckets, 1, buckets).mapInArrow(evaluate, SCHEMA)
+
+
+def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str, Any] | None:
+    """Merge the partials of all buckets into one row; None if no bucket has rows.
+
+    Where items are counted a partial is as large as the catalogue: a tree of tasks merges them, and
+    the driver gets one. Others are small, and merged on the driver.
+    """
+    partials = output.drop("users").withColumn("users", sf.lit(None).cast("binary"))
+    left = buckets
+    while with_items and left > 1:
+        left = math.ceil(left / _FAN_IN)
+        group = sf.pmod(sf.col("bucket"), sf.lit(left))
+        grouped = partials.withColumn("group", group).groupBy("group")
+        partials = grouped.applyInArrow(_merge, SCHEMA)
+    rows = partials.toArrow()
+    if not rows.num_rows:
+        return None
+    return dict(merge_rows(rows).to_pylist()[0])
+
+
+def _merge(rows: pa.Table) -> pa.Table:
+    return merge_rows(rows.drop_columns(["group"]))
+
 
 _COLLECTED = 20_000_000  # values of users on the driver: 160 MB
 
@@ -272,7 +502,7 @@ def _check_files(tables: Mapping[TableRole, SparkTable], work: BucketWork, read:
                 "these files have changed since they were bucketed",
                 where=table.files.uri,
                 found=f"{read[role]} rows, {table.files.rows} when they were written",
-                hint="write them again: rankwise.spark.bucket(…, overwrite=True)",
+                hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
             )
 
 

@@ -1,30 +1,304 @@
-"""`evaluate` on Spark: the arguments and the `Result` of `rankwise.evaluate`."""
+"""`evaluate`, `compare` and `bucket` on Spark, with the arguments and results of `rankwise`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Unpack
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Literal, Unpack
 
-from pyspark.sql import SparkSession
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.sql import DataFrame, SparkSession
 
-from rankwise.core.arguments import check_flag
+from rankwise.comparison.alignment import (
+    Aligned,
+    align_values,
+    check_digests,
+    check_questions,
+    common_cells,
+    different_truth,
+    some_missing,
+    systems_of,
+    unchecked,
+)
+from rankwise.comparison.compare import correct_rows, pairs_of
+from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margins_by_cell, row_of, size_of
+from rankwise.comparison.pairwise import check_zero, largest_difference, ranks_of_pairs
+from rankwise.core.arguments import Missing, check_choice, check_flag
+from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.option_sets import ListOptions
-from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
-from rankwise.evaluation.signatures import takes_options
-from rankwise.measures.read import MeasureLike
-from rankwise.spark.engine import Engine
-from rankwise.spark.run import check_buckets
-from rankwise.spark.sessions import active_session
-from rankwise.spark.spark_result import SparkResult
+from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings, takes_options
+from rankwise.metrics.base import MeasureLike
+from rankwise.results.result import Result
+from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
 from rankwise.spark.splits import SparkSplit
-from rankwise.spark.tables import collected, is_spark, read_spark
+from rankwise.spark.tables import (
+    BUCKET,
+    SparkTable,
+    active_session,
+    check_order,
+    collected,
+    column,
+    errors_of_spark,
+    exists,
+    is_spark,
+    output_errors_of_spark,
+    read_spark,
+    uri_of,
+    write_head,
+)
 from rankwise.splits.split import Split
+from rankwise.stats.differences import MANY, Differences, check_level
+from rankwise.stats.intervals import matching_interval
+from rankwise.stats.paired_tests import t_test
+from rankwise.stats.variance_components import PairSums
+from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table
+from rankwise.tables.table import Table, TableRole
 
-__all__ = ["evaluate"]
+__all__ = ["bucket", "compare", "evaluate"]
+
+_MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
+Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
+
+
+@errors_of_spark()
+def compare(
+    *results: SparkResult | Mapping[str, SparkResult],
+    baseline: str | None = None,
+    primary: str | None = None,
+    measures: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    correction: Correction = "holm",
+    margin: Margin = None,
+    missing: Missing = "error",
+    force: bool = False,
+) -> Comparison:
+    r"""Compare results user by user, in Spark: differences, confidence intervals and t tests.
+
+    The per-user values of all results are joined once. For every pair and metric the driver gets
+    the number of users and the exact sums of :math:`x, y, x - y, x^2, y^2, xy, (x - y)^2`, from
+    which means, variances, the paired t test and its interval, lift and equivalence follow.
+    Methods that need all values at once (bootstrap, sign flips, ranks, Cliff's delta, groups of
+    users) are those of `rankwise.compare`, which collects the values on the driver; so are values
+    that are no means over users (coverage, Gini), which it compares by their jackknife.
+
+    Parameters
+    ----------
+    *results : SparkResult, or one mapping of str to SparkResult
+        Two or more results of `rankwise.spark.evaluate`: as separate arguments, which are called A,
+        B, … in this order, or by name.
+    baseline, primary, measures, alpha, margin, missing, force
+        As for `rankwise.compare`.
+    correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
+        The correction of the p-values of the primary metric.
+
+    Returns
+    -------
+    Comparison
+        ``cliffs_delta`` is NaN. Below 1,000 users the t test is flagged.
+
+    Raises
+    ------
+    ParameterError
+        If candidate sets, splits, settings or ground truths differ.
+    """
+    systems = systems_of(results)
+    named = systems.single()
+    baseline = next(iter(named)) if baseline is None and systems.in_order else baseline
+    if baseline is not None and baseline not in named:
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
+    check_level("alpha", alpha)
+    check_choice("correction", correction, Correction)
+    check_choice("missing", missing, Missing)
+    _check_in_spark(named)
+    if not force:
+        _check(named)
+    cells, main, not_compared = common_cells(named, measures, primary, means_only=_MEANS_ONLY)
+    first = next(iter(named.values()))
+    margins = margins_by_cell(margin, first)
+    pairs = pairs_of(list(named), baseline)
+    for cell in cells:
+        check_zero(cell, missing, first.direction(cell))
+    sums = _summed(named, cells, pairs, missing)
+    if sums.other_truth and not force:
+        raise different_truth(f"{sums.other_truth} users have other numbers of relevant items")
+    for cell, (users, _, dropped, _) in sums.users.items():
+        if dropped and missing == "error":
+            raise some_missing(cell, f"{dropped} such users of {users}")
+    others = max(len(pairs) * (len(cells) - 1), 1)
+    rows = [
+        _row(sums, named, cell, pair, len(pairs) if cell == main else None, others, alpha, margins)
+        for cell in cells
+        for pair in pairs
+    ]
+    correct_rows(rows, correction, alpha)
+    settings = {
+        "not_compared": not_compared,
+        "by": None,
+        "baseline": baseline,
+        "primary": main,
+        "alpha": float(alpha),
+        "test": "t",
+        "correction": correction,
+        "margin": margins,
+        "missing": missing,
+        "n_resamples": None,
+        "seed": 0,
+        "forced": force,
+        "unchecked": unchecked(named, (lambda: _check(named)) if force else None),
+        "sources": {},
+        "directions": {cell: first.direction(cell) for cell in cells},
+        "clusters": None,
+        "data_sets": None,
+        "seeds": None,
+        "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha, better=first.direction(main)),
+    }
+    return Comparison.make(systems, rows, settings)
+
+
+def _check(results: Mapping[str, Result]) -> None:
+    """Raise if results are not comparable, before the values of any user are read."""
+    check_questions(results)
+    check_digests(results)
+
+
+def _check_in_spark(results: Mapping[str, Result]) -> None:
+    for name, result in results.items():
+        if not isinstance(result, SparkResult):
+            raise ParameterError(
+                "only results of rankwise.spark.evaluate can be compared in Spark",
+                found=f"{name}: {type(result).__name__}",
+                hint="pass others to rankwise.compare",
+            )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What some users add to a comparison.
+
+    Attributes
+    ----------
+    pairs : mapping of (cell, baseline, system) to PairSums
+        The sums of every pair.
+    users : mapping of str to tuple of int
+        By cell: users of any result, those without a value in all or in some results, and missing
+        values that were taken for 0.
+    other_truth : int
+        Users whose number of relevant items is not the same in all results.
+    """
+
+    pairs: Mapping[tuple[str, str, str], PairSums]
+    users: Mapping[str, tuple[int, int, int, int]]
+    other_truth: int
+
+    def __add__(self, other: _Sums) -> _Sums:
+        pairs = {key: sums + other.pairs[key] for key, sums in self.pairs.items()}
+        users: dict[str, Any] = {
+            cell: tuple(map(sum, zip(counts, other.users[cell], strict=True))) for cell, counts in self.users.items()
+        }
+        return _Sums(pairs, users, self.other_truth + other.other_truth)
+
+
+def _summed(
+    results: Mapping[str, Result], cells: Sequence[str], pairs: Sequence[tuple[str, str]], missing: Missing
+) -> _Sums:
+    """Join the users' values of all results, and sum what the comparison needs."""
+    joined: DataFrame | None = None
+    for at, result in enumerate(results.values()):
+        assert isinstance(result, SparkResult)
+        names = {"n_relevant": f"n{at}"} | {c: f"v{at}_{j}" for j, c in enumerate(cells)}
+        frame = result.per_user_spark.select("user", *(column(name).alias(short) for name, short in names.items()))
+        joined = frame if joined is None else joined.join(frame, "user", "full")
+    assert joined is not None
+    work = _Work(tuple(results), tuple(cells), tuple(pairs), missing)
+    shares = joined.mapInArrow(work.sums, "sums binary").toArrow().column("sums")
+    total = reduce(add, (pickle.loads(share.as_py()) for share in shares))  # noqa: S301
+    assert isinstance(total, _Sums)
+    return total
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What executors do with the joined values of some users."""
+
+    names: tuple[str, ...]
+    cells: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    missing: Missing
+
+    def sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the sums of the users of a partition, in one row."""
+        total: _Sums | None = None
+        for batch in batches:
+            frame = pl.DataFrame(batch)
+            some = self.of(frame)
+            total = some if total is None else total + some
+        if total is not None:
+            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(total)]})
+
+    def of(self, frame: pl.DataFrame) -> _Sums:
+        """Return the sums of some users."""
+        sums, users = {}, {}
+        for j, cell in enumerate(self.cells):
+            values = frame.select(f"v{at}_{j}" for at in range(len(self.names)))
+            aligned = align_values(values.to_numpy().astype(np.float64), self.missing)
+            users[cell] = (aligned.users, aligned.undefined, aligned.dropped, aligned.filled)
+            columns = dict(zip(self.names, aligned.values.T, strict=True))
+            for baseline, system in self.pairs:
+                pair = Differences(columns[system], columns[baseline])
+                sums[cell, baseline, system] = PairSums.of(pair)
+        relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
+        known = frame.select(*relevant).drop_nulls()
+        other = known.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
+        return _Sums(sums, users, len(other))
+
+
+def _row(
+    sums: _Sums,
+    results: Mapping[str, Result],
+    cell: str,
+    pair: tuple[str, str],
+    tests: int | None,
+    others: int,
+    alpha: float,
+    margins: Margin,
+) -> dict[str, Any]:
+    """Return the row of one pair; ``tests`` are the pairs of a family, None for other measures."""
+    users, undefined, dropped, filled = sums.users[cell]
+    aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
+    first = next(iter(results.values()))
+    known, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
+    tested = t_test(known)
+    if known.n < MANY:
+        few = f"t of fewer than {MANY} users"
+        tested = replace(tested, flags=(*tested.flags, few))
+    largest = largest_difference(results, cell)
+    alone, together = (
+        matching_interval(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
+        for level in (alpha, alpha / (tests or 1))
+    )
+    row = row_of(
+        cell,
+        pair,
+        known,
+        tested,
+        (alone, together),
+        alpha=alpha,
+        margin=size_of(margin, known.means[1]),
+        better=first.direction(cell),
+        tests=tests or others,
+        dropped=(users, aligned.reasons),
+        largest=largest,
+    )
+    flags = [*row["flags"], *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"])]
+    return {**row, "group": None, "primary": tests is not None, "flags": flags}
 
 
 @takes_options(ListOptions)
@@ -56,7 +330,7 @@ def evaluate(
         ``score``, because rows in Spark have no order; or one row per user with an array of (item,
         rating), as ALS of Spark ML returns them, whose ratings are the scores. A path is read by
         Spark: Parquet, ORC, CSV or JSON lines; if all tables are folders that
-        `rankwise.spark.bucket` wrote, buckets are read directly from their files.
+        `rankwise.spark.evaluate` wrote, buckets are read directly from their files.
     truth : DataFrame, path or SparkSplit, optional
         The ground truth: one row per held-out interaction, with user, item and optionally a
         ``relevance``. Of a `SparkSplit`, or a `rankwise.splits.Split`, the test part is the ground
@@ -148,3 +422,98 @@ def _read_items(items: Any, settings: Settings) -> Table | None:
     if is_spark(items):
         items = collected(items)
     return read_table(items, "items", settings.columns)
+
+
+_ORDERS = ("rank", "score")
+
+
+@errors_of_spark()
+def bucket(
+    table: Any,
+    path: str | Path,
+    *,
+    role: TableRole = "recommendations",
+    buckets: int | None = None,
+    columns: Columns | None = None,
+    overwrite: bool = False,
+    spark: SparkSession | None = None,
+) -> str:
+    """Write a table by buckets of users, so that it can be evaluated without a shuffle.
+
+    Tables that are evaluated together must have the same number of buckets;
+    ``evaluate(path, truth_path, …)`` then reads each bucket directly from its files.
+
+    Parameters
+    ----------
+    table : DataFrame or path
+        The table, as `rankwise.spark.evaluate` takes it.
+    path : str or Path
+        The folder to write, under a name that driver and executors share: a shared folder, or an
+        address that PyArrow supports (``s3://…``, ``gs://…``, ``hdfs://…``).
+    role : {"recommendations", "truth", "train", "users", "baseline"}, default="recommendations"
+        The role of the table in an evaluation.
+    buckets : int, optional
+        Number of buckets; by default one per 64 MiB of input, as estimated by Spark.
+    columns : mapping, optional
+        The column of each role, if its name is not recognised, as for `rankwise.evaluate`.
+    overwrite : bool, default=False
+        Replace the folder if it exists.
+    spark : SparkSession, optional
+        The session; by default the active one.
+
+    Returns
+    -------
+    str
+        The address of the folder, for `rankwise.spark.evaluate`.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read in this role, or an id is null.
+    OutputError
+        If the folder exists already, or cannot be written.
+    """
+    check_choice("role", role, TableRole)
+    if role in ("items", "interactions"):
+        raise ParameterError("only tables with users can be bucketed", found=f"role={role!r}")
+    check_buckets(buckets)
+    session, uri = active_session(spark), uri_of(path)
+    source = read_spark(session, table, role, columns, repeatable=False)
+    _check_source(source, uri, table)
+    number = buckets or default_buckets(session, [source])
+    if exists(uri) and not overwrite:
+        raise OutputError("this folder exists already", where=str(path), hint="pass overwrite=True")
+    _check_rows(source)
+    names = source.empty.frame.columns
+    order = [BUCKET, "user", *(name for name in _ORDERS if name in names)]
+    numbered = source.frame.withColumn(BUCKET, bucket_of(sf.col("user"), number))
+    files = numbered.repartition(number, BUCKET).sortWithinPartitions(*order)
+    with output_errors_of_spark(uri):
+        whole = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        whole.partitionBy(BUCKET).parquet(uri)
+        rows = session.read.parquet(uri).count()  # of a table that is not the same twice
+        write_head(uri, {"role": role, "buckets": number, "rows": rows, "columns": names})
+    return uri
+
+
+def _check_source(source: SparkTable, uri: str, table: Any) -> None:
+    """Raise before anything is written if the table could not be evaluated from its buckets."""
+    role, names = source.empty.role, source.empty.frame.columns
+    if role in ("recommendations", "baseline"):
+        check_order(source, None)
+    if BUCKET in (name.lower() for name in names):
+        raise ColumnError(f"a column is called {BUCKET!r}, as the folders are", where=role)
+    if isinstance(table, str | Path) and uri_of(table) == uri:
+        raise ParameterError("a folder cannot be bucketed into itself", found=uri)
+
+
+def _check_rows(source: SparkTable) -> None:
+    """Raise if there are no rows, or if an id is null."""
+    ids = [name for name in ("user", "item") if name in source.empty.frame.columns]
+    counts = [sf.count(sf.lit(1)).alias("rows"), *(sf.count(name).alias(name) for name in ids)]
+    row = source.frame.agg(*counts).collect()[0]
+    if not row["rows"]:
+        raise empty_table(source.empty)
+    for name in ids:
+        if row[name] < row["rows"]:
+            raise null_ids(name, where_in(source.empty, name), row["rows"] - row[name])

@@ -1,7 +1,7 @@
 """Interactions on Spark, their hashes, and values by rank.
 
 Moments and limits are found by counting; random draws and ties in time are decided by the hashes
-of `rankwise.core.hashing`, computed on the executors.
+of `rankwise.core.ids`, computed on the executors.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rankwise.core.hashing import Hashes, combined, hash_of_column
+from rankwise.core.arguments import TimeUnit
+from rankwise.core.ids import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
-from rankwise.spark.sessions import active_session
-from rankwise.spark.tables import is_spark, read_spark
-from rankwise.splits.rows import Rows, hash_of_others, numbered
-from rankwise.splits.times import Times, TimeUnit, read_times
-from rankwise.tables.columns import ROLES, Columns
-from rankwise.tables.frames import from_frame
+from rankwise.spark.tables import active_session, is_spark, read_spark
+from rankwise.splits.interactions import Rows, Times, hash_of_others, numbered, read_times
+from rankwise.tables.columns import ROLES, Columns, check_finite, empty_table, where_in
+from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
-from rankwise.tables.validation import check_finite, empty_table, where_in
 
 __all__ = ["Extent", "SparkRows", "bucket_of", "drawn", "extent_columns", "hashed", "ranked", "read_interactions"]
 

@@ -1,43 +1,310 @@
-"""Spark tables with standard columns, checked by their schema before any row is read."""
+"""Spark sessions, tables with standard columns, and folders with a table by bucket of users.
+
+Folders with a table by bucket of users, for evaluations without a shuffle.
+
+A folder ``rankwise_bucket=7`` has the rows of one bucket in Parquet, sorted by user.
+``_rankwise.json`` says how many buckets there are, and of how many rows; it is written last, so
+that a folder without it is not complete.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark.sql.functions as sf
-from pyspark.errors import PySparkTypeError
+from py4j.protocol import Py4JError
+from pyarrow import fs
+from pyspark.errors import PySparkException, PySparkImportError, PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
-from rankwise.errors import ColumnError, FileError, IdError, InputError, ParameterError
-from rankwise.spark.bucketed_files import BucketedFiles, open_bucketed
-from rankwise.spark.sessions import words_of
-from rankwise.tables.columns import ROLES, Columns, TableRole, choose, names_of, plain_name
-from rankwise.tables.frames import from_frame
+from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
+from rankwise.tables.columns import ROLES, Columns, check_finite, choose, names_of, plain_name
+from rankwise.tables.memory import from_frame
 from rankwise.tables.read import read_table
-from rankwise.tables.table import TRAINED, Table
-from rankwise.tables.validation import check_finite
+from rankwise.tables.table import TRAINED, Table, TableRole
 
 __all__ = [
+    "BUCKET",
+    "BucketedFiles",
     "SparkTable",
+    "active_session",
     "check_order",
     "collected",
     "column",
     "empty_of",
+    "errors_of_spark",
+    "exists",
     "is_spark",
     "named",
+    "open_bucketed",
+    "output_errors_of_spark",
     "read_spark",
     "send",
+    "session",
     "small_strings",
     "unify_ids",
+    "uri_of",
+    "words_of",
+    "write_head",
 ]
+
+_DEFAULT_PYTHON = "python3"  # what PySpark starts as a worker if nothing else is set
+_OF_WORKERS = {
+    re.compile(r"^(ModuleNotFoundError|ImportError): .*", re.MULTILINE): "Spark's Python workers lack a package",
+    re.compile(r"Python in worker has different version.*"): "Spark's Python workers run another version of Python",
+    re.compile(r"Cannot run program .*"): "Spark cannot start the Python of its workers",
+}
+"""What the exceptions of an installation say, and its meaning."""
+
+
+def active_session(spark: SparkSession | None) -> SparkSession:
+    """Return a session, by default the active one."""
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is not None and not hasattr(session, "createDataFrame"):
+        raise ParameterError("spark must be a SparkSession", found=f"spark={spark!r}"[:80])
+    if session is None:
+        raise ParameterError("there is no active Spark session", hint="pass spark=SparkSession.builder.getOrCreate()")
+    _use_interpreter_of_driver(session)
+    return session
+
+
+def _use_interpreter_of_driver(session: SparkSession) -> None:
+    """Let the workers of a local master run the driver's own Python, unless the user has set another.
+
+    PySpark starts whatever ``python3`` is on the PATH. Where a program is called by its path, with no
+    environment activated, that is another Python, without rankwise or with another version of it.
+    """
+    if getattr(session, "_jsc", None) is None:  # Spark Connect: the server chooses
+        return
+    context: Any = session.sparkContext
+    named = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and context.pythonExec == _DEFAULT_PYTHON and not named:
+        context.pythonExec = sys.executable
+
+
+def session(master: str | None = None) -> SparkSession:
+    """Return the active Spark session, or start one.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where Spark runs: ``"local[4]"``, ``"yarn"``, ``"spark://host:7077"``; by default as Spark
+        is configured.
+
+    Returns
+    -------
+    SparkSession
+
+    Raises
+    ------
+    UsageError
+        If Spark cannot be started, mostly because Java is missing.
+    """
+    builder: Any = SparkSession.builder
+    builder = builder.appName("rankwise")
+    try:
+        made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
+    except Exception as error:  # of Java, of the network, of the configuration
+        raise UsageError(
+            "Spark cannot be started",
+            found=words_of(error),
+            hint="Spark 4 needs Java 17 or newer; JAVA_HOME says where it is",
+        ) from error
+    _use_interpreter_of_driver(made)
+    return made
+
+
+def words_of(error: Exception) -> str:
+    """Return the informative line of an exception of Spark."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error:" in line or "Exception:" in line]
+    return (named or lines or [type(error).__name__])[-1 if named else 0][:300]
+
+
+@contextlib.contextmanager
+def errors_of_spark() -> Iterator[None]:
+    """Raise an error of rankwise where Spark fails: of its installation, or of the tables."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _installation_error(error) or InputError(
+            "Spark fails to compute these tables",
+            found=words_of(error),
+            hint='this computes one table with all of its columns: df.write.format("noop").mode("overwrite").save()',
+        ) from error
+
+
+def _installation_error(error: Exception) -> UsageError | None:
+    """Return the error for packages that are missing or differ between machines; None for others.
+
+    They are the user's to mend, but not in the tables.
+    """
+    if isinstance(error, PySparkImportError):
+        return UsageError("PySpark lacks a package", found=words_of(error), hint='pip install "rankwise[spark]"')
+    for pattern, what in _OF_WORKERS.items():
+        line = pattern.search(str(error))
+        if line is not None:
+            return UsageError(what, found=line[0], hint=_interpreter_hint())
+    return None
+
+
+def _interpreter_hint() -> str:
+    """Return what makes workers find the packages of the driver."""
+    session = SparkSession.getActiveSession()
+    context: Any = None if session is None or getattr(session, "_jsc", None) is None else session.sparkContext
+    if context is not None and context.master.startswith("local"):
+        return f"set PYSPARK_PYTHON={sys.executable} before Spark starts"
+    return "install rankwise there, or send an environment (--archives), and set PYSPARK_PYTHON to its Python"
+
+
+@contextlib.contextmanager
+def output_errors_of_spark(where: str) -> Iterator[None]:
+    """Raise an `OutputError` where Spark cannot write."""
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        raise OutputError("this cannot be written", where=where, found=words_of(error)) from error
+
+
+_HEAD = "_rankwise.json"
+_VERSION = 1
+_LOCAL = "file://"
+BUCKET = "rankwise_bucket"
+"""The column by which folders are named."""
+
+
+@dataclass(frozen=True)
+class BucketedFiles:
+    """A folder that `bucket` wrote.
+
+    Attributes
+    ----------
+    uri : str
+        The folder.
+    role : str
+        What the table is for.
+    buckets : int
+        Number of buckets.
+    rows : int
+        Number of rows in all of them.
+    columns : tuple of str
+        The columns.
+    """
+
+    uri: str
+    role: str
+    buckets: int
+    rows: int
+    columns: tuple[str, ...]
+
+    def read(self, number: int, empty: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of one bucket, with the columns of ``empty``."""
+        system, folder = _system(self.uri)
+        selector = fs.FileSelector(f"{folder}/{BUCKET}={number}", allow_not_found=True)
+        files = sorted(info.path for info in system.get_file_info(selector) if info.is_file)
+        parts = [
+            pq.ParquetFile(system.open_input_file(path)).read(columns=empty.columns)
+            for path in files
+            if path.endswith(".parquet")
+        ]
+        if not parts:
+            return empty
+        frame = pl.DataFrame(pa.concat_tables(parts))
+        return frame.select(empty.columns)
+
+
+def exists(uri: str) -> bool:
+    """Whether something is at an address.
+
+    Raises
+    ------
+    OutputError
+        If it is a file, or at an address that PyArrow does not know.
+    """
+    try:
+        system, folder = _system(uri)
+        kind = system.get_file_info(folder).type
+    except (OSError, pa.ArrowInvalid) as error:
+        raise OutputError("this address is not known", where=uri, found=str(error).splitlines()[0]) from error
+    if kind == fs.FileType.File:
+        raise OutputError("this is a file, not a folder", where=uri)
+    return bool(kind != fs.FileType.NotFound)
+
+
+def write_head(uri: str, values: dict[str, Any]) -> None:
+    """Say of a folder what it holds, after everything else is written."""
+    system, folder = _system(uri)
+    with system.open_output_stream(f"{folder}/{_HEAD}") as stream:
+        stream.write(json.dumps({"version": _VERSION, **values}).encode())
+
+
+def open_bucketed(path: str) -> BucketedFiles | None:
+    """Return the folder that `bucket` wrote; None if it is another path.
+
+    Raises
+    ------
+    FileError
+        If it is not complete, damaged, or written by another version of rankwise.
+    """
+    uri = uri_of(path)
+    try:
+        system, folder = _system(uri)
+        entries = system.get_file_info(fs.FileSelector(folder))
+    except (OSError, pa.ArrowInvalid):  # a file, nothing at all, or an address for Spark alone
+        return None
+    if not any(entry.base_name.startswith(f"{BUCKET}=") for entry in entries):
+        return None
+    try:
+        with system.open_input_stream(f"{folder}/{_HEAD}") as stream:
+            head = json.loads(stream.read())
+        version = head["version"]
+        files = BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FileError(
+            "these buckets are not complete",
+            where=str(path),
+            found=f"no readable {_HEAD}",
+            hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
+        ) from error
+    if version != _VERSION:
+        raise FileError(
+            "these buckets were written by another version of rankwise",
+            where=str(path),
+            found=f"version {version!r}, this one reads {_VERSION}",
+            hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
+        )
+    return files
+
+
+def uri_of(path: str | Path) -> str:
+    """Return the address of a folder: a path without a scheme is one of the file system.
+
+    Nothing in it is escaped: Spark takes addresses literally.
+    """
+    text = str(path)
+    return text if "://" in text else f"{_LOCAL}{Path(text).absolute()}"
+
+
+def _system(uri: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path in it."""
+    if uri.startswith(_LOCAL):
+        return fs.LocalFileSystem(), uri.removeprefix(_LOCAL)
+    system, path = fs.FileSystem.from_uri(uri)
+    return system, path
+
 
 _READERS = {
     ".parquet": "parquet",
@@ -148,7 +415,7 @@ def read_spark(
 
 
 def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns | None) -> SparkTable:
-    """Return the table of a path, which may be a folder that `rankwise.spark.bucket` wrote."""
+    """Return the table of a path, which may be a folder that `rankwise.spark.evaluate` wrote."""
     files = open_bucketed(path)
     if files is None:
         table = named(_read_path(spark, path), role, columns)
@@ -159,7 +426,7 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
                 "this table was bucketed for another role",
                 where=path,
                 found=f"role={files.role!r}, and it is passed as {role}",
-                hint=f"rankwise.spark.bucket(table, path, role={role!r})",
+                hint=f"rankwise.spark.evaluate(table, path, role={role!r})",
             )
         frame = _read_path(spark, files.uri).select(*map(column, files.columns))
         table = named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})

@@ -10,18 +10,27 @@ several as `Folds`.
 (4, 2, {'users_too_short': 1})
 """
 
-from rankwise.splits.entities import ItemHoldout, UserHoldout, UserKFold
-from rankwise.splits.filters import Deduplicate, Filter, KCore, MinRating, MinRows
-from rankwise.splits.folds import KFold, LeavePOut, StratifiedKFold
-from rankwise.splits.holdout import Holdout, LeaveOut
-from rankwise.splits.matrix import leave_one_out_cv
-from rankwise.splits.reading import read
-from rankwise.splits.rules import from_dict
+from rankwise.splits.holdout import (
+    Holdout,
+    ItemHoldout,
+    KFold,
+    LeaveOut,
+    LeavePOut,
+    StratifiedKFold,
+    UserHoldout,
+    UserKFold,
+)
+from rankwise.splits.reading import from_dict, read
 from rankwise.splits.split import Folds, Split
-from rankwise.splits.splitter import Splitter
-from rankwise.splits.stages import TwoStage
-from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, time_based_split
-from rankwise.splits.windows import TimeWindows
+from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinRows, Splitter
+from rankwise.splits.temporal import (
+    GlobalTime,
+    SuccessiveTargets,
+    TimeWindows,
+    TwoStage,
+    leave_one_out_cv,
+    time_based_split,
+)
 
 __all__ = [
     "Deduplicate",

@@ -1,8 +1,9 @@
-"""`read`: splits from files of rankwise, RecBole, Elliot and WarpRec, and plain CSV or Parquet."""
+"""Splits from files of rankwise and other libraries, and splitting rules from plain values."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,22 +11,118 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankwise.errors import FileError, ParameterError
-from rankwise.splits.dates import COMPACT, read_compact
-from rankwise.splits.rows import Mask, Rows
+from rankwise.core.arguments import TimeUnit
+from rankwise.errors import FileError, ParameterError, nearest
+from rankwise.splits.holdout import (
+    Holdout,
+    ItemHoldout,
+    KFold,
+    LeaveOut,
+    LeavePOut,
+    StratifiedKFold,
+    UserHoldout,
+    UserKFold,
+)
+from rankwise.splits.interactions import COMPACT, Mask, Rows, read_compact
 from rankwise.splits.split import Folds, Split
-from rankwise.splits.times import TimeUnit
-from rankwise.tables.align import align
-from rankwise.tables.cards import CARD_FILE, read_card
+from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinRows, Splitter
+from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows, TwoStage
 from rankwise.tables.columns import ROLES, Columns, plain_name
-from rankwise.tables.files import read_file
+from rankwise.tables.files import is_table_folder, read_file
 from rankwise.tables.formats import Format
-from rankwise.tables.on_disk import file_hash, is_folder
-from rankwise.tables.parts import is_table_folder
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table
+from rankwise.tables.storage import file_hash, is_folder
+from rankwise.tables.table import CARD_FILE, Table, is_deep, read_card
+from rankwise.tables.training import align
 
-__all__ = ["read", "truth_and_train"]
+__all__ = ["FILTERS", "RULES", "from_dict", "read", "truth_and_train"]
+
+_EXAMPLE = 'write {"rule": "LeaveOut", "n": 1, "filters": [{"filter": "KCore", "k": 5}]}'
+
+RULES: dict[str, type[Splitter]] = {
+    rule.__name__: rule
+    for rule in (
+        GlobalTime,
+        Holdout,
+        ItemHoldout,
+        KFold,
+        LeaveOut,
+        LeavePOut,
+        StratifiedKFold,
+        SuccessiveTargets,
+        TimeWindows,
+        TwoStage,
+        UserHoldout,
+        UserKFold,
+    )
+}
+FILTERS: dict[str, type[Filter]] = {rule.__name__: rule for rule in (Deduplicate, KCore, MinRating, MinRows)}
+
+
+def from_dict(rule: Mapping[str, Any]) -> Splitter:
+    """Return a splitting rule from plain values: the inverse of `Splitter.to_dict`.
+
+    Parameters
+    ----------
+    rule : mapping
+        The name of the rule under ``"rule"``, and its parameters; the ``"rule"`` of a card.
+
+    Returns
+    -------
+    Splitter
+
+    Raises
+    ------
+    ParameterError
+        If there is no such rule or parameter.
+
+    Examples
+    --------
+    >>> from_dict({"rule": "GlobalTime", "share": 0.2, "validation": {"rule": "LeaveOut"}}).share
+    0.2
+    >>> from_dict(KFold(3).to_dict()) == KFold(3)
+    True
+    """
+    if not isinstance(rule, Mapping):
+        raise ParameterError("a rule is written as a mapping", found=repr(rule), hint=_EXAMPLE)
+    if is_deep(rule):
+        raise ParameterError(
+            "a rule is nested too deeply", hint="a rule may hold one for validation, and that one for fold_in"
+        )
+    values = dict(rule)
+    for name in ("validation", "fold_in"):
+        if isinstance(values.get(name), dict):
+            values[name] = from_dict(values[name])
+    if "filters" in values:
+        filters = values["filters"]
+        if not isinstance(filters, list | tuple):
+            raise ParameterError("filters is a list", found=repr(filters), hint=_EXAMPLE)
+        values["filters"] = [_construct(FILTERS, "filter", value) for value in filters]
+    splitter: Splitter = _construct(RULES, "rule", values)
+    return splitter
+
+
+def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, Any]) -> Any:
+    """Return an instance of the class that ``values[key]`` names, with the other values."""
+    if not isinstance(values, Mapping):
+        raise ParameterError(f"a {key} is written as a mapping", found=repr(values), hint=_EXAMPLE)
+    parameters = dict(values)
+    name = parameters.pop(key, None)
+    if not isinstance(name, str) or name not in classes:
+        raise ParameterError(
+            f"there is no {key} {name!r}", found=", ".join(sorted(classes)), hint=nearest(str(name), classes)
+        )
+    allowed = classes[name].__dataclass_fields__
+    unknown = next((parameter for parameter in parameters if parameter not in allowed), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"{name} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(unknown, allowed)
+        )
+    try:
+        return classes[name](**parameters)
+    except TypeError as error:  # a required parameter is missing, or one has the wrong type
+        raise ParameterError(f"{name} cannot be made of this", found=f"{values}: {error}") from error
+
 
 _NAMES = {
     "train": "train",

@@ -1,31 +1,366 @@
-"""`Split` and `Folds`: the rows of a table in parts, and the card that describes them."""
+"""`Split` and `Folds`: the rows of a table in parts, the card that describes them, and their files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from datetime import date, timedelta
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice
-from rankwise.core.choices import Predicted
-from rankwise.core.view import TableView, html
-from rankwise.errors import ParameterError, RankwiseError, nearest
-from rankwise.splits.card import known_rows, make_card
-from rankwise.splits.rows import Mask, Rows
-from rankwise.splits.source import FileFormat, cut_rows
-from rankwise.splits.writing import Contents, write
-from rankwise.tables.cards import one_line
-from rankwise.tables.columns import Columns, TableRole, choose
-from rankwise.tables.frames import from_frame, typed
-from rankwise.tables.table import TRAINED, Table
-from rankwise.tables.validation import check_finite
+from rankwise.core import __version__
+from rankwise.core.arguments import FileFormat, Predicted, check_choice, check_path
+from rankwise.core.terminal import TableView, html
+from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
+from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
+from rankwise.tables.columns import Columns, check_finite, choose
+from rankwise.tables.memory import from_frame, typed
+from rankwise.tables.storage import file_hash, new_folder, write_text
+from rankwise.tables.table import CARD_FILE, CARD_VERSION, TRAINED, Table, TableRole, card_text, one_line, read_json
 
-__all__ = ["Folds", "Split"]
+__all__ = [
+    "Contents",
+    "Folds",
+    "Split",
+    "card_of",
+    "future_shares",
+    "known_rows",
+    "make_card",
+    "plain",
+    "torn_users",
+    "write",
+]
+
+_PARTS = ("train", "validation", "test")
+_RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float", "timestamp": "timestamp:float"}
+_SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
+_WARPREC = {"user": "user_id", "item": "item_id"}
+
+
+class Contents(NamedTuple):
+    """What is written of a split: the table, its rows, the mask of each part, and the card."""
+
+    source: Any
+    rows: Rows
+    masks: Mapping[str, Mask]
+    card: dict[str, Any]
+
+
+def write(
+    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
+) -> Path:
+    """Write one split, or the splits of several folds, into a folder that is new or empty.
+
+    With ``overwrite`` it may hold a split, which is removed when the new one is written.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds other files already, or cannot be written.
+    ParameterError
+        If the format has no file for a part of the split.
+    """
+    check_choice("format", form, FileFormat)
+    path = check_path("folder", folder)
+    earlier = _earlier_split(path) if overwrite and path.is_dir() else []
+    if path.exists() and (not path.is_dir() or (not earlier and any(path.iterdir()))):
+        raise OutputError(
+            "a split is written into a new or empty folder",
+            where=str(path),
+            hint="files of another split in it would be read as well; overwrite=True replaces a split",
+        )
+    if folds and form in ("recbole", "warprec"):
+        raise ParameterError(f"{form} has no files for several folds", hint="write one fold after the other")
+    with new_folder(path) as target:
+        for number, split in enumerate(splits):
+            inner = target / str(number) if folds or form == "elliot" else target
+            _write_one(split, inner, path.name, form)
+        for file in earlier:  # the new one is whole: it takes the place of the earlier one now
+            file.rmdir() if file.is_dir() else file.unlink()
+    return path
+
+
+def _earlier_split(path: Path) -> list[Path]:
+    """Return the files and folders of a split in a folder, innermost first.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds anything else, which would be lost.
+    """
+    files: set[Path] = set()
+    for file in [*path.glob(CARD_FILE), *path.glob(f"*/{CARD_FILE}")]:
+        card = read_json(file)
+        if isinstance(card, dict) and isinstance(card.get("files"), dict):
+            files |= {file, *(file.parent / name for name in card["files"])}
+    inside = sorted(path.rglob("*"), reverse=True)
+    others = [file for file in inside if file not in files and (file.is_symlink() or not file.is_dir())]
+    if others:
+        raise OutputError(
+            "the folder holds other files than those of a split",
+            where=str(path),
+            found=", ".join(str(file.relative_to(path)) for file in sorted(others)[:5]),
+            hint="write the split into a folder of its own",
+        )
+    return inside
+
+
+def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for path, frame in _files(split, folder, name, form):
+        path.parent.mkdir(exist_ok=True)
+        if path.suffix == ".parquet":
+            frame.write_parquet(path)
+        else:
+            separator = "," if path.suffix == ".csv" else "\t"
+            _check_text(frame, form, [split.rows.table.columns.get(r, r) for r in ("user", "item")])
+            frame.write_csv(path, separator=separator, include_header=form != "elliot")
+        files[str(path.relative_to(folder).as_posix())] = file_hash(path)
+    write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
+
+
+def _files(split: Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
+    """Yield the path and rows of each file of a split."""
+    if form in ("parquet", "csv"):
+        whole = as_polars(split.source, split.rows)
+        for part, mask in split.masks.items():
+            if mask.any():  # the card names the empty parts
+                yield folder / f"{part}.{form}", whole.filter(pl.Series(mask))
+        return
+    unknown = [part for part in split.masks if part not in _PARTS]
+    if unknown:
+        raise ParameterError(
+            f"{form} has no files for these parts",
+            found=", ".join(unknown),
+            hint='write it with format="parquet" or "csv"',
+        )
+    whole = _four_columns(split.rows)
+    inner = folder / "0" if "validation" in split.masks else folder
+    for part, mask in split.masks.items():
+        frame = whole.filter(pl.Series(mask))
+        short = _SHORT.get(form, part) if part == "validation" else part
+        if form == "recbole":
+            names = {old: new for old, new in _RECBOLE.items() if old in frame.columns}
+            yield folder / f"{name}.{short}.inter", frame.rename(names)
+        elif form == "warprec":
+            yield folder / f"{part}.tsv", frame.rename(_WARPREC)
+        else:
+            yield (folder if part == "test" else inner) / f"{short}.tsv", frame
+
+
+def _check_text(frame: pl.DataFrame, form: FileFormat, ids: list[str]) -> None:
+    """Raise if a text file could not be read back as the same values."""
+    unsafe = r"^$|^\s|\s$" if form == "csv" else r"^$|^\s|\s$|[\t\r\n\"]"
+    names = ids if form == "csv" else frame.columns[:2]
+    for name, dtype in frame.schema.items():
+        column = frame[name]
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+            raise OutputError(
+                f"column {name!r} cannot be written as text",
+                where=form,
+                found=str(dtype),
+                hint='write it with format="parquet"',
+            )
+        if dtype != pl.String or name not in names:
+            continue
+        bad = column.filter(column.str.contains(unsafe))
+        if len(bad):
+            raise OutputError(
+                "an id cannot be written as text: it is empty, or holds blanks at an end, a tab, "
+                "a line end or a quotation mark",
+                where=f"{form}, column {name!r}",
+                found=repr(bad[0]),
+                hint='write it with format="parquet"',
+            )
+
+
+def _four_columns(rows: Rows) -> pl.DataFrame:
+    """Return user, item, rating (1 without ratings) and timestamp, in seconds for dates."""
+    frame = rows.table.frame
+    rating: Any = frame["relevance"] if "relevance" in frame.columns else pl.lit(1.0)
+    out = frame.select("user", "item").with_columns(rating.alias("rating"))
+    if not rows.has_times:
+        return out
+    time = rows.time
+    if not time.is_date:
+        return out.with_columns(timestamp=pl.Series(time.values))
+    whole = bool((time.values % time.per_second == 0).all())
+    seconds = time.values // time.per_second if whole else time.values / time.per_second
+    return out.with_columns(timestamp=pl.Series(seconds))
+
+
+_KNOWN = {
+    "test": ("train", "validation", "validation_history", "history"),
+    "validation": ("train", "validation_history"),
+}
+"""The parts whose rows a user has before each part that is predicted."""
+
+
+def make_card(
+    rows: Rows, masks: Mapping[str, Mask], rule: Mapping[str, Any], notes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the description of a split as plain values, ready for JSON."""
+    parts = {name: _part(rows, mask) for name, mask in masks.items()}
+    used = np.zeros(len(rows), dtype=bool)
+    for mask in masks.values():
+        used |= mask
+    card = card_of(rows.table, len(rows), int((~used).sum()), rule, notes, parts)
+    card["cold"] = {part: _cold(rows, masks, part) for part in ("validation", "test") if part in masks}
+    if rows.has_times:
+        unit = {"unit": rows.time.unit, "unit_known_as": rows.time.unit_source}
+        unit |= {} if rows.time.time_format is None else {"format": rows.time.time_format}
+        card["time"] = unit | _in_time(rows, masks["train"], masks["test"])
+    return card
+
+
+def card_of(
+    table: Table,
+    rows: int,
+    unused: int,
+    rule: Mapping[str, Any],
+    notes: Mapping[str, Any],
+    parts: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return what a card says of a split whose parts are described, before cold and time."""
+    digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
+    return {
+        "card_version": CARD_VERSION,
+        "rankwise": __version__,
+        "id": hashlib.sha256("\n".join(digests).encode()).hexdigest(),
+        "rule": dict(rule),
+        "order": "time, then a hash of user, item and time",
+        "rounding": "to the nearest, halves up",
+        "input": {
+            "source": table.source,
+            "sha256": table.sha256,
+            "rows": rows,
+            "rows_unused": unused,
+            "columns": table.columns,
+        },
+        "found": {name: plain(value) for name, value in notes.items()},
+        "parts": dict(parts),
+        "known": {part: [name for name in _KNOWN[part] if name in parts] for part in _KNOWN if part in parts},
+    }
+
+
+def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
+    """Return the size, density, digest and time range of a part."""
+    users, items = (int((codes.count(mask) > 0).sum()) for codes in (rows.user, rows.item))
+    count = int(mask.sum())
+    part: dict[str, Any] = {
+        "rows": count,
+        "users": users,
+        "items": items,
+        "density": rows.count_pairs(mask) / (users * items) if count else 0.0,
+        "digest": _digest(rows, mask),
+    }
+    ends = rows.time_range(mask)
+    if ends is not None:
+        part |= {"first": rows.time.show(ends[0]), "last": rows.time.show(ends[1])}
+    return part
+
+
+def known_rows(masks: Mapping[str, Mask], part: str, role: str) -> Mask:
+    """Return the rows that are known of a user, or of an item, before a part that is predicted.
+
+    A user's rows of training, history and, before the test part, validation are what the user had:
+    they are masked, and make the user warm. An item is known from training alone, as models are.
+    """
+    if role == "item":
+        return masks["train"]
+    return reduce(or_, (masks[name] for name in _KNOWN[part] if name in masks))
+
+
+def _digest(rows: Rows, mask: Mask) -> str:
+    """Return a digest of user, item and time of all rows, in any order: two sums of hashes."""
+    sums = [0, 0]
+    for chunk in chunks(len(rows)):
+        chosen = chunk.start + np.flatnonzero(mask[chunk])
+        for seed in (1, 2):
+            sums[seed - 1] += int(rows.key(seed, chosen).sum(dtype=np.uint64))
+    return "".join(f"{number % 2**64:016x}" for number in sums)
+
+
+def _cold(rows: Rows, masks: Mapping[str, Mask], name: str) -> dict[str, Any]:
+    """Return the numbers and shares of cold-start users, cold-start items and their rows."""
+    mask = masks[name]
+    cold_rows: list[Mask] = []
+    counts: dict[str, Any] = {}
+    for role, codes in (("user", rows.user), ("item", rows.item)):
+        known = codes.count(known_rows(masks, name, role)) > 0
+        present = codes.count(mask) > 0
+        counts[f"{role}s"] = int((present & ~known).sum())
+        counts[f"share_of_{role}s"] = float((present & ~known).sum() / present.sum())
+        cold_rows.append(~known[codes.of_row[mask]])
+    either = cold_rows[0] | cold_rows[1]
+    return counts | {"rows": int(either.sum()), "share_of_rows": float(either.mean())}
+
+
+def _in_time(rows: Rows, train: Mask, test: Mask) -> dict[str, Any]:
+    """Return gap, spans, horizon, leak index and the share of users cut between equal times."""
+    time = rows.time
+    before, after = time.values[train], time.values[test]
+    for values in (before, after):
+        values.sort()
+    future = future_shares(before, after)
+    since = after - before[-1]
+    return {
+        "gap_seconds": time.seconds(after[0] - before[-1]),
+        "test_span_seconds": time.seconds(after[-1] - after[0]),
+        "train_span_seconds": time.seconds(before[-1] - before[0]),
+        "target_after_train_seconds": {
+            "median": time.seconds(np.median(since)),
+            "p95": time.seconds(np.quantile(since, 0.95)),
+        },
+        "leak_index": {"mean": float(future.mean()), "max": float(future.max())},
+        "share_of_users_cut_between_equal_times": torn_users(rows, train, test),
+    }
+
+
+def future_shares(train: Any, test: Any) -> Any:
+    """Return, for each test time in ascending order, the share of training rows after it.
+
+    >>> future_shares(np.array([1, 2, 3, 4]), np.array([2, 5])).tolist()
+    [0.5, 0.0]
+    """
+    if train.max() <= test.min():
+        return np.zeros(len(test))
+    ordered = np.sort(test)  # neighbours are then looked up in the same places, which are cached
+    return 1.0 - np.searchsorted(np.sort(train), ordered, side="right") / len(train)
+
+
+def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
+    """Return the share of test users whose last training time is their first test time."""
+    codes, time = rows.user.of_row, rows.time.values
+    whole = np.iinfo(np.int64)
+    ends = (whole.min, whole.max) if time.dtype.kind == "i" else (-np.inf, np.inf)
+    last, first = (np.full(rows.user.size, end, time.dtype) for end in ends)
+    for chunk in chunks(len(rows)):
+        in_train, in_test = train[chunk], test[chunk]
+        np.maximum.at(last, codes[chunk][in_train], time[chunk][in_train])
+        np.minimum.at(first, codes[chunk][in_test], time[chunk][in_test])
+    users = np.flatnonzero(rows.user.count(test))
+    return float((last[users] == first[users]).mean())
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: a Python number, or text for dates and durations."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        dtype = "datetime64" if isinstance(value, np.datetime64) else "timedelta64"
+        value = value.astype(f"{dtype}[us]").item()
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1)}us"
+    if isinstance(value, date):  # a datetime is a date
+        return value.isoformat()
+    return value.item() if isinstance(value, np.generic) else value
+
 
 _MOST_FOLDS = 10  # in a notebook: each is computed for it, and leave-p-out has millions
 

@@ -1,21 +1,190 @@
-"""Splits at one date for all users: rows before it are training, rows after it are test."""
+"""Splits in time: one date, sliding or expanding windows, and two stages for a candidate model and a ranker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 
-from rankwise.errors import EmptyError, ParameterError
-from rankwise.splits.matrix import rows_of_array
-from rankwise.splits.rows import Mask, Rows
-from rankwise.splits.sizes import check_share, rounded
+from rankwise.core.arguments import check_choice
+from rankwise.core.arrays import checked_csr
+from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
+from rankwise.splits.holdout import UserHoldout
+from rankwise.splits.interactions import (
+    Align,
+    Duration,
+    Length,
+    Mask,
+    Moment,
+    Rows,
+    check_folds,
+    check_seed,
+    check_share,
+    rounded,
+)
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
-from rankwise.splits.times import Duration, Length, Moment
 
-__all__ = ["GlobalTime", "SuccessiveTargets", "Target", "best_moment", "time_based_split"]
+__all__ = [
+    "GlobalTime",
+    "SuccessiveTargets",
+    "Target",
+    "TimeWindows",
+    "TwoStage",
+    "best_moment",
+    "leave_one_out_cv",
+    "rows_of_array",
+    "time_based_split",
+]
+
+
+def rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
+    """Return the rows of an array as a table for splits in time, and the name of its timestamps.
+
+    Users and items are all the same: what is split at one moment depends on time alone.
+
+    Raises
+    ------
+    ColumnError
+        If the array has no such column, or it holds no times.
+
+    Examples
+    --------
+    >>> rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
+    [30, 10]
+    """
+    column = _column_of_array(array, timestamp_col)
+    name = str(timestamp_col)
+    if column.dtype.kind == "M" and column.dtype != "datetime64[ns]":
+        column = column.astype("datetime64[us]")  # Polars knows no days and seconds
+    try:
+        times = pl.Series(name, column.tolist() if column.dtype == object else column)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise ColumnError(
+            "timestamps are numbers or dates", where=f"interactions, column {name!r}", found=str(column.dtype)
+        ) from error
+    for dtype in (pl.Int64, pl.Float64):  # one text in an array makes its numbers text
+        if times.dtype == pl.String and not times.cast(dtype, strict=False).null_count():
+            times = times.cast(dtype)
+    same = np.zeros(len(column), dtype=np.int64)
+    return pl.DataFrame({"user": same, "item": same}).with_columns(times), name
+
+
+def _column_of_array(array: Any, at: Any) -> Any:
+    """Return a column of a matrix by number, or of a structured array by name."""
+    if np.ma.isMaskedArray(array):
+        raise InputError("the array of interactions is masked, and its mask would be ignored")
+    names = array.dtype.names
+    if array.ndim != (2 if names is None else 1):
+        raise InputError(
+            "an array of interactions has one row per interaction, and its columns", found=f"shape {array.shape}"
+        )
+    if names is not None:
+        if at not in names:
+            raise ColumnError(
+                f"there is no column {at!r}", found=", ".join(map(repr, names)), hint=nearest(str(at), names)
+            )
+        return array[at]
+    if isinstance(at, bool) or not isinstance(at, Integral):
+        raise ParameterError(
+            "the columns of an array have numbers",
+            found=f"timestamp_col={at!r}",
+            hint="timestamp_col=2 is the third column",
+        )
+    if not -array.shape[1] <= at < array.shape[1]:
+        raise ColumnError(f"there is no column {at}", found=f"{array.shape[1]} columns")
+    return np.asarray(array)[:, at]
+
+
+def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Yield leave-one-out splits of a matrix: one random item of one user at a time.
+
+    Parameters
+    ----------
+    user_item_matrix : array or SciPy sparse matrix, shape (U, I)
+        The entries of a sparse matrix are interactions, also those that are stored with the value
+        0, as in every rule and table; of a dense array, the entries other than 0.
+    seed : int, default=0
+        Random seed; a user's item does not depend on the other users.
+
+    Yields
+    ------
+    train : array or sparse matrix, shape (U, I)
+        A copy of the matrix without this interaction, dense or CSR like the matrix.
+    test : array or sparse matrix, shape (U, I)
+        Only this interaction, with its value: ``(user,), (item,) = test.nonzero()``, unless the
+        value is a stored 0, which ``test.tocoo().coords`` has. There is one pair for each user with
+        at least two items, so that every user keeps training interactions.
+
+    Raises
+    ------
+    InputError
+        If it is not a matrix of real numbers, contains NaN, is masked or is corrupt.
+    EmptyError
+        If no user has two items.
+
+    Notes
+    -----
+    Each copy costs the whole matrix; `LeaveOut` splits all users at once.
+
+    Examples
+    --------
+    >>> matrix = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 5]])
+    >>> for train, test in leave_one_out_cv(matrix):
+    ...     (user,), (item,) = test.nonzero()
+    ...     print(user, item, test[user, item], train.sum())
+    0 1 1 8
+    2 2 5 4
+    """
+    check_seed(seed)
+    sparse = hasattr(user_item_matrix, "tocsr")
+    matrix = checked_csr(user_item_matrix, "the matrix") if sparse else _dense(user_item_matrix)
+    if np.isnan(matrix.data if sparse else matrix).any():
+        raise InputError("the matrix holds NaN", hint="write 0 where there is no interaction")
+    counts = np.diff(matrix.indptr) if sparse else (matrix != 0).sum(axis=1)
+    if not (counts > 1).any():
+        raise EmptyError("no user has two items, so none can be left out", where="matrix")
+    return _leave_out(matrix, np.flatnonzero(counts > 1), int(seed), sparse=sparse)
+
+
+def _dense(matrix: Any) -> Any:
+    """Return a copy of a matrix as an array of two dimensions."""
+    if np.ma.isMaskedArray(matrix):
+        raise InputError("the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)")
+    try:
+        array = np.array(matrix)
+    except ValueError as error:  # raised by NumPy for rows of different lengths
+        raise InputError("the rows of the matrix have different lengths") from error
+    if array.ndim != 2 or array.dtype.kind not in "iufb":
+        raise InputError(
+            "leave-one-out needs a matrix of numbers, users by items", found=f"shape {array.shape}, {array.dtype}"
+        )
+    return array
+
+
+def _leave_out(matrix: Any, users: Any, seed: int, *, sparse: bool) -> Iterator[tuple[Any, Any]]:
+    for user in users.tolist():
+        rng = np.random.default_rng([seed & (2**64 - 1), user])
+        if sparse:
+            first, last = matrix.indptr[user], matrix.indptr[user + 1]
+            entry = first + int(rng.integers(last - first))
+            place = ([user], matrix.indices[entry : entry + 1])
+            test = type(matrix)((matrix.data[entry : entry + 1], place), shape=matrix.shape)
+            ends = matrix.indptr - (np.arange(len(matrix.indptr)) > user)
+            kept = (np.delete(matrix.data, entry), np.delete(matrix.indices, entry), ends)
+            train = type(matrix)(kept, shape=matrix.shape)
+        else:
+            items = np.flatnonzero(matrix[user])
+            item = int(items[rng.integers(len(items))])
+            test = np.zeros_like(matrix)
+            test[user, item] = matrix[user, item]
+            train = matrix.copy()
+            train[user, item] = 0
+        yield train, test
+
 
 Target: TypeAlias = Literal["all", "first", "last", "random"]
 
@@ -295,3 +464,210 @@ def time_based_split(
         )
     split = rule.split(interactions, columns={"timestamp": timestamp_col})
     return split.train, split.test
+
+
+@dataclass(frozen=True, repr=False)
+class TwoStage(SingleSplitter):
+    """Split for a candidate model and a ranker: at two dates, and between these by users.
+
+    ========================  ====================================================================
+    part                      use
+    ========================  ====================================================================
+    ``candidate_train``       rows before the inner date: fit the candidate model, and generate
+                              candidate sets for the users of the next two parts
+    ``ranker_train``          rows between the dates: labels for fitting the ranker
+    ``ranker_validation``     rows between the dates, of other users: labels for early stopping
+    ``train``                 all rows before the outer date: refit the candidate model, and
+                              exclude these items as seen
+    ``test``                  rows from the outer date on: the final evaluation
+    ========================  ====================================================================
+
+    Scoring ``test`` with the model fitted on ``candidate_train``, or excluding only its items as
+    seen, is the mistake that `rankwise.audit` reports as L19.
+
+    Parameters
+    ----------
+    share, at, last
+        The outer date, as for `GlobalTime`.
+    inner_share, inner_at, inner_last
+        The inner date, among the rows before the outer one; by default ``inner_share=0.3``.
+    validation_share : float, default=0.2
+        The share of the users between the dates whose rows are for validation, in (0, 1).
+    warm_only : bool, default=True
+        Leave users without rows in ``candidate_train`` out of the ranker's parts, because they have
+        no candidate set.
+    seed : int, default=0
+        Random seed, which decides the users for validation.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> times = [1, 2, 3, 4, 5, 6]
+    >>> table = pl.DataFrame({"user": [1, 2] * 3, "item": [1, 1, 2, 2, 3, 3], "timestamp": times})
+    >>> split = TwoStage(at=5, inner_at=3, validation_share=0.5).split(table)
+    >>> {name: int(mask.sum()) for name, mask in split.masks.items()}
+    {'train': 4, 'candidate_train': 2, 'ranker_train': 1, 'ranker_validation': 1, 'test': 2}
+    """
+
+    share: float | None = None
+    at: Moment | None = None
+    last: Length | None = None
+    inner_share: float | None = None
+    inner_at: Moment | None = None
+    inner_last: Length | None = None
+    validation_share: float = 0.2
+    warm_only: bool = True
+    seed: int = 0
+
+    @property
+    def has_two_parts(self) -> bool:
+        """False: there are parts for both stages."""
+        return False
+
+    def _check(self) -> None:
+        if (self.inner_share, self.inner_at, self.inner_last) == (None, None, None):
+            object.__setattr__(self, "inner_share", 0.3)
+        self._cuts()
+        check_share("validation_share", self.validation_share)
+        if self.validation is not None or self.filters:
+            raise ParameterError(
+                "two stages have parts of their own for validation, and take no filters",
+                hint="filter the table first: KCore(5).apply(table)",
+            )
+
+    def _cuts(self) -> tuple[GlobalTime, GlobalTime]:
+        outer = GlobalTime(self.share, self.at, self.last)
+        return outer, GlobalTime(self.inner_share, self.inner_at, self.inner_last)
+
+    def _cut(self, rows: Rows) -> Masks:
+        outer_cut, inner_cut = self._cuts()
+        outer = outer_cut._cut(rows)
+        train = outer.parts["train"]
+        if not train.any():
+            raise EmptyError("the training side of the split is empty", where=f"{outer.notes}")
+        inside = rows.select(train)
+        inner = inner_cut._cut(inside)
+        first, between = inner.parts["train"], inner.parts["test"]
+        notes = {"moment": outer.notes["moment"], "inner_moment": inner.notes["moment"]}
+        if self.warm_only:
+            warm = (inside.user.count(first) > 0)[inside.user.of_row]
+            notes["rows_of_cold_users_dropped"] = int((between & ~warm).sum())
+            between = between & warm
+        if not first.any() or not between.any():
+            side = "before" if not first.any() else "from"
+            raise EmptyError(f"there are no training rows {side} the inner moment", where=f"TwoStage ({notes})")
+        by_users = UserHoldout(self.validation_share, fold_in=None, seed=self.seed)
+        ranker = by_users._cut(inside.select(between)).spread(between).parts
+        parts = {"candidate_train": first, "ranker_train": ranker["train"], "ranker_validation": ranker["test"]}
+        for name, mask in parts.items():
+            if not mask.any():
+                raise EmptyError(
+                    f"part {name} would be empty", where=f"TwoStage ({notes})", hint="choose another validation_share"
+                )
+        inner_parts = Masks(parts).spread(train).parts
+        return Masks({"train": train, **inner_parts, "test": outer.parts["test"]}, notes)
+
+
+@dataclass(frozen=True, repr=False)
+class TimeWindows(FoldSplitter):
+    """Test successive time windows, each with the rows before it as training.
+
+    Window j tests the rows in [b_j, b_j + test) and trains on rows before b_j − gap: all of them
+    (expanding), or those of the last ``train`` (sliding). The last window ends with the data.
+
+    Parameters
+    ----------
+    test : str, number or timedelta, default="7d"
+        The length of a window: ``"7d"``, ``"1mo"``, or a number in the unit of the timestamps.
+    n_splits : int, default=1
+        The number of windows, the earliest first.
+    train : str, number or timedelta, optional
+        The length of the training period (sliding); by default it starts with the data (expanding).
+    gap : str, number or timedelta, optional
+        Time between training period and window; its rows are in neither part.
+    step : str, number or timedelta, optional
+        Time from one window to the next; by default the length of a window.
+    align : {"hour", "day", "week", "month", "quarter", "year"}, optional
+        End the last window at the end of the calendar hour, day, week (from Monday), … of the last
+        row, in UTC, which may be after the end of the data.
+    end : str, number, date or datetime, optional
+        End the last window at this time (exclusive) instead.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> days = pl.DataFrame({"user": [1] * 6, "item": range(6), "timestamp": range(6)})
+    >>> for split in TimeWindows(test=1, n_splits=3, train=2, gap=1).split(days):
+    ...     print(split.train["item"].to_list(), split.test["item"].to_list())
+    [0, 1] [3]
+    [1, 2] [4]
+    [2, 3] [5]
+    """
+
+    test: Length = "7d"
+    n_splits: int = 1
+    train: Length | None = None
+    gap: Length | None = None
+    step: Length | None = None
+    align: Align | None = None
+    end: Moment | None = None
+
+    def _check(self) -> None:
+        check_folds(least=1, n_splits=self.n_splits)
+        for name in ("test", "train", "step"):
+            value = getattr(self, name)
+            if value is not None and not Duration.read(name, value):
+                raise ParameterError(f"{name} must be longer than 0", found=f"{name}={value!r}")
+        if self.gap is not None:
+            Duration.read("gap", self.gap)
+        if self.align is not None:
+            check_choice("align", self.align, Align)
+            if self.end is not None:
+                raise ParameterError("give either align= or end=, not both")
+
+    def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
+        if not len(rows):
+            raise EmptyError("there are no rows to split", where=rows.table.source)
+        time, values = rows.time, rows.time.values
+        gap = None if self.gap is None else Duration.read("gap", self.gap)
+        self._check_reach(rows, gap)
+
+        def cut(fold: int) -> Masks:
+            first, last = self._window(rows, fold)
+            end = first if gap is None else time.earlier(first, gap)
+            train = values < end
+            notes = {"window": [time.show(first), time.show(last)], "training_ends": time.show(end)}
+            if self.train is not None:
+                start = time.earlier(end, Duration.read("train", self.train))
+                train &= values >= start
+                notes["training_starts"] = time.show(start)
+            return Masks({"train": train, "test": (values >= first) & (values < last)}, notes)
+
+        return self.n_splits, cut
+
+    def _check_reach(self, rows: Rows, gap: Duration | None) -> None:
+        """Raise if the first window has no earlier rows: then so has every window before it."""
+        time = rows.time
+        first, _ = self._window(rows, 0)
+        end = first if gap is None else time.earlier(first, gap)
+        if end <= time.values.min():
+            raise EmptyError(
+                "the first window has no earlier rows to train on",
+                where=repr(self),
+                found=f"rows from {time.show(time.values.min())} to {time.show(time.values.max())}",
+                hint="ask for fewer or shorter windows",
+            )
+
+    def _window(self, rows: Rows, fold: int) -> tuple[Any, Any]:
+        """Return the start and end of a window, both counted back from the end of the last."""
+        time = rows.time  # counted from one end, windows of months leave no 31st out
+        if self.end is not None:
+            end = time.moment("end", self.end)
+        elif self.align is not None:
+            end = time.end_of(time.values.max(), self.align)
+        else:
+            end = time.after(time.values.max())
+        length = Duration.read("test", self.test)
+        step = length if self.step is None else Duration.read("step", self.step)
+        back = step * (self.n_splits - 1 - fold)
+        return time.earlier(end, back + length), time.earlier(end, back)

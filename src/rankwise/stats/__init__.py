@@ -7,30 +7,49 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 0.0377
 """
 
-from rankwise.stats.all_pairs import PairTests, max_t, paired_t_of_all, sign_flip_of_all, tukey
-from rankwise.stats.bootstrap import bootstrap, bootstrap_means
-from rankwise.stats.clusters import clustered, finite_population, jackknife
-from rankwise.stats.confidence_sequence import confidence_sequence
-from rankwise.stats.differences import Interval, TestResult
-from rankwise.stats.effects import Effect, cliffs_delta, effect
-from rankwise.stats.equivalence import Equivalence, equivalence
-from rankwise.stats.flip_interval import flip_interval
-from rankwise.stats.many_sets import (
+from rankwise.stats.data_sets import (
     Bayesian,
     Friedman,
     bayesian_signed_rank,
+    clustered,
     corrected_resampled_t,
+    finite_population,
     friedman,
+    jackknife,
     kruskal_wallis,
     mann_whitney,
 )
-from rankwise.stats.multiple import adjust
-from rankwise.stats.non_inferiority import NonInferiority, non_inferiority
-from rankwise.stats.paired import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
-from rankwise.stats.power import minimum_detectable, power_of, users_needed
-from rankwise.stats.simple import PairedTTest, bootstrap_confidence_interval, paired_t_test
-from rankwise.stats.system_ranks import SystemRanks, max_t_quantile, rank_systems
-from rankwise.stats.two_level import DataSets, TwoLevel, over_data_sets, two_level
+from rankwise.stats.differences import Interval, TestResult
+from rankwise.stats.effect_sizes import Effect, PairedTTest, cliffs_delta, effect, paired_t_test
+from rankwise.stats.equivalence import (
+    Equivalence,
+    NonInferiority,
+    equivalence,
+    minimum_detectable,
+    non_inferiority,
+    power_of,
+    users_needed,
+)
+from rankwise.stats.intervals import (
+    bootstrap,
+    bootstrap_confidence_interval,
+    bootstrap_means,
+    confidence_sequence,
+    flip_interval,
+)
+from rankwise.stats.many_systems import (
+    PairTests,
+    SystemRanks,
+    adjust,
+    max_t,
+    max_t_quantile,
+    paired_t_of_all,
+    rank_systems,
+    sign_flip_of_all,
+    tukey,
+)
+from rankwise.stats.paired_tests import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
+from rankwise.stats.variance_components import DataSets, TwoLevel, over_data_sets, two_level
 
 __all__ = [
     "Bayesian",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from numbers import Real
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from rankwise.core import kernels
+from rankwise.core.arrays import ExactTotal
+from rankwise.core.kernels import default_threads, each, shares
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.moments import DIGITS, Moments, moments_of_pairs, paired_differences
-from rankwise.stats.values import Floats, Side, column
 
 __all__ = [
+    "DIGITS",
     "LEAST",
     "MANY",
     "UNVARIED",
@@ -22,18 +25,230 @@ __all__ = [
     "Floats",
     "Interval",
     "Missing",
+    "Moments",
     "PairStatistics",
+    "Side",
     "TestResult",
     "caveats",
+    "check_above_zero",
+    "check_level",
+    "column",
     "differences",
     "fewest_for_t",
+    "moments_of_pairs",
     "never_zero",
+    "numbers",
+    "paired_differences",
+    "pairs_by_thread",
+    "significant_digits",
     "standardised",
     "t_around",
     "t_is_valid",
     "t_quantile",
     "too_skewed",
 ]
+
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """Return values as an array of floats; raise if they are anything else."""
+    if np.ma.isMaskedArray(values):
+        raise InputError(
+            f"{name} is a masked array, and its mask would be ignored",
+            hint="pass the values that are not masked: x.compressed()",
+        )
+    try:
+        if np.asarray(values).dtype.kind != "c":  # their imaginary parts would be dropped
+            return np.asarray(values, dtype=np.float64)
+        raise TypeError("complex numbers")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} holds no numbers", found=repr(values)[:80]) from error
+
+
+def column(name: str, values: Any) -> Floats:
+    """Return values as an array of floats, shape (n,); raise if they are anything else."""
+    out = numbers(name, values)
+    if out.ndim != 1:
+        raise InputError(f"{name} has one number per user", found=f"shape {out.shape}")
+    if np.isinf(out).any():
+        raise InputError(f"{name} holds an infinite value")
+    return out
+
+
+def significant_digits(values: Floats, digits: int = 12) -> Floats:
+    """Round to significant digits, so that values that differ only by rounding become equal.
+
+    >>> bool(significant_digits(np.array([0.1 + 0.2]))[0] == 0.3)
+    True
+    """
+    with np.errstate(divide="ignore"):
+        exponents = np.floor(np.log10(np.abs(values)))
+    exponents = np.where(np.isfinite(exponents), np.clip(exponents, -280, 280), 0)
+    scale = 10.0 ** (digits - 1 - exponents)
+    out: Floats = np.round(values * scale) / scale
+    return out
+
+
+def check_level(name: str, level: object) -> None:
+    """Raise unless a level lies between 0 and 1."""
+    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
+    if not number or not 0 < level < 1:  # type: ignore[operator]
+        raise ParameterError(f"{name} must lie between 0 and 1", found=f"{name}={level!r}")
+
+
+def check_above_zero(name: str, value: object) -> None:
+    """Raise unless a value is a number above 0."""
+    if not isinstance(value, Real) or not float(value) > 0:
+        raise ParameterError(f"{name} must be above 0", found=f"{name}={value!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The values of one system; quantities that all its pairs share are computed once."""
+
+    values: Floats
+
+    @cached_property
+    def total(self) -> ExactTotal:
+        """The sum, which is not rounded."""
+        return ExactTotal.of(self.values)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean, of which the sum is rounded once, as in results."""
+        return self.total.value / len(self.values)
+
+    @cached_property
+    def variance(self) -> float:
+        """The sample variance (n − 1)."""
+        return float(self.values.var(ddof=1))
+
+
+DIGITS = 1e-12
+"""Differences smaller than this, relative to the values, are rounding errors."""
+_LANES, _BLOCK = 16, 2048  # in which numbers are summed, as the kernel has it
+_LEAST_EXPONENT = -1000
+_WORTH_A_THREAD = 500_000  # values
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What tests ask of the differences of one pair of columns.
+
+    Attributes
+    ----------
+    wins, losses, not_zero : int
+        Number of positive and of negative differences, and of pairs that are not both 0.
+    mean, deviation, skewness : float
+        The mean, NaN without pairs; the sample standard deviation (n − 1), NaN below two pairs and
+        0 if within rounding error; the skewness, 0 if the differences are symmetric or do not vary.
+    """
+
+    wins: int
+    losses: int
+    not_zero: int
+    mean: float
+    deviation: float
+    skewness: float
+
+
+def paired_differences(x: Floats, y: Floats) -> Floats:
+    """Return x − y; differences within rounding error are 0.
+
+    >>> paired_differences(np.array([0.1 + 0.2, 1.0]), np.array([0.3, 0.5])).tolist()
+    [0.0, 0.5]
+    """
+    d = x - y
+    d[np.abs(d) <= DIGITS * np.maximum(np.abs(x), np.abs(y))] = 0.0
+    return d
+
+
+def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) -> list[Moments]:
+    """Return what tests ask of the differences of each pair of sides, the first minus the second.
+
+    A mean difference is that of the exact sums of both sides, so that it is the difference of two
+    published means up to one rounding.
+
+    >>> sides = [Side(np.array(values)) for values in ([0.5, 1.0, 0.0], [0.5, 0.25, 0.5])]
+    >>> found = moments_of_pairs(sides, [(0, 1)])[0]
+    >>> found.wins, found.losses, found.not_zero, found.mean
+    (1, 1, 3, 0.0833)
+    """
+    n, asked = len(sides[0].values), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    found, library = np.zeros((len(asked), 8)), kernels.loaded()
+    if not n:
+        return [Moments(0, 0, 0, math.nan, math.nan, 0.0)] * len(pairs)
+    columns = [np.ascontiguousarray(side.values) for side in sides]
+    means = np.array([_mean(sides[x], sides[y]) for x, y in pairs])
+
+    def work(first: int, stop: int) -> None:
+        if library is None:
+            for at in range(first, stop):
+                x, y = (columns[side] for side in asked[at])
+                found[at] = _sums(x, y, means[at])
+        else:
+            library.rw_differences(columns, n, asked, means, first, stop, found)
+
+    pairs_by_thread(work, len(asked), n)
+    return _moments(n, found)
+
+
+def _mean(x: Side, y: Side) -> float:
+    """Return the mean difference; 0 if within rounding error of the means."""
+    mean = (x.total - y.total).value / len(x.values)
+    return 0.0 if abs(mean) <= DIGITS * max(abs(x.mean), abs(y.mean)) else mean
+
+
+def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int) -> None:
+    """Call a function for shares of the pairs, on several threads if they are worth it."""
+    threads = default_threads() if n_pairs * n_users > _WORTH_A_THREAD else 1
+    for _ in each(lambda share: work(*share), shares(n_pairs, threads), threads):
+        pass
+
+
+def _moments(n: int, found: Floats) -> list[Moments]:
+    """Return moments from the numbers that the kernel found, shape (pairs, 8)."""
+    wins, losses, not_zero, mean, largest, exponent, squares, cubes = found.T
+    exponent = exponent.astype(np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(squares / (n - 1))
+        spread[spread <= DIGITS * np.ldexp(largest, -exponent)] = 0.0
+        skewness = np.where(spread > 0, cubes / n / (spread * spread * spread), 0.0)
+        deviation = np.ldexp(spread, exponent)
+    if n < 2:
+        deviation[:], skewness[:] = math.nan, 0.0
+    counts = (column.astype(np.int64).tolist() for column in (wins, losses, not_zero))
+    numbers = (column.tolist() for column in (mean, deviation, skewness))
+    return list(map(Moments, *counts, *numbers))
+
+
+def _sums(x: Floats, y: Floats, mean: float) -> list[float]:
+    """Return what the kernel finds of one pair, with the same bits."""
+    d = paired_differences(x, y)
+    least, most = float(d.min()), float(d.max())
+    mean = min(max(mean, least), most)
+    largest = max(most, -least)
+    exponent = max(math.frexp(largest)[1], _LEAST_EXPONENT)
+    deviations = (d - mean) * math.ldexp(1.0, -exponent)
+    squares = deviations * deviations
+    return [
+        *(float(np.count_nonzero(which)) for which in (d > 0, d < 0, (x != 0) | (y != 0))),
+        mean,
+        largest,
+        exponent,
+        _total(squares),
+        _total(squares * deviations),
+    ]
+
+
+def _total(values: Floats) -> float:
+    """Return the sum of values in lanes, and of each block for itself, in the kernel's order."""
+    blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK // _LANES, _LANES))
+    blocks.reshape(-1)[: len(values)] = values
+    lanes = blocks.sum(axis=1).sum(axis=0)
+    return float(sum(lanes.tolist()))
+
 
 Missing: TypeAlias = Literal["error", "omit"]
 

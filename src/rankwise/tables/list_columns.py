@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.errors import ColumnError, InputError
-from rankwise.tables.columns import ROLES, TableRole, names_of
-from rankwise.tables.validation import not_finite, null_ids
+from rankwise.tables.columns import ROLES, names_of, not_finite, null_ids
+from rankwise.tables.table import TableRole
 
 __all__ = ["one_row_per_item"]
 
@@ -41,7 +41,7 @@ def one_row_per_item(
     _check_numbers(frame, lists, role, given, source)
     for column, name in lists.items():
         _check_values(frame[name], column, f"{source}, column {name!r}")
-    _check_users(frame, role, given, source)
+    _check_user_lists(frame, role, given, source)
     try:
         flat = frame.explode([*lists.values()], empty_as_null=False).rename(singular)
     except pl.exceptions.PolarsError as error:
@@ -153,7 +153,7 @@ def _check_values(values: pl.Series, column: str, where: str) -> None:
         raise not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
 
 
-def _check_users(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> None:
+def _check_user_lists(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> None:
     """Raise if a user has two rows of lists, which may be requests, or items with ids of several parts."""
     names = [given["user"]] if given.get("user") else names_of(frame.columns, role, "user")
     if len(names) != 1 or names[0] not in frame.columns:

@@ -1,9 +1,10 @@
-"""Any source to one table: ids with their ranks, scores or relevances."""
+"""Any source to one table, whole or in chunks that each have all rows of their users."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -13,41 +14,195 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import bounded
-from rankwise.core.threads import check_not_forked
+from rankwise.core.arguments import bounded, check_count
+from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.core.kernels import check_not_forked
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
-from rankwise.tables.by_position import RANKED, from_array, from_sparse
-from rankwise.tables.cards import card_beside
-from rankwise.tables.columns import Columns, TableRole, choose, could_decide, recognise
-from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.frames import (
-    KEEP_OTHERS,
-    NUMBERS,
-    as_table,
-    from_frame,
-    holds_qrels,
-    holds_run,
-    in_one_piece,
-    readable_columns,
-    series_as_frame,
-)
-from rankwise.tables.in_memory import columns_of, from_mapping, from_rows, refuse_tuples, rows_of
-from rankwise.tables.on_disk import file_state, is_folder
-from rankwise.tables.parquet import Wanted
-from rankwise.tables.parts import is_list_of_paths, read_parts
-from rankwise.tables.table import Recommendations, Table, Tables, names_no_columns
-from rankwise.tables.text_columns import IDS, from_text
-from rankwise.tables.typed_columns import Numbers
-from rankwise.tables.validation import (
+from rankwise.tables.columns import (
+    EXACT,
+    POLARS_FAILURES,
+    Columns,
+    check_exact,
     check_finite,
     check_numeric,
     check_ranks,
     checked_ids,
+    choose,
+    could_decide,
     empty_table,
     may_be_missing,
+    recognise,
 )
+from rankwise.tables.delimited import Numbers, malformed
+from rankwise.tables.files import (
+    RawFile,
+    Wanted,
+    damaged,
+    is_list_of_paths,
+    read_file,
+    read_parts,
+    scan_parquet,
+    scan_parts,
+    table_hash,
+)
+from rankwise.tables.formats import local_file
+from rankwise.tables.list_columns import one_row_per_item
+from rankwise.tables.memory import (
+    KEEP_OTHERS,
+    NUMBERS,
+    RANKED,
+    as_table,
+    columns_of,
+    from_array,
+    from_frame,
+    from_mapping,
+    from_rows,
+    from_sparse,
+    holds_qrels,
+    holds_run,
+    in_one_piece,
+    is_truth_values,
+    readable_columns,
+    refuse_tuples,
+    rows_of,
+    series_as_frame,
+    whole,
+)
+from rankwise.tables.storage import file_state, is_folder
+from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = ["from_file", "read_table", "read_tables", "unread_of", "wanted_by"]
+__all__ = [
+    "IDS",
+    "Chunks",
+    "from_file",
+    "from_text",
+    "read_chunks",
+    "read_table",
+    "read_tables",
+    "unread_of",
+    "wanted_by",
+]
+
+IDS = ("user", "item")
+"""The columns that hold ids."""
+_DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
+
+
+def from_text(table: Table, raw: RawFile) -> Table:
+    """Return the table of a file in which ids and numbers are text."""
+    out, trimmed = table.frame, 0
+    if any(out[column].null_count() for column in IDS if column in out.columns):
+        out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    for column, name in table.columns.items():
+        if out.schema[column] != pl.String:
+            continue  # JSON has numbers too
+        if column in IDS:
+            ids, blanks = _trimmed(out[column], raw, name)
+            trimmed += blanks
+            out = whole(out.with_columns(ids), [column])
+        elif column in NUMBERS:
+            out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
+            if out.schema[column] == pl.String:
+                missing = may_be_missing(table.role, column)
+                out = out.with_columns(_numbers(raw, out[column], name, missing=missing))
+        elif column == "timestamp":  # a number, or a date as text, which splits can read
+            for dtype in (pl.Int64, pl.Float64):
+                times = out[column].cast(dtype, strict=False)
+                if not times.null_count():
+                    out = out.with_columns(times)
+                    break
+    return replace(table, frame=out, trimmed=trimmed)
+
+
+def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
+    """Return ids without the blanks around them, and how many had some.
+
+    Raises
+    ------
+    IdError
+        If two ids differ by nothing else.
+    """
+    plain = ids.str.strip_chars()
+    _no_nulls(raw, plain, name)
+    blanks = int((plain != ids).sum())
+    if blanks and plain.n_unique() < ids.n_unique():
+        groups = pl.DataFrame({"id": ids, "plain": plain}).unique(maintain_order=True)
+        twice = groups.filter(pl.col("plain").is_duplicated())["id"]
+        raise IdError(
+            "two ids differ only by blanks around them",
+            where=f"{raw.name}, column {name!r}",
+            found=f"{twice[0]!r} and {twice[1]!r}",
+            hint="write them alike, or store the table as Parquet, which keeps ids as they are",
+        )
+    return plain, blanks
+
+
+def _numbers(raw: RawFile, column: pl.Series, name: str, *, missing: bool) -> pl.Series:
+    """Return a column of text as numbers; empty fields become null if values may be missing."""
+    text, numbers = column, column.cast(pl.Float64, strict=False)
+    if numbers.null_count():
+        text = column.str.strip_chars()
+        if is_truth_values(text):
+            return (text.str.to_lowercase() == "true").cast(pl.Float64)
+        numbers = text.cast(pl.Float64, strict=False)
+    bad = numbers.is_null()
+    if missing:
+        bad &= (text != "").fill_null(value=False)
+    if bad.any():
+        raise _malformed(raw, column, bad, name, "is not a number")
+    largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
+    if largest >= EXACT:
+        whole_ones = text.str.contains(WHOLE_NUMBER)
+        exact = text.filter(whole_ones).cast(pl.Int128)
+        check_exact(exact, numbers.filter(whole_ones), name, raw.name)
+    return numbers
+
+
+def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
+    empty = column.is_null() | (column == "").fill_null(value=True)
+    if empty.any():
+        raise _malformed(raw, column, empty, name, "is empty")
+
+
+def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str) -> InputError:
+    """Return the error of the first bad value, with its line where rows are lines."""
+    if raw.has_lines and name in raw.frame.columns:
+        index = raw.frame.columns.index(name)
+        first = column[int(bad.arg_true()[0])]  # where values may be missing, an empty field is not bad
+        is_wrong = _is_empty if problem == "is empty" else _is_no_number
+        text_only = not _is_empty(first or "")
+
+        def is_bad(text: str) -> bool:
+            return is_wrong(text) and not (text_only and _is_empty(text))
+
+        number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
+        if number:
+            hint = _hint(raw, str(column[int(bad.arg_true()[0])] or ""))
+            return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
+    row = int(bad.arg_true()[0])
+    return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
+
+
+def _hint(raw: RawFile, text: str) -> str | None:
+    """Return how to read a file whose numbers have a decimal comma; None for other text."""
+    if re.match(_DECIMAL_COMMA, text.strip()) is None:
+        return None
+    hint, separator = "numbers have a decimal point: write 1234.5 for 1234,5 and for 1.234,5", raw.format.separator
+    if "." in text or separator == ",":  # which Polars does not read
+        return hint
+    return f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, decimal_comma=True)"
+
+
+def _is_empty(text: str) -> bool:
+    return not text.strip()
+
+
+def _is_no_number(text: str) -> bool:
+    """Return whether text is no number as Polars reads it, which knows no ``1_0``."""
+    return (
+        re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", text.strip(), re.IGNORECASE)
+        is None
+    )
 
 
 def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None) -> Table:
@@ -311,3 +466,112 @@ def unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[
     """Return the columns of a file that were not used, or not even read, in their order."""
     renamed = [name for name in table.unread if name not in names]
     return (*(name for name in names if name in table.unread or name not in read), *renamed)
+
+
+_ROLE: TableRole = "recommendations"
+
+
+def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iterator[Table]:
+    """Yield the recommendations of a Parquet file in chunks of about ``rows`` rows.
+
+    All rows of a user are in one chunk: the last user of a chunk is carried over to the next. The
+    file must be grouped by user, which `rankwise.Evaluator` checks; so must several files, in the
+    order of their paths.
+
+    Parameters
+    ----------
+    path : str, Path or list of them
+        A Parquet file, a folder of Parquet files, or a list of their paths.
+    rows : int
+        Rows per chunk; chunks smaller than a row group of the file save no memory.
+    columns : mapping of str to str or None, optional
+        The column for each role, as for `rankwise.evaluate`; by default recognised by name.
+
+    Yields
+    ------
+    Table
+        One chunk, to pass to `rankwise.Evaluator.update`.
+
+    Raises
+    ------
+    ParameterError
+        If ``rows`` is not positive or the source is not Parquet.
+    FileError
+        If the file cannot be read.
+    """
+    chunks = Chunks(path, rows, columns)
+    digest = table_hash(chunks.path)
+    for table in chunks:
+        yield replace(table, sha256=digest)
+
+
+class Chunks:
+    """The chunks that `read_chunks` yields, without the hash, and the total number of rows.
+
+    Parameters
+    ----------
+    path, rows, columns
+        As for `read_chunks`, with the same errors.
+
+    Attributes
+    ----------
+    path : str, Path or list of them
+        The file, the folder, or the files.
+    total : int
+        Its number of rows.
+    """
+
+    def __init__(self, path: Any, rows: int, columns: Columns | None) -> None:
+        is_several = is_list_of_paths(path, _ROLE) or (isinstance(path, str | Path) and is_folder(path))
+        if not is_several and (not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq")):
+            raise ParameterError(
+                "only Parquet can be read in chunks",
+                found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
+                hint="leave chunk_rows out, or write the recommendations to Parquet first",
+            )
+        check_count(chunk_rows=rows)
+        check_not_forked()
+        self.path, self._source = path, str(path)
+        self._rows, self._columns = rows, columns
+        given = choose(columns, _ROLE)
+        wanted = wanted_by(_ROLE, given)
+        try:
+            if is_several:
+                self._source, self._files, self._names = scan_parts(path, wanted)
+            else:
+                file, self._names = scan_parquet(local_file(path), wanted)
+                self._files = [file]
+            empty = self._files[0].head(0).collect()
+            self._totals = [int(file.select(pl.len()).collect().item()) for file in self._files]
+        except (*POLARS_FAILURES, OSError) as error:
+            raise damaged(self._source, error) from error
+        self.total = sum(self._totals)
+        empty, _ = one_row_per_item(empty, _ROLE, given, self._source)
+        self._user = recognise(empty.columns, _ROLE, given, self._source)["user"]
+
+    def __iter__(self) -> Iterator[Table]:
+        kept: pl.DataFrame | None = None
+        left = self.total
+        for piece in self._pieces():
+            left -= len(piece)
+            chunk = piece if kept is None else pl.concat([kept, piece])
+            kept = None
+            if left and len(chunk) < self._rows:  # a small file
+                kept = chunk
+                continue
+            if left:
+                others = chunk[self._user].ne_missing(chunk[self._user][-1]).arg_true()
+                end = int(others[-1]) + 1 if len(others) else 0
+                kept, chunk = chunk[end:], chunk[:end]
+            if len(chunk):
+                table = read_table(chunk, _ROLE, self._columns)
+                unread = unread_of(table, chunk.columns, self._names)
+                yield replace(table, source=self._source, format="parquet", unread=unread)
+        if not self.total:
+            read_table(self._files[0].collect(), _ROLE, self._columns)  # raises: no rows
+
+    def _pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of all files, as many at once as are read."""
+        for file, total in zip(self._files, self._totals, strict=True):
+            for start in range(0, total, self._rows):
+                yield file.slice(start, self._rows).collect()

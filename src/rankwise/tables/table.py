@@ -1,23 +1,289 @@
-"""Tables with standard column names, and all tables of one evaluation together."""
+"""Tables with standard column names, all tables of one evaluation, and the cards of splits and candidates."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import polars as pl
 
+from rankwise.core.arguments import TimeUnit
+from rankwise.core.arrays import reaches
 from rankwise.core.digests import digest_of_rows
-from rankwise.core.truth import reaches
-from rankwise.tables.columns import TableRole
-from rankwise.tables.protocol import Protocol
+from rankwise.core.ids import json_hash
+from rankwise.errors import FileError
+
+__all__ = [
+    "CARD_FILE",
+    "CARD_VERSION",
+    "INFERRED",
+    "PASSED",
+    "TRAINED",
+    "Protocol",
+    "Recommendations",
+    "Table",
+    "TableRole",
+    "Tables",
+    "absent_truth",
+    "card_beside",
+    "card_text",
+    "in_words",
+    "is_absent",
+    "is_card",
+    "is_deep",
+    "names_no_columns",
+    "one_line",
+    "read_card",
+    "read_json",
+]
+
+INFERRED = "negatives, to judge by the lists"
+"""Candidates of lists that came from a table and look like relevant items among sampled negatives."""
+PASSED = "those passed with the scores"
+"""Candidates that came beside scores: nothing says how they were chosen."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the candidate set of each user was chosen.
+
+    Attributes
+    ----------
+    candidates : str
+        The candidates, in words: ``"catalogue less seen"``, ``"given items"``, ….
+    negatives : int or None, default=None
+        Number of sampled negatives per user; None where nothing was sampled.
+    seed : int or None, default=None
+        The seed of the sample.
+    by : str, default=""
+        The distribution of sampled negatives: ``"uniform"`` or ``"popularity"``.
+    replacement : bool, default=False
+        Whether negatives were drawn with replacement.
+    digest : str or None, default=None
+        A hash of the candidates of all users; None for the catalogue.
+    relevance_threshold : float or None, default=None
+        Minimum relevance of the positives of a sample.
+    power : float, default=1.0
+        The exponent of the number of training users, where negatives were drawn by popularity.
+
+    Examples
+    --------
+    >>> Protocol("sampled", negatives=100, seed=42).label
+    'sampled (m=100, seed=42)'
+    """
+
+    candidates: str
+    negatives: int | None = None
+    seed: int | None = None
+    by: str = ""
+    replacement: bool = False
+    digest: str | None = None
+    relevance_threshold: float | None = None
+    power: float = 1.0
+
+    @property
+    def sampled(self) -> bool:
+        """Whether candidates are a sample, so that values differ from those of the catalogue."""
+        return self.negatives is not None
+
+    @property
+    def label(self) -> str:
+        """The label of all values computed from sampled negatives; else empty."""
+        if not self.sampled:
+            return ""
+        seed = "" if self.seed is None else f", seed={self.seed}"
+        power = "" if self.power == 1 else f"^{self.power:g}"
+        by = f", by {self.by}{power}" if self.by not in ("", "uniform") else ""
+        replacement = ", with replacement" if self.replacement else ""
+        inferred = "looks " if self.candidates == INFERRED else ""
+        return f"{inferred}sampled (m={self.negatives}{seed}{by}{replacement})"
+
+    @classmethod
+    def of_label(cls, label: str) -> Self | None:
+        """Return what a label says of a sample; None for text that is no label.
+
+        >>> Protocol.of_label("sampled (m=100, seed=42, by popularity^0.75)").power
+        0.75
+        """
+        match = re.fullmatch(
+            r"(looks )?sampled \(m=(\d+)(?:, seed=(\d+))?(?:, by (\w+)(?:\^(\S+?))?)?(, with replacement)?\)", label
+        )
+        if match is None:
+            return None
+        inferred, negatives, seed, by, power, replacement = match.groups()
+        return cls(
+            "sampled" if inferred is None else INFERRED,
+            int(negatives),
+            None if seed is None else int(seed),
+            by or "",
+            replacement is not None,
+            power=float(power or 1),
+        )
+
+    def write(self) -> str:
+        """Return the protocol as text: equal text for equal protocols."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the protocol that `write` wrote; None for empty text."""
+        return cls(**json.loads(text)) if text else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the protocol as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Self:
+        """Return the protocol from the values of `to_dict`."""
+        return cls(**saved)
+
+
+CARD_FILE = "split.json"
+CARD_VERSION = 1
+"""Version of the schema: raised when a reader of the old schema could not read the new one."""
+_DEFAULTS = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
+_LARGEST = 1 << 24  # bytes of a file of settings: more is none, or has no end
+_DEEPEST = 10  # levels of values within values; a card has six
+
+
+def read_json(path: Path) -> Any:
+    """Return the values in a file of settings.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or holds more than settings do.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise FileError("this file cannot be read", where=str(path), found=error.strerror) from error
+    if len(data) > _LARGEST:
+        raise FileError(
+            "this file is too large to hold settings", where=str(path), found=f"more than {_LARGEST:,} bytes"
+        )
+    try:
+        value = json.loads(data)
+        if is_deep(value):
+            raise RecursionError
+    except RecursionError as error:
+        raise FileError("this JSON is nested too deeply", where=str(path)) from error
+    except ValueError as error:
+        raise FileError("this is not JSON", where=str(path), found=str(error)[:80]) from error
+    return value
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether plain values are nested so deeply that reading them might not end.
+
+    >>> is_deep({"a": [1]}), is_deep([[[[[[[[[[[]]]]]]]]]]])
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = [
+            one.values() if isinstance(one, Mapping) else one
+            for one in level
+            if isinstance(one, Mapping | list | tuple)
+        ]
+        level = [value for values in inner for value in values]
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
+
+
+def read_card(folder: Path) -> dict[str, Any] | None:
+    """Return the card in a folder; None if there is none.
+
+    Raises
+    ------
+    FileError
+        If there is a file of that name that is no card, or was changed after it was written.
+    """
+    path = folder / CARD_FILE
+    if not path.is_file():
+        return None
+    card = read_json(path)
+    if not isinstance(card, dict) or "card_version" not in card:
+        raise FileError("this is not the card of a split", where=str(path))
+    if card["card_version"] != CARD_VERSION:
+        raise FileError(
+            "this split was saved by another version of rankwise",
+            where=str(path),
+            found=f"card {card['card_version']!r}, this version reads {CARD_VERSION}",
+        )
+    if card.pop("sha256", None) != json_hash(card) or not is_card(card) or "files" not in card:
+        raise FileError(
+            "the card of this split was changed after it was written",
+            where=str(path),
+            hint=f"restore {CARD_FILE}; without it, the files are recognised by their names",
+        )
+    return card
+
+
+def is_card(value: Any) -> bool:
+    """Return whether a value has everything that is read from a card."""
+    if not isinstance(value, dict) or is_deep(value) or not isinstance(value.get("id"), str):
+        return False
+    if not all(isinstance(value.get(name), dict) for name in ("input", "rule", "found", "parts")):
+        return False
+    parts, time = value["parts"], value.get("time", {"unit": "s"})
+    rows = [part.get("rows") if isinstance(part, dict) else None for part in parts.values()]
+    texts = (value["input"].get("columns"), value.get("files", {}))
+    return (
+        {"train", "test"} <= parts.keys()
+        and all(type(count) is int for count in rows)
+        and isinstance(time, dict)
+        and time.get("unit") in get_args(TimeUnit)
+        and all(isinstance(names, dict) for names in texts)
+        and all(isinstance(text, str) for names in texts for text in names.values())
+    )
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """Return a card as JSON, with a hash of itself."""
+    with_hash = {**card, "sha256": json_hash(card)}
+    return json.dumps(with_hash, indent=2, ensure_ascii=False) + "\n"
+
+
+def card_beside(file: str | Path, sha256: str) -> dict[str, Any] | None:
+    """Return the card in the folder of a file, if the card lists the file with this hash."""
+    path = Path(file)
+    try:
+        card = read_card(path.parent)
+    except FileError:
+        return None  # another program's split.json: it tells nothing about this file
+    return card if card is not None and card["files"].get(path.name) == sha256 else None
+
+
+def one_line(rule: Mapping[str, Any]) -> str:
+    """Return a splitting rule on one line, without parameters at their default."""
+    parameters = [
+        f"{name}={one_line(value) if isinstance(value, dict) else repr(value)}"
+        for name, value in rule.items()
+        if name != "rule" and (name not in _DEFAULTS or _DEFAULTS[name] != value)
+    ]
+    return f"{rule.get('rule', 'split')}({', '.join(parameters)})"
+
+
+def in_words(card: Mapping[str, Any]) -> str:
+    """Return on one line which split a card describes: rule, moment, test rows and id."""
+    test = card["parts"]["test"]
+    moment = card["found"].get("moment")
+    when = "" if moment is None else f" at {moment}"
+    return f"{one_line(card['rule'])}{when}, {test['rows']} test rows, id {card['id'][:12]}"
+
+
+TableRole: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline", "interactions"]
+
 
 TRAINED = "trained"
 """The column that says which known rows of a split models are trained on; absent if all are."""
-
-__all__ = ["TRAINED", "Recommendations", "Table", "Tables", "absent_truth", "is_absent", "names_no_columns"]
 
 
 @dataclass(frozen=True)

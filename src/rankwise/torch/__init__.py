@@ -12,12 +12,12 @@ Install with ``pip install "rankwise[torch]"``.
 
 from __future__ import annotations
 
-try:
-    import torchmetrics as _torchmetrics  # noqa: F401
-except ImportError as _error:
-    raise ImportError('rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"') from _error
-
 from rankwise.torch.metrics import Collection, Measure
 from rankwise.torch.rank import RelevantRanks, TopItems, rank, rank_relevant
 
 __all__ = ["Collection", "Measure", "RelevantRanks", "TopItems", "rank", "rank_relevant"]
+
+try:
+    import torchmetrics as _torchmetrics  # noqa: F401
+except ImportError as _error:
+    raise ImportError('rankwise.torch needs PyTorch and TorchMetrics: pip install "rankwise[torch]"') from _error

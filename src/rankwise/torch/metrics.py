@@ -10,20 +10,15 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from rankwise.core.arguments import check_choice, check_positive
-from rankwise.core.described import described
+from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.errors import EmptyError, MeasureError, ParameterError
-from rankwise.evaluation.signatures import options_text, takes_options
-from rankwise.evaluation.work import finish
-from rankwise.measures.read import MeasureLike
+from rankwise.evaluation.engine import finish
+from rankwise.evaluation.settings import options_text, takes_options
+from rankwise.metrics.base import MeasureLike
 from rankwise.results.result import Result
-from rankwise.torch.batch import Batch, block_rows, read_batch
-from rankwise.torch.factors import read_factors
-from rankwise.torch.partials import named_counts, partial_of
-from rankwise.torch.run import measure_lists
-from rankwise.torch.spec import MetricOptions, MetricSpec
-from rankwise.torch.states import UserStates, safe_name
-from rankwise.torch.sync import RepeatRule, distinct
+from rankwise.torch.batch import Batch, MetricOptions, MetricSpec, block_rows, read_batch
+from rankwise.torch.states import RepeatRule, UserStates, distinct, measure_lists, named_counts, partial_of, safe_name
+from rankwise.torch.user_items import read_factors
 
 __all__ = ["Collection", "Measure"]
 

@@ -9,15 +9,12 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from rankwise.core.arguments import check_choice, check_positive
+from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.core.arrays import checks_at_end
-from rankwise.core.described import described
 from rankwise.errors import InputError, ParameterError
 from rankwise.torch.batch import Batch, block_rows, checked_scores
-from rankwise.torch.factors import Factors, read_factors
-from rankwise.torch.rank_scores import rank_scores
-from rankwise.torch.ranked import Ranked, TieOrder
-from rankwise.torch.user_items import Rows, check_device, read_rows
+from rankwise.torch.ranked import Ranked, TieOrder, rank_scores
+from rankwise.torch.user_items import Factors, Rows, check_device, read_factors, read_rows
 
 __all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]
 

@@ -1,19 +1,33 @@
-"""Ranked lists, as values between the stages: made of scores or of ready lists, cut into blocks."""
+"""Scores or ready lists to `Ranked`: the exact top k, and the ranks of judged items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rankwise.core.arrays import sum_whole
-from rankwise.core.choices import Ties
-from rankwise.torch.user_items import Rows
+from rankwise.core.arrays import refuse, sum_whole
+from rankwise.errors import RankwiseError, ScoreError
+from rankwise.options import Ties
+from rankwise.torch.user_items import PAD, Rows, find, list_keys, place_of
 
-__all__ = ["ItemRanks", "Ranked", "TieOrder"]
+__all__ = [
+    "ItemRanks",
+    "Ranked",
+    "RanksAmongCandidates",
+    "RanksInLists",
+    "Scored",
+    "TieOrder",
+    "Top",
+    "cells_of",
+    "rank_lists",
+    "rank_scores",
+    "top_of",
+]
 
 _TIED_RANKS = 1 << 22  # of a part: measures hold some ten numbers for each
 
@@ -185,3 +199,424 @@ class TieOrder:
         """Return numbers that grow from the item that comes first among equals to the last."""
         number = items if self.id_rank is None else self.id_rank[items.clamp(min=0)]
         return -number if self.ties == "item_desc" else number
+
+
+_INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of candidates, -inf for others.
+
+    Attributes
+    ----------
+    scores : tensor of float, shape (B, C)
+        The scores.
+    items : tensor of int, shape (B, C), or None
+        The item of every column of every user, in the order that breaks ties; None where columns
+        are items.
+    """
+
+    scores: Tensor
+    items: Tensor | None
+
+    @classmethod
+    def of(cls, scores: Tensor, items: Tensor | None, order: TieOrder) -> Scored:
+        """Put the columns of every user in the order that breaks ties, where users have items."""
+        if items is None or order.ties == "input":
+            return cls(scores, items)
+        by_id = torch.argsort(order.of(items), dim=1, stable=True)
+        return cls(scores.gather(1, by_id), items.gather(1, by_id))
+
+    def columns(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return the column of each item, and whether it is a candidate at all."""
+        if self.items is None:
+            column, known = rows.item, None
+        else:
+            column, known = _columns_of(rows, self._order_of_keys, self.items.shape[1])
+        is_candidate = self.scores[rows.row, column] > -_INFINITY
+        return column, is_candidate if known is None else is_candidate & known
+
+    @cached_property
+    def _order_of_keys(self) -> tuple[Tensor, Tensor]:
+        """The keys of all candidates in order, sorted once for all sets of items."""
+        assert self.items is not None
+        return _order_of_keys(self.items)
+
+    def item_of(self, columns: Tensor) -> Tensor:
+        """Return the items of columns, shape (B, K)."""
+        return columns if self.items is None else self.items.gather(1, columns)
+
+    def number_of(self, columns: Tensor, order: TieOrder) -> Tensor:
+        """Return numbers of columns that grow in the order that breaks ties."""
+        return order.of(columns) if self.items is None else columns
+
+    def by_id(self, order: TieOrder) -> Tensor | None:
+        """Return the columns in the order that breaks ties, shape (C,); None: they are in it."""
+        if self.items is not None or order.is_by_number:
+            return None
+        width, device = self.scores.shape[1], self.scores.device
+        return torch.argsort(order.of(torch.arange(width, device=device)))
+
+
+@dataclass(frozen=True)
+class Top:
+    """The top of every list.
+
+    Attributes
+    ----------
+    items : tensor of int, shape (B, K)
+        Best first; -1 after the end of a list.
+    scores : tensor of float, shape (B, K)
+        Their scores; -inf after the end of a list.
+    has_ties : bool
+        Whether some list has equal scores, up to one place after its end.
+    is_full : bool
+        Whether no list is shorter.
+    cut_in_tie : tensor of bool, shape (B,), or None
+        Which lists are cut between items of equal scores; None: none.
+    cut_first, cut_last : tensor of int, shape (B,)
+        The first and the last rank of the items that tie across the end of the list; 0 for a list
+        that is not cut in a tie.
+    cut_score : tensor of float, shape (B,)
+        Their score; NaN for such a list.
+    """
+
+    items: Tensor
+    scores: Tensor
+    has_ties: bool
+    is_full: bool
+    cut_in_tie: Tensor | None
+    cut_first: Tensor
+    cut_last: Tensor
+    cut_score: Tensor
+
+
+def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
+    """Return the top of every list, with its ties in order; refuse scores that are no numbers.
+
+    Parameters
+    ----------
+    user : tensor of int, shape (B,)
+        The users, for messages.
+    scored : Scored
+        The scores.
+    kept : int
+        The length of the lists.
+    order : TieOrder
+        How ties are broken.
+    """
+    size, width = scored.scores.shape
+    kept = min(kept, width)
+    values, columns = scored.scores.topk(min(kept + 1, width), dim=1)
+    _check_scores(user, values)
+    tied_at_cut = torch.zeros(size, dtype=torch.bool, device=values.device)
+    if values.shape[1] > kept:
+        at_cut = values[:, kept - 1 : kept + 1]
+        tied_at_cut = (at_cut[:, 0] == at_cut[:, 1]) & (at_cut[:, 1] > -_INFINITY)
+    tied = (values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -_INFINITY)
+    flags = [tied.any(), tied_at_cut.any(), (values[:, :kept] > -_INFINITY).all()]
+    has_ties, is_cut_in_tie, is_full = torch.stack(flags).tolist()  # read together, once
+    cut_first, cut_last = torch.zeros((2, size), dtype=torch.int64, device=values.device)
+    cut_score = torch.full((size,), torch.nan, dtype=torch.float64, device=values.device)
+    if is_cut_in_tie:
+        rows = tied_at_cut.nonzero()[:, 0]
+        columns, first, last = _choose_at_cut(scored, values, columns, rows, kept, order)
+        cut_first[rows], cut_last[rows] = first, last
+        cut_score[rows] = values[rows, kept - 1].to(torch.float64)
+    values, columns = values[:, :kept], columns[:, :kept]
+    if has_ties:
+        values, columns = _in_order(values, columns, scored, order)
+    items = torch.where(values > -_INFINITY, scored.item_of(columns), PAD)
+    return Top(items, values, has_ties, is_full, tied_at_cut if is_cut_in_tie else None, cut_first, cut_last, cut_score)
+
+
+def _choose_at_cut(
+    scored: Scored, values: Tensor, columns: Tensor, rows: Tensor, kept: int, order: TieOrder
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Fill the end of some lists with those of the equal items that come first.
+
+    Returns the columns of all lists, and the first and last rank of the equal items of these.
+    """
+    score = values[rows, kept - 1, None]
+    above = (values[rows, :kept] > score).sum(1)
+    equal = scored.scores[rows] == score
+    by_id = scored.by_id(order)
+    equal = equal if by_id is None else equal[:, by_id]
+    nth = equal.cumsum(1, dtype=torch.int32)
+    row, column = (equal & (nth <= (kept - above)[:, None])).nonzero(as_tuple=True)
+    place = above[row] + nth[row, column] - 1
+    columns = columns.clone()
+    columns[rows[row], place] = column if by_id is None else by_id[column]
+    return columns, above + 1, above + nth[:, -1]
+
+
+def _in_order(values: Tensor, columns: Tensor, scored: Scored, order: TieOrder) -> tuple[Tensor, Tensor]:
+    """Return the top of lists with items of equal scores in the order that breaks ties."""
+    by_id = torch.argsort(scored.number_of(columns, order), dim=1)
+    values, columns = values.gather(1, by_id), columns.gather(1, by_id)
+    by_score = torch.argsort(values, dim=1, descending=True, stable=True)
+    return values.gather(1, by_score), columns.gather(1, by_score)
+
+
+def _order_of_keys(items: Tensor) -> tuple[Tensor, Tensor]:
+    keys, order = torch.sort(list_keys(items).ravel())
+    return keys, order
+
+
+def _columns_of(rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int) -> tuple[Tensor, Tensor]:
+    """Return the column in which each item stands (0 where it stands in none), and if it does."""
+    keys, order = order_of_keys
+    at = find(keys, rows.key)
+    known = at < keys.shape[0]
+    return torch.where(known, torch.cat([order, order.new_zeros(1)])[at] % width, 0), known
+
+
+def cells_of(rows: Rows, items: Tensor | None, width: int) -> tuple[Tensor, Tensor]:
+    """Return row and column of each item; ``items`` has those of columns, None: the same."""
+    if items is None:
+        return rows.row, rows.item.clamp(0, width - 1)
+    column, known = _columns_of(rows, _order_of_keys(items), items.shape[1])
+    keep = known.nonzero()[:, 0]
+    return rows.row[keep], column[keep]
+
+
+def _check_scores(user: Tensor, values: Tensor) -> None:
+    """Refuse NaN and infinity: they are sorted first, so the first value of a list shows them."""
+    if not values.shape[1]:
+        return
+    bad = torch.isnan(values[:, 0]) | (values[:, 0] == _INFINITY)
+
+    def error() -> RankwiseError:
+        row = int(bad.nonzero()[0, 0])
+        return ScoreError(
+            "a score is NaN or infinite",
+            where=f"scores, row {row} of the batch, user {int(user[row])}",
+            found=str(float(values[row, 0])),
+            hint="find out why the model gives no number; minus infinity excludes an item from the candidate set",
+        )
+
+    refuse(bad, error)
+
+
+_FEW = 8  # judged items per user up to which counting is cheaper than sorting the user's scores
+_CELLS = 1 << 24  # comparisons at a time where ties are put in order of item id
+
+
+class RanksInLists:
+    """Finds items in lists that end somewhere.
+
+    Parameters
+    ----------
+    items : tensor of int, shape (B, K)
+        The lists, best first, padded with -1.
+    top : Top, optional
+        Their scores and ties; without it these are ready lists.
+    scored : Scored, optional
+        The scores of all candidates, with ``top``.
+    order : TieOrder, optional
+        How ties are broken, with ``top``.
+    """
+
+    def __init__(
+        self, items: Tensor, top: Top | None = None, scored: Scored | None = None, order: TieOrder | None = None
+    ) -> None:
+        size, kept = items.shape
+        self.kept, self.top, self.scored = kept, top, scored
+        place = torch.arange(1, kept + 1, device=items.device).expand(size, kept)
+        self.place = self.first = self.last = place.ravel()
+        self.n_tied = torch.zeros(size, dtype=torch.int64, device=items.device)
+        self.is_open = top is not None and order is not None and order.is_open and top.has_ties
+        if self.is_open and top is not None and kept:
+            first, last = _tied_places(top.scores)
+            at_cut = (top.cut_last > 0)[:, None] & (last == kept)
+            last = torch.where(at_cut, top.cut_last[:, None], last)
+            self.first, self.last = first.ravel(), last.ravel()
+            tied = (last > first) & (top.scores > -_INFINITY)
+            self.n_tied = tied.sum(1) + (top.cut_last - kept).clamp(min=0)
+        self.keys = list_keys(items).ravel()
+        self.scores = None if top is None else top.scores.ravel().to(torch.float64)
+
+    def find(self, rows: Rows) -> ItemRanks:
+        """Return where the lists have these items."""
+        at = find(rows.key, self.keys)
+        place, first, last = (_scattered(x, at, rows) for x in (self.place, self.first, self.last))
+        if self.top is None or self.scored is None or self.scores is None:
+            return ItemRanks(rows, place, first, last)
+        score = _scattered(self.scores, at, rows, missing=torch.nan)
+        if self.is_open and self.top.cut_in_tie is not None:
+            # Items that tie with the last of the list and are not in it.
+            column, is_candidate = self.scored.columns(rows)
+            value = self.scored.scores[rows.row, column].to(torch.float64)
+            also = is_candidate & (place == 0) & (value == self.top.cut_score[rows.row])
+            first = torch.where(also, self.top.cut_first[rows.row], first)
+            last = torch.where(also, self.top.cut_last[rows.row], last)
+            place = torch.where(also, self.kept + 1, place)
+            score = torch.where(also, value, score)
+        return ItemRanks(rows, place, first, last, score)
+
+
+class RanksAmongCandidates:
+    """Finds the ranks of items among all candidates: by counting, or by sorting for many items."""
+
+    def __init__(self, scored: Scored, order: TieOrder) -> None:
+        self.scored, self.order = scored, order
+        columns = torch.arange(scored.scores.shape[1], device=scored.scores.device)
+        self.number = scored.number_of(columns, order)
+
+    def find(self, rows: Rows) -> ItemRanks:
+        """Return the ranks of these items among all candidates."""
+        column, is_candidate = self.scored.columns(rows)
+        score = self.scored.scores[rows.row, column].to(torch.float64)
+        n_candidates = sum_whole(rows.row, is_candidate, rows.size)
+        many = n_candidates[rows.row] > _FEW
+        place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64, device=score.device)
+        for here, ranks in ((is_candidate & ~many, self._by_counting), (is_candidate & many, self._by_sorting)):
+            at = here.nonzero()[:, 0]
+            if len(at):
+                place[at], first[at], last[at] = ranks(rows.row[at], column[at])
+        if not self.order.is_open:
+            first = last = place
+        return ItemRanks(rows, place, first, last, torch.where(is_candidate, score, torch.nan))
+
+    def _by_counting(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return place, first and last rank of a few items of each user."""
+        scores = self.scored.scores
+        score = scores[row, column]
+        nth = place_of(row) - 1
+        matrix = scores.new_full((scores.shape[0], int(nth.max()) + 1), torch.nan)
+        matrix[row, nth] = score
+        above, equal = torch.zeros((2, *matrix.shape), dtype=torch.int64, device=row.device)
+        for at in range(matrix.shape[1]):
+            above[:, at] = (scores > matrix[:, at, None]).sum(1)
+            equal[:, at] = (scores == matrix[:, at, None]).sum(1)
+        above, equal = above[row, nth], equal[row, nth]
+        before = torch.zeros_like(equal)
+        tied = (equal > 1).nonzero()[:, 0]
+        for part in torch.split(tied, max(1, _CELLS // scores.shape[1])):
+            same = scores[row[part]] == score[part, None]
+            before[part] = (same & (self.number < self.number[column[part], None])).sum(1)
+        return above + before + 1, above + 1, above + equal
+
+    def _by_sorting(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same for many items of each user: all scores of these users are sorted."""
+        scores, by_id = self.scored.scores, self.scored.by_id(self.order)
+        width = scores.shape[1]
+        if by_id is not None:  # where the column is in the order that breaks ties
+            column = torch.argsort(by_id)[column]
+        out = torch.empty((3, row.shape[0]), dtype=torch.int64, device=row.device)
+        users = torch.unique_consecutive(row)
+        for part in torch.split(users, max(1, _CELLS // width)):
+            values = scores[part] if by_id is None else scores[part][:, by_id]
+            ordered, order = values.sort(dim=1, descending=True, stable=True)
+            place = torch.empty_like(order)
+            numbers = torch.arange(1, width + 1, device=row.device)
+            place.scatter_(1, order, numbers.expand_as(order))
+            at = ((row >= part[0]) & (row <= part[-1])).nonzero()[:, 0]
+            held = torch.searchsorted(part, row[at])
+            places = place[held, column[at]]
+            first, last = _tied_places(ordered)
+            out[:, at] = torch.stack([places, first[held, places - 1], last[held, places - 1]])
+        return out[0], out[1], out[2]
+
+
+def _scattered(values: Tensor, at: Tensor, rows: Rows, missing: float = 0) -> Tensor:
+    """Write one value per place of the lists to the row that it matches; the others are missing."""
+    n = rows.row.shape[0]
+    out = torch.full((n + 1,), missing, dtype=values.dtype, device=values.device)
+    return out.scatter_(0, at, values)[:n]
+
+
+def _tied_places(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first and the last place of equal values in every row, from 1, shape (B, K)."""
+    kept = values.shape[1]
+    place = torch.arange(1, kept + 1, device=values.device).expand(values.shape)
+    starts = torch.ones_like(values, dtype=torch.bool)
+    starts[:, 1:] = values[:, 1:] != values[:, :-1]
+    ends = torch.ones_like(starts)
+    ends[:, :-1] = starts[:, 1:]
+    first = torch.where(starts, place, 0).cummax(1).values
+    last = torch.where(ends, place, kept + 1).flip(1).cummin(1).values.flip(1)
+    return first, last
+
+
+def rank_scores(
+    user: Tensor,
+    scores: Tensor,
+    items: Tensor | None,
+    judged: Rows,
+    item_sets: dict[str, Rows],
+    *,
+    order: TieOrder,
+    depth: int | None,
+    top: int,
+) -> Ranked:
+    """Rank candidates by score.
+
+    Parameters
+    ----------
+    user : tensor of int, shape (B,)
+        The users.
+    scores : tensor of float, shape (B, C)
+        Scores; -inf excludes an item from the candidate set.
+    items : tensor of int, shape (B, C), or None
+        The item of every score; None where columns are items.
+    judged : Rows
+        The ground truth.
+    item_sets : dict of str to Rows
+        Other items to be found in the lists.
+    order : TieOrder
+        How ties are broken.
+    depth : int or None
+        The length of the lists; None: all candidates are ranked.
+    top : int
+        How many items of every list are wanted, best first.
+    """
+    scored = Scored.of(scores, items, order)
+    best = top_of(user, scored, top if depth is None else depth, order)
+    if depth is None:
+        among_all = RanksAmongCandidates(scored, order)
+        length = (scored.scores > -_INFINITY).sum(1)
+        ranks = among_all.find(judged)
+        is_tied = ranks.last > ranks.first
+        return Ranked(
+            user=user,
+            items=best.items,
+            length=length,
+            scores=best.scores,
+            n_candidates=length,
+            judged=ranks,
+            item_sets={name: among_all.find(rows) for name, rows in item_sets.items()},
+            n_tied=sum_whole(judged.row, is_tied, judged.size),
+            has_ties=bool(is_tied.any()),
+            is_full=best.is_full,
+            n_unranked=sum_whole(judged.row, ranks.place == 0, judged.size),
+        )
+    is_candidate = scored.columns(judged)[1]
+    in_lists = RanksInLists(best.items, best, scored, order)
+    return Ranked(
+        user=user,
+        items=best.items,
+        length=(best.items != PAD).sum(1),
+        scores=best.scores,
+        judged=in_lists.find(judged),
+        item_sets={name: in_lists.find(rows) for name, rows in item_sets.items()},
+        n_tied=in_lists.n_tied,
+        has_ties=best.has_ties and order.is_open,
+        limit=depth if order.is_open else None,
+        is_full=best.is_full,
+        cut_in_tie=best.cut_in_tie,
+        n_unranked=sum_whole(judged.row, ~is_candidate, judged.size),
+    )
+
+
+def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, Rows]) -> Ranked:
+    """Read ready lists, shape (B, K), best first; -1 is padding, and what follows moves up."""
+    is_pad = items == PAD
+    if bool((is_pad[:, :-1] & ~is_pad[:, 1:]).any()):
+        items = items.gather(1, torch.argsort(is_pad.to(torch.int8), dim=1, stable=True))
+    length = (items != PAD).sum(1)
+    listed = RanksInLists(items)
+    is_full = bool((length == items.shape[1]).all()) if items.numel() else False
+    found = {name: listed.find(rows) for name, rows in item_sets.items()}
+    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=found, is_full=is_full)

@@ -1,24 +1,573 @@
-"""The states of a metric between updates, and how several processes merge them."""
+"""The states of a metric between updates, merged over processes, and the `Partial` that they become.
+
+Synchronise processes; users who occur twice, in one process or in several, count once.
+
+``DistributedSampler`` fills up the last batches with users whom another process has as well. Their
+rows are removed, and their share of sums and counts is subtracted. Shares can be computed again for
+the last update of each process alone, whose lists are kept: that is where such users come.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import polars as pl
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from rankwise.errors import RankwiseError
-from rankwise.torch.fact_tensors import FactTensors, mapped
-from rankwise.torch.partials import named_counts
-from rankwise.torch.ranked import Ranked
-from rankwise.torch.run import Layout, Sums, layout_of, measure_lists
-from rankwise.torch.spec import MetricSpec
-from rankwise.torch.sync import Gather, RepeatRule, Repeats, States, common_n_items, gathered, without_repeats
+from rankwise.blocks.partial import ItemColumn, Measured, Partial
+from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
+from rankwise.core.digests import FINALISER, added, start_and_factors
+from rankwise.errors import DuplicateError, InputError, MeasureError, RankwiseError
+from rankwise.evaluation.engine import Job
+from rankwise.evaluation.plan import Plan
+from rankwise.options import Population, members
+from rankwise.tables.table import PASSED, Protocol
+from rankwise.torch.batch import MetricSpec
+from rankwise.torch.blocks import FactTensors, cut, is_relevant, mapped
+from rankwise.torch.ranked import Ranked, rank_scores
+from rankwise.torch.user_items import PAD, Rows
 
-__all__ = ["UserStates", "safe_name"]
+__all__ = [
+    "KINDS",
+    "Gather",
+    "Layout",
+    "RepeatRule",
+    "Repeats",
+    "States",
+    "Sums",
+    "UserStates",
+    "common_n_items",
+    "distinct",
+    "gathered",
+    "layout_of",
+    "measure_lists",
+    "named_counts",
+    "partial_of",
+    "repeated_rows",
+    "safe_name",
+    "signatures",
+    "without_repeats",
+]
+
+RepeatRule: TypeAlias = Literal["error", "first"]
+
+Gather: TypeAlias = Callable[[Tensor], list[Tensor]]
+"""Returns a tensor of every process, in the order of processes."""
+
+States: TypeAlias = dict[str, Tensor]
+"""``users``, ``columns``, ``signatures`` with a row per list; ``sums``, ``counts``; ``n_items`` if scores tell it."""
+_FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What to do with users who occur twice.
+
+    Attributes
+    ----------
+    rule : {"error", "first"}
+        Whether lists that differ are an error, or the first of them counts.
+    n_last : int
+        How many of the last rows came in the last update.
+    take_back : callable
+        Takes rows of the last update, by position; returns what they added to sums and counts.
+    """
+
+    rule: RepeatRule
+    n_last: int
+    take_back: Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def signatures(ranked: Ranked) -> Tensor:
+    """Return a number for every list and its ground truth: equal for equal ones, shape (B,)."""
+    place = torch.arange(1, ranked.items.shape[1] + 1, device=ranked.items.device)
+    lists = _mixed(ranked.items * _FACTORS[0] + place)
+    lists = torch.where(ranked.items == PAD, 0, lists).sum(1)
+    judged = ranked.judged
+    truth = _mixed(judged.rows.item * _FACTORS[1] + judged.rows.gain.view(torch.int64))
+    truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
+    return lists.index_add(0, judged.rows.row, truth)
+
+
+def _mixed(number: Tensor) -> Tensor:
+    number = (number ^ (number >> 29)) * _FACTORS[2]
+    return number ^ (number >> 32)
+
+
+def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], list[Tensor], int]:
+    """Return the lists of an update without users who come twice in it.
+
+    Returns
+    -------
+    ranked : list of Ranked
+        The lists.
+    signed : list of tensor
+        Their signatures.
+    n_repeated : int
+        How many lists were left out.
+
+    Raises
+    ------
+    DuplicateError
+        If two lists of a user differ.
+    """
+    signed = [signatures(block) for block in ranked]
+    users = torch.cat([block.user for block in ranked])
+    keys = torch.stack([users, torch.cat(signed), torch.ones_like(users)], dim=1)
+    repeated = repeated_rows(keys, rule)
+    n = int(repeated.sum())
+    if not n:
+        return ranked, signed, 0
+    kept = [(~part).nonzero()[:, 0] for part in torch.split(repeated, [block.user.shape[0] for block in ranked])]
+    ranked = [block.select(rows) for block, rows in zip(ranked, kept, strict=True)]
+    return ranked, [sign[rows] for sign, rows in zip(signed, kept, strict=True)], n
+
+
+def without_repeats(
+    states: States, repeats: Repeats, gather: Gather | None = None, rank: int = 0
+) -> tuple[States, int]:
+    """Return the states of this process without users who came before, and how many these were.
+
+    Parameters
+    ----------
+    states : dict of str to tensor
+        The states of this process.
+    repeats : Repeats
+        What to do with such users.
+    gather : callable, optional
+        Returns a tensor of every process, in a list; None: there is one process.
+    rank : int, default=0
+        The place of this process in that list.
+
+    Raises
+    ------
+    DuplicateError
+        If their lists differ.
+    InputError
+        If what they added to sums is not known any more.
+
+    Notes
+    -----
+    All that raises here depends on what was gathered: all processes raise, or none.
+    """
+    n = states["users"].shape[0]
+    is_last = torch.arange(n, device=states["users"].device) >= n - repeats.n_last
+    keys = torch.stack([states["users"], states["signatures"], is_last.to(torch.int64)], dim=1)
+    parts = [keys] if gather is None else gather(keys)
+    first = sum(part.shape[0] for part in parts[:rank])
+    mine = repeated_rows(torch.cat(parts), repeats.rule)[first : first + n]
+    rows = mine.nonzero()[:, 0]
+    if not len(rows):
+        return states, 0
+    sums, counts = repeats.take_back(rows - (n - repeats.n_last))
+    out = {name: states[name][~mine] for name in ("users", "columns", "signatures")}
+    out |= {"sums": states["sums"] - sums, "counts": states["counts"] - counts}
+    return states | out, len(rows)
+
+
+def gathered(states: States, gather: Gather) -> States:
+    """Return the states of all processes: rows one after the other, sums added, and their number of items."""
+    numbers: States = {}
+    if "n_items" in states:  # checked first: sums of different numbers cannot be added
+        numbers["n_items"] = torch.full_like(states["n_items"], common_n_items(gather(states["n_items"])))
+    rows = {name: torch.cat(gather(states[name])) for name in ("users", "columns", "signatures")}
+    sums = {name: reduce(torch.add, gather(states[name])) for name in ("sums", "counts")}
+    return rows | sums | numbers
+
+
+def common_n_items(numbers: Iterable[Tensor]) -> int:
+    """Return the number of items of several states; 0 where none knows it.
+
+    Raises
+    ------
+    InputError
+        If two numbers differ.
+    """
+    sizes = sorted({*map(int, numbers)} - {0})
+    if len(sizes) > 1:
+        raise InputError(
+            "scores of different numbers of items belong to one evaluation",
+            found=" and ".join(f"{size} items" for size in sizes),
+            hint="evaluate every catalogue with a metric of its own; where scores are of some items, pass n_items= "
+            "to the metric, and these items as candidates= to update",
+        )
+    return max(sizes, default=0)
+
+
+def repeated_rows(keys: Tensor, rule: RepeatRule) -> Tensor:
+    """Return which rows are those of users who have another row that is kept, shape (n,).
+
+    The row that is kept is the first that cannot be taken back, else the first.
+
+    Parameters
+    ----------
+    keys : tensor of int, shape (n, 3)
+        User, signature, and 1 for a list that can be taken back.
+    rule : {"error", "first"}
+        Whether lists of a user that differ are an error.
+    """
+    user, signature, is_last = keys.unbind(dim=1)
+    order = torch.argsort(is_last, stable=True)
+    order = order[torch.argsort(user[order], stable=True)]
+    again = torch.zeros_like(user, dtype=torch.bool)
+    again[1:] = user[order][1:] == user[order][:-1]
+    if not bool(again.any()):
+        return again
+    heads = torch.where(again, 0, torch.arange(len(user), device=user.device)).cummax(0).values
+    differ = again & (signature[order] != signature[order][heads])
+    if rule == "error" and bool(differ.any()):
+        raise DuplicateError(
+            "a user came twice, with different lists or ground truth",
+            where=f"user {int(user[order][differ][0])}",
+            found=f"{int(differ.sum())} such lists",
+            hint="reset() before another epoch is evaluated; give every user once; or pass "
+            'repeated_users="first" to count the first list (scores may differ in their last '
+            "digits where batches differ in size)",
+        )
+    lost = again & (is_last[order] == 0)
+    if bool(lost.any()):
+        raise InputError(
+            "a user came again after other updates, and sums and counts hold both lists",
+            where=f"user {int(user[order][lost][0])}",
+            found=f"{int(lost.sum())} such lists",
+            hint="only users of the last update of a process can be taken back; give every user "
+            "once, or reset() before evaluating again",
+        )
+    repeated = torch.zeros_like(again)
+    repeated[order] = again
+    return repeated
+
+
+_HALF = 2**32 - 1
+KINDS = ("from_scores", "from_lists", "with_users", "without_users", "with_candidates", "graded")
+"""Lists by how they were given, which a result does not count."""
+_COUNTS = (
+    "rows",
+    "lists",
+    "lists_without_relevant_items",
+    "lists_shorter_than_k",
+    "truth_rows",
+    "truth_rows_that_are_no_candidates",
+    "seen_items_taken_out",
+    "users_repeated",
+    *KINDS,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the states hold, in order: columns of users, sums of items, counts."""
+
+    columns: tuple[str, ...]
+    item_sums: tuple[ItemColumn, ...]
+    counts: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns, with the two halves of the digest of a user's ground truth."""
+        return len(self.columns) + 2
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What some lists add to the states.
+
+    Attributes
+    ----------
+    user : tensor of int, shape (B,)
+        The users.
+    columns : tensor of float, shape (B, n_columns + 2)
+        Their values; NaN for users who are not evaluated. Then the halves of the digest of their
+        ground truth.
+    items : tensor of int, shape (n_sums, n_items)
+        Sums by item.
+    counts : tensor of int, shape (n_counts,)
+        What was counted.
+    """
+
+    user: Tensor
+    columns: Tensor
+    items: Tensor
+    counts: Tensor
+
+
+def layout_of(spec: MetricSpec) -> Layout:
+    """Return what the states of a metric hold: what measures give for no users tells."""
+    none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
+    rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
+    ranked = rank_scores(
+        none,
+        scores,
+        None,
+        rows,
+        dict.fromkeys(spec.facts.user_items, rows),
+        order=spec.tie_order(spec.facts),
+        depth=spec.depth,
+        top=spec.top,
+    )
+    measured = _measure(spec, ranked, spec.facts, spec.plan)
+    sums = tuple(measured.item_sums) if spec.plan.needs_catalogue else ()
+    return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
+
+
+def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTensors) -> Sums:
+    """Measure some lists.
+
+    Parameters
+    ----------
+    spec : MetricSpec
+        What is asked.
+    layout : Layout
+        What the states hold.
+    ranked : Ranked
+        The lists.
+    facts : FactTensors
+        What measures need to know, on the device of the lists.
+
+    Raises
+    ------
+    MeasureError
+        If a measure looks at what these lists do not have.
+    """
+    plan = spec.job(from_scores=ranked.from_scores).plan
+    _check(spec, plan, ranked)
+    size, device = ranked.user.shape[0], ranked.user.device
+    relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
+    n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
+    counted = _evaluated(spec.settings.evaluated, ranked, n_relevant > 0)
+    rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
+    measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)
+    values = [measured.columns[name].to(torch.float64) for name in layout.columns]
+    columns = torch.stack(values, dim=1)
+    if rows is not None:
+        columns = columns.new_full((size, len(values)), torch.nan).index_copy_(0, rows, columns)
+    columns = torch.cat([columns, _digests(ranked, facts)], dim=1)
+    counts = _counts(ranked, n_relevant > 0, spec.depth) | dict(measured.counts)
+    items = [measured.item_sums[column] for column in layout.item_sums]
+    return Sums(
+        user=ranked.user,
+        columns=columns,
+        items=torch.stack(items) if items else ranked.length.new_zeros((0, 0)),
+        counts=torch.stack([_number(counts.get(name, 0), device) for name in layout.counts]),
+    )
+
+
+def _digests(ranked: Ranked, facts: FactTensors) -> Tensor:
+    """Return the digest of each user's ground truth as two halves, shape (B, 2): doubles hold 32 bits exactly.
+
+    The digest is that of `rankwise.core.digests.row_digest`, in integers that wrap around.
+    """
+    rows, user = ranked.judged.rows, ranked.user
+    if facts.user_words is not None and len(facts.user_words):
+        user = facts.user_words[user.clamp(0, len(facts.user_words) - 1)]
+    item = rows.item if facts.item_words is None else facts.item_words[rows.item]
+    start, factors = start_and_factors((False, False, rows.value is None))
+    hashes = user[rows.row] * _wrapped(factors[0]) + item * _wrapped(factors[1]) + _wrapped(start)
+    if rows.value is not None:
+        single = rows.value.to(torch.float32) + 0.0  # -0.0 becomes 0.0
+        hashes = hashes + (single.view(torch.int32).to(torch.int64) & _HALF) * _wrapped(factors[2])
+    for shift, factor in FINALISER:
+        hashes = (hashes ^ _shifted(hashes, shift)) * _wrapped(factor)
+    hashes = hashes ^ _shifted(hashes, 31)
+    total = torch.zeros_like(ranked.user).index_add_(0, rows.row, hashes)
+    return torch.stack([total & _HALF, _shifted(total, 32)], dim=1).to(torch.float64)
+
+
+def _wrapped(number: int) -> int:
+    """Return a number of 64 bits as the signed integer of the same bits."""
+    return int(number) - 2**64 if number >= 2**63 else int(number)
+
+
+def _shifted(numbers: Tensor, bits: int) -> Tensor:
+    """Return integers shifted to the right, with zeros in front."""
+    shifted: Tensor = (numbers >> bits) & (2 ** (64 - bits) - 1)
+    return shifted
+
+
+def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:
+    """Return which users are evaluated."""
+    has_list = ranked.length > 0
+    n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
+    evaluated: Tensor = members(population, has_relevant, has_list, n_rows > 0)
+    return evaluated
+
+
+def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
+    """Return what is counted of all lists, evaluated or not."""
+    size, has_list = ranked.user.shape[0], ranked.length > 0
+    counts = {
+        "rows": ranked.length.sum(),
+        "lists": has_list.sum(),
+        "lists_without_relevant_items": (has_list & ~has_relevant).sum(),
+        "truth_rows": ranked.judged.rows.row.shape[0],
+        "from_scores" if ranked.from_scores else "from_lists": size,
+        "with_users" if ranked.has_users else "without_users": size,
+        "with_candidates": size if ranked.has_candidates else 0,
+        "graded": 0 if ranked.judged.rows.value is None else size,
+    }
+    if ranked.n_unranked is not None:
+        counts["truth_rows_that_are_no_candidates"] = ranked.n_unranked.sum()
+    if ranked.n_taken_out is not None:
+        counts["seen_items_taken_out"] = ranked.n_taken_out.sum()
+    if ranked.from_scores and depth is not None:
+        counts["lists_shorter_than_k"] = (has_list & (ranked.length < depth)).sum()
+    return counts
+
+
+def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
+    """Raise if these lists lack an input that a measure needs."""
+    for leaf in plan.leaves:
+        if not ranked.from_scores and "scores" in leaf.reads.rows:
+            raise MeasureError(
+                f"{leaf.name} needs predicted scores", found="lists of items", hint="pass scores to update"
+            )
+        if ranked.cut_in_tie is not None and leaf.reads_below_k:
+            raise MeasureError(
+                f"{leaf} cannot tell what ties with the last item of a list from what follows it",
+                found=f"list_length={spec.list_length}, and scores that tie there",
+                hint="leave list_length out: all candidates are ranked then",
+            )
+
+
+def _measure(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -> Measured:
+    # Measures make arrays without saying where; here they are made beside the lists.
+    with torch.device(ranked.user.device), checks_at_end():
+        block = cut(
+            ranked,
+            code=facts.users.codes(ranked.user),
+            needs=plan.needs,
+            order=spec.tie_order(facts, from_scores=ranked.from_scores),
+            facts=facts.by_fact,
+            n_items=spec.n_items,
+            threshold=spec.settings.relevance_threshold,
+        )
+        return plan.measure(block)
+
+
+def _number(value: Array, device: torch.device) -> Tensor:
+    """Return a count as a tensor: filled in on the device, where a copy would wait."""
+    if isinstance(value, Tensor):
+        return value.to(torch.int64)
+    return torch.full((), value, dtype=torch.int64, device=device)
+
+
+def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, int]:
+    """Return what was counted, by name.
+
+    Raises
+    ------
+    InputError
+        If updates were of different kinds that do not go together.
+    """
+    named = dict(zip(layout.counts, counts.tolist(), strict=True))
+    if spec.is_complete and named["from_scores"] and named["from_lists"]:
+        raise InputError(
+            "scores and ready lists were mixed, and some measure looks at whole rankings",
+            hint="pass the same kind to every update, or cut-offs to the measures",
+        )
+    if named["with_users"] and named["without_users"]:
+        raise InputError(
+            "users= was passed to some updates, and not to others",
+            found=f"{named['with_users']} and {named['without_users']} lists",
+            hint="pass users= to every update, or to none",
+        )
+    return named
+
+
+def partial_of(
+    spec: MetricSpec,
+    layout: Layout,
+    job: Job,
+    states: States,
+    counts: Mapping[str, int],
+    reference_counts: Mapping[str, int],
+) -> Partial:
+    """Return the states as the mergeable result of these users, with ids for numbers.
+
+    Parameters
+    ----------
+    spec : MetricSpec
+        What is asked.
+    layout : Layout
+        The names of columns and sums.
+    job : Job
+        The job of it: for scores, or for ready lists.
+    states : dict of str to tensor
+        The states of all processes.
+    counts : dict of str to int
+        What was counted, by name.
+    reference_counts : dict of str to int
+        What was counted in the tables that facts come from.
+    """
+    protocol = Protocol(PASSED) if counts["with_candidates"] else None
+    if spec.negatives is not None:
+        protocol = Protocol("sampled", negatives=spec.negatives)
+    ordered_by = {} if counts["from_lists"] else {"score": "scores"}
+    relevant_by = {"relevance": "target"} if counts["graded"] else {}
+    truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
+    return Partial(
+        users=_users(spec, layout, states, named=counts["with_users"] > 0),
+        about=job.about,
+        items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
+        counts={name: n for name, n in counts.items() if name not in KINDS},
+        protocol="" if protocol is None else protocol.write(),
+        ties=tuple(
+            sorted(
+                spec.ties(from_scores=kind == "from_scores") for kind in ("from_scores", "from_lists") if counts[kind]
+            )
+        ),
+        inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
+        reference_counts=dict(reference_counts),
+        digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
+    )
+
+
+def _digest_of_truth(columns: Tensor) -> dict[str, int]:
+    """Return the digest of the ground truth of all users, which the last two columns hold."""
+    halves = columns[:, -2:].cpu().numpy().astype(np.uint64)
+    low, high = (int(half.sum(dtype=np.uint64)) for half in halves.T)
+    return {"truth": added([low, high << 32])}
+
+
+def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> pl.DataFrame:
+    """Return the values of the users who are evaluated; without names every row is another user."""
+    columns = states["columns"].cpu().numpy()
+    numbers = states["users"].cpu().numpy() if named else np.arange(len(columns))
+    ids = pl.Series("user", numbers)
+    if named and spec.users is not None:
+        ids = spec.users.ids.gather(numbers)
+    values = {name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(layout.columns)}
+    frame = pl.DataFrame({"user": ids} | values).filter(pl.col("n_relevant").is_not_nan())
+    return frame.with_columns(pl.col("n_relevant", "list_length").cast(pl.Int64))
+
+
+def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
+    assert spec.items is not None
+    ids, rows = spec.items.ids, sums.cpu().numpy()
+    # Before the first scores sums are a column of zeros.
+    named = {str(column): np.broadcast_to(rows[at], len(ids)) for at, column in enumerate(layout.item_sums)}
+    return pl.DataFrame({"item": ids} | named)
+
+
+def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:
+    """Return what a result says about where its lists or its ground truth came from."""
+    return {
+        "source": "tensors",
+        "format": "tensors",
+        "rows": rows,
+        "columns": columns,
+        "unread": [],
+        "ids": {},
+        "ids_trimmed": 0,
+        "sha256": None,
+    }
 
 
 class UserStates(Metric):

@@ -16,7 +16,7 @@ import rankwise as rw
 import split_reference as plain
 from rankwise import splits
 from rankwise.errors import ColumnError, IdError, ParameterError
-from rankwise.splits.audit.parts import Limits
+from rankwise.splits.audit_parts import Limits
 from sampled_negatives import sampled
 
 CODES = [f"L{number}" for number in range(1, 22)]

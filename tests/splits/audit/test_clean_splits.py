@@ -16,7 +16,7 @@ import pytest
 
 import rankwise as rw
 from clean_splits import IN_TIME, WITHOUT_TIME, interactions, split_of, warnings_of
-from rankwise.models.baselines import Popularity
+from rankwise.models.recommenders import Popularity
 
 SMALL = (
     {"n_users": 200, "n_items": 300},

@@ -10,8 +10,8 @@ import rankwise as rw
 from clean_splits import interactions
 from planted_leaks import TRANSFORMS, counts, popularity_lists, with_clones
 from rankwise import splits
-from rankwise.models.baselines import ItemNeighbours, Popularity
-from rankwise.splits.audit import copies
+from rankwise.models.recommenders import ItemNeighbours, Popularity
+from rankwise.splits import audit_checks
 
 TABLE = interactions(1, n_users=500, n_items=800, ratings=True)
 SPLITS = {
@@ -177,7 +177,7 @@ def test_lists_of_the_users_own_test_items(split):
 
 
 def rw_limits(ratio):
-    from rankwise.splits.audit.parts import Limits
+    from rankwise.splits.audit_parts import Limits
 
     return Limits(too_good=ratio)
 
@@ -212,7 +212,7 @@ def test_comparing_copies_stops_somewhere_and_says_so(monkeypatch):
     table, _ = with_clones(TABLE, 20, 1)
     split = splits.GlobalTime(share=0.2).split(table)
     assert "than were compared" not in rw.audit(split)["L15"].said
-    monkeypatch.setattr(copies, "_WORK", 100)
+    monkeypatch.setattr(audit_checks, "_WORK", 100)
     assert "more pairs look alike than were compared" in rw.audit(split)["L15"].said
 
 

@@ -1,0 +1,660 @@
+"""The data of some users that metrics read: hits, sets of rows, and side information, as arrays of NumPy or PyTorch.
+
+Sets of rows of a block: what measures may read of its users beyond hits.
+
+A measure declares the sets that it reads, and blocks hold those alone.
+
+Facts: data about items and users beyond lists and ground truth, as arrays by code.
+
+A measure names the facts that it needs; blocks then carry them. Item facts have one row per item
+code, user facts one per user code; unknown items and users have the empty value described below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+from rankwise.blocks.hits import Hits
+from rankwise.core import kernels
+from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
+from rankwise.errors import MeasureError
+from rankwise.options import Ties
+
+__all__ = [
+    "BASELINE",
+    "HISTORY",
+    "POPULARITY",
+    "PROPENSITY",
+    "SIMILARITY",
+    "WHOLE_LISTS",
+    "Block",
+    "Categories",
+    "Cutoffs",
+    "Fact",
+    "FactKind",
+    "Facts",
+    "Features",
+    "Groups",
+    "Ideal",
+    "ItemRows",
+    "JudgedRows",
+    "Needs",
+    "Overlap",
+    "Popularity",
+    "Propensity",
+    "RecommendedRows",
+    "RowSet",
+    "RowSets",
+    "Similarity",
+    "Source",
+]
+
+RowSet: TypeAlias = Literal[
+    "ideal", "judged", "recommended", "relevant", "history", "overlap_history", "overlap_baseline"
+]
+"""The sets of rows that a block can hold."""
+
+Needs: TypeAlias = frozenset[RowSet | Literal["scores"]]
+"""What a block must hold beyond hits: sets of rows, and the scores of the lists."""
+
+WHOLE_LISTS: Needs = frozenset({"recommended", "overlap_history", "overlap_baseline"})
+"""The sets for which every row of a list is read, in the order of the list."""
+
+
+@dataclass(frozen=True)
+class Ideal:
+    """The relevant items of every user in decreasing gain: the best possible list."""
+
+    user: Array
+    rank: Array
+    gain: Array
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Recommended items that are in the ground truth, relevant or not, in order of user and rank.
+
+    Unlike hits they are in the order of the list even where scores tie.
+    """
+
+    user: Array
+    rank: Array
+    item: Array
+    truth: Array
+    relevant: Array
+    """1 where the item is relevant, else 0."""
+    n_negative: Array
+    """The number of ground truth rows of each user with a negative grade that are not relevant,
+    recommended or not, shape (U,)."""
+    score: Array = None
+    """None where lists have no scores: measures that read them declare ``"scores"``."""
+    tie: Array | None = None
+    """The first rank of the tied group of each item; None if ties do not matter."""
+
+
+@dataclass(frozen=True)
+class RecommendedRows:
+    """All rows of the lists; scores and labels (1 if relevant) where lists have scores, else None.
+
+    Measures that read these declare ``"scores"``.
+    """
+
+    user: Array
+    rank: Array
+    item: Array
+    score: Array = None
+    label: Array = None
+
+
+@dataclass(frozen=True)
+class ItemRows:
+    """Items of users apart from their lists: relevant items, or training interactions."""
+
+    user: Array
+    item: Array
+    gain: Array
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Items of the lists that are also in another set of items of the same user.
+
+    Attributes
+    ----------
+    user, rank, item : array of int
+        The user, the rank and the code of each such item.
+    rank_there : array of int
+        Its position in the other set, from 1.
+    length : array of int, shape (U,)
+        The size of the other set.
+    n_elsewhere : array of int, shape (U,)
+        How many items of the other set are neither in the list nor relevant.
+    """
+
+    user: Array
+    rank: Array
+    item: Array
+    rank_there: Array
+    length: Array
+    n_elsewhere: Array
+
+
+@dataclass(frozen=True)
+class RowSets:
+    """The sets of rows that a block holds; None for those that no measure declared.
+
+    Attributes
+    ----------
+    ideal : Ideal, "ones" or None
+        The best possible lists; ``"ones"`` if all gains are 1, so that no rows are needed.
+    judged, recommended : rows
+        Judged items of the lists, and all rows of the lists.
+    relevant, history : ItemRows
+        All relevant items, and the training interactions.
+    overlap_history, overlap_baseline : Overlap
+        What lists have in common with the training interactions, and with the lists of a baseline.
+    """
+
+    ideal: Ideal | Literal["ones"] | None = None
+    judged: JudgedRows | None = None
+    recommended: RecommendedRows | None = None
+    relevant: ItemRows | None = None
+    history: ItemRows | None = None
+    overlap_history: Overlap | None = None
+    overlap_baseline: Overlap | None = None
+
+
+_K = TypeVar("_K")
+
+FactKind: TypeAlias = Literal[
+    "popularity",
+    "history",
+    "baseline",
+    "categories",
+    "features",
+    "item_group",
+    "user_group",
+    "propensity",
+    "similarity",
+    "source",
+]
+
+
+@dataclass(frozen=True, order=True)
+class Fact(Generic[_K]):
+    """The name of a fact: its kind, and the column of the facts that are read from one.
+
+    ``block[fact]`` is what is known, as the type that stands in brackets: `POPULARITY` is a
+    ``Fact[Popularity]``.
+    """
+
+    kind: FactKind
+    column: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.column})" if self.column else self.kind
+
+
+@dataclass(frozen=True)
+class Popularity:
+    """How often each item occurs in training interactions.
+
+    Attributes
+    ----------
+    count : array of float, shape (n_items,)
+        Distinct training users of every item; 0 for items without any.
+    above : array of float, shape (n_items,)
+        The interactions of all more popular items. Ties are in order of item id, and items
+        without interactions come last.
+    popularity_rank : array of float, shape (n_items,)
+        The dense rank of the item's popularity, 1 for the most popular items.
+    n_users : int
+        Training users.
+    n_interactions : int
+        The sum of the counts.
+    most : float
+        The largest count.
+    """
+
+    count: Array
+    above: Array
+    popularity_rank: Array
+    n_users: int
+    n_interactions: int
+    most: float
+
+    def is_tail(self, ratio: float, of: Literal["interactions", "items"] = "interactions") -> Array:
+        """Whether each item is in the long tail: past the top ``ratio`` of interactions, or items.
+
+        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one.
+        """
+        if of == "interactions":
+            return self.above / self.n_interactions > ratio
+        xp = namespace(self.above)
+        n_warm = xp.sum(xp.astype(self.count > 0, xp.float64))
+        # A share is meant as it is written: 0.15 of 10 is 1.5, whatever its float.
+        n_head = xp.clip(xp.floor(ratio * n_warm + 0.5 + 1e-9), min=1.0)
+        last = xp.take(xp.sort(self.above), xp.reshape(xp.astype(n_head, xp.int64) - 1, (1,)))
+        return self.above > last
+
+    @property
+    def quantile(self) -> Array:
+        """The rank of each item by ascending count over the number of items with interactions.
+
+        Equal counts share their mean rank; 0 for items without interactions.
+        """
+        xp = namespace(self.count)
+        ordered = xp.sort(self.count)
+        n_cold = xp.sum(xp.astype(self.count == 0, xp.float64))
+        below = xp.astype(xp.searchsorted(ordered, self.count, side="left"), xp.float64)
+        to = xp.astype(xp.searchsorted(ordered, self.count, side="right"), xp.float64)
+        rank = (below + 1.0 + to) / 2.0 - n_cold
+        return xp.where(self.count > 0, rank / (self.count.shape[0] - n_cold), 0.0)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The group of every item or user: a number in [0, n), or -1 for none."""
+
+    code: Array
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of_items(column: str) -> Fact[Groups]:
+        """Return the fact that has the groups of a column of ``items``."""
+        return Fact("item_group", column)
+
+    @staticmethod
+    def of_users(column: str) -> Fact[Groups]:
+        """Return the fact that has the groups of a column of ``users``."""
+        return Fact("user_group", column)
+
+    def sum(self, values: Array) -> Array:
+        """Return the sum of a value of every row of ``code`` over each group, shape (n,)."""
+        xp = namespace(self.code)
+        inside = self.code >= 0
+        weights = xp.astype(values[inside], xp.float64)
+        return bincount(self.code[inside], weights, len(self.names))
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The categories of every item, item by item.
+
+    Attributes
+    ----------
+    starts : array of int, shape (n_items + 1,)
+        Where each item's categories start in ``code``.
+    code : array of int
+        Numbers of categories, which are in order of name.
+    signature : array of int, shape (n_items,)
+        A number for each distinct set of categories, in order: it decides between items
+        independently of their ids. 0 is the empty set.
+    names : tuple of str
+        The categories.
+    """
+
+    starts: Array
+    code: Array
+    signature: Array
+    names: tuple[str, ...]
+
+    @staticmethod
+    def fact(column: str) -> Fact[Categories]:
+        """Return the fact that has the categories of a column of ``items``."""
+        return Fact("categories", column)
+
+    def of(self, items: Array) -> tuple[Array, Array]:
+        """Return one row per item and category: which of ``items``, which category."""
+        xp = namespace(items)
+        first = xp.take(self.starts, items)
+        lengths = xp.take(self.starts, items + 1) - first
+        ends = xp.cumulative_sum(lengths)
+        owner = xp.repeat(xp.arange(items.shape[0]), lengths)
+        position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
+        return owner, xp.take(self.code, xp.take(first, owner) + position)
+
+    def matrix(self, items: Array) -> Array:
+        """Return 1.0 for each category of each of ``items``, else 0.0, shape (n, n_categories)."""
+        xp = namespace(items)
+        owner, category = self.of(items)
+        n, width = items.shape[0], len(self.names)
+        member = count(owner * width + category, n * width)
+        return xp.reshape(xp.astype(member, xp.float64), (n, width))
+
+    def count(self, user: Array, items: Array, n_users: int) -> Array:
+        """Return the number of each user's items in every category, shape (U, n_categories)."""
+        xp = namespace(items)
+        owner, category = self.of(items)
+        width = len(self.names)
+        cell = xp.take(user, owner) * width + category
+        counts = bincount(cell, xp.ones(cell.shape[0], dtype=xp.float64), n_users * width)
+        return xp.reshape(counts, (n_users, width))
+
+
+@dataclass(frozen=True)
+class Features:
+    """A feature vector per item: zeros for items that are not ``known`` to have one."""
+
+    vector: Array
+    known: Array
+
+    @staticmethod
+    def fact(column: str) -> Fact[Features]:
+        """Return the fact that has the feature vectors of a column of ``items``."""
+        return Fact("features", column)
+
+
+@dataclass(frozen=True)
+class Propensity:
+    """The probability that each item is observed at all, in (0, 1]."""
+
+    probability: Array
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """The similarity of every two items: the cosine of their columns of training users.
+
+    ``row`` is each item code's row of ``cosine``; items without any share the last, of zeros.
+    """
+
+    row: Array
+    cosine: Array
+
+
+@dataclass(frozen=True)
+class Source:
+    """Distinct training users of every item per group of users, shape (n_items, n_groups)."""
+
+    count: Array
+    names: tuple[str, ...]
+
+    @staticmethod
+    def fact(column: str) -> Fact[Source]:
+        """Return the fact that has the training users of every item per group of a column."""
+        return Fact("source", column)
+
+
+Facts: TypeAlias = "Mapping[Fact[Any], object]"
+
+POPULARITY: Fact[Popularity] = Fact("popularity")
+"""How often each item occurs in training."""
+PROPENSITY: Fact[Propensity] = Fact("propensity", "propensity")
+"""The probability that each item is observed, from the column of that name."""
+SIMILARITY: Fact[Similarity] = Fact("similarity")
+"""The cosine of every two items' training users."""
+HISTORY: Fact[object] = Fact("history")
+"""The training interactions: read as rows of a block, not as a fact."""
+BASELINE: Fact[object] = Fact("baseline")
+"""The lists of a baseline: read as rows of a block, not as a fact."""
+
+
+Cutoffs: TypeAlias = tuple[int, ...]
+"""The cut-offs of a measure: Python's numbers, so that none has to be read from an array."""
+
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some users, their recommendation lists and what is relevant to them.
+
+    Attributes
+    ----------
+    list_length : array of int, shape (U,)
+        The number of items recommended to each user; 0 without a list.
+    n_relevant : array of int, shape (U,)
+        The number of relevant items of each user.
+    n_judged : array of int, shape (U,)
+        The number of ground truth rows of each user, relevant or not.
+    n_dropped : array of int, shape (U,)
+        The number of repeated items that were dropped from each list.
+    user : array of int, shape (U,)
+        The code of each user: its row in user facts.
+    n_candidates : array of int, shape (U,), or None
+        The size of each candidate set; None where lists do not say.
+    hits : Hits
+        Relevant items that were recommended.
+    n_item_codes : int or None
+        The number of item codes; None where items have no numbers because no measure counts or
+        knows anything by item.
+    ties : str
+        How tied items are dealt with.
+    row_sets : RowSets
+        What some measure declared beyond the hits: read by the properties of the same names, which
+        raise if no measure did.
+    n_tied_rows : int, or array of one
+        The number of rows with tied scores.
+    facts : mapping of Fact to object
+        What is known about items and users.
+    limit : int or None
+        The rank at which lists end, if rows that tie with their last item are there too.
+    weight : array of float, shape (n_items,), or None
+        How much each relevant item counts; None: all equally. ``user_weight``, shape (U,),
+        multiplies it.
+    """
+
+    list_length: Array
+    n_relevant: Array
+    n_judged: Array
+    n_dropped: Array
+    user: Array
+    hits: Hits
+    n_item_codes: int | None = None
+    ties: Ties = "input"
+    n_candidates: Array | None = None
+    row_sets: RowSets = field(default_factory=RowSets)
+    n_tied_rows: Array = 0
+    facts: Facts = field(default_factory=dict)
+    limit: int | None = None
+    weight: Array | None = None
+    user_weight: Array | None = None
+    # What was found in these rows: `replace` starts anew with these, as other rows may be meant.
+    _sums: dict[Cutoffs, tuple[Array, list[Array]]] = field(default_factory=dict, init=False, repr=False)
+    _rows: dict[tuple[str, int], tuple[Array | None, Array]] = field(default_factory=dict, init=False, repr=False)
+    _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, init=False, repr=False)
+
+    def __getitem__(self, fact: Fact[_F]) -> _F:
+        """Return a fact about items or users that a measure declared among its inputs."""
+        if fact not in self.facts:
+            raise _undeclared(f"the fact {fact}")
+        return cast("_F", self.facts[fact])
+
+    @property
+    def judged(self) -> JudgedRows:
+        """The judged items of the lists."""
+        return cast("JudgedRows", self._declared("judged"))
+
+    @property
+    def recommended(self) -> RecommendedRows:
+        """All rows of the lists."""
+        return cast("RecommendedRows", self._declared("recommended"))
+
+    @property
+    def relevant(self) -> ItemRows:
+        """All relevant items, recommended or not."""
+        return cast("ItemRows", self._declared("relevant"))
+
+    @property
+    def history(self) -> ItemRows:
+        """The training interactions."""
+        return cast("ItemRows", self._declared("history"))
+
+    @property
+    def overlap_history(self) -> Overlap:
+        """What lists have in common with the training interactions."""
+        return cast("Overlap", self._declared("overlap_history"))
+
+    @property
+    def overlap_baseline(self) -> Overlap:
+        """What lists have in common with the lists of the baseline."""
+        return cast("Overlap", self._declared("overlap_baseline"))
+
+    @property
+    def n_items(self) -> int:
+        """The number of item codes: the length of counts by item."""
+        if self.n_item_codes is None:
+            raise _undeclared("the number of items")
+        return self.n_item_codes
+
+    def _declared(self, name: RowSet) -> Any:
+        rows = getattr(self.row_sets, name)
+        if rows is None:
+            raise _undeclared(f"the rows {name!r}")
+        return rows
+
+    @cached_property
+    def xp(self) -> Any:
+        """The namespace of the array library, NumPy's or PyTorch's."""
+        return namespace(self.list_length)
+
+    @property
+    def n_users(self) -> int:
+        """The number of users, U."""
+        return int(self.list_length.shape[0])
+
+    @cached_property
+    def most_relevant(self) -> int:
+        """The largest number of relevant items of a user."""
+        return int(namespace(self.n_relevant).max(self.n_relevant)) if self.n_users else 0
+
+    @cached_property
+    def list_lengths(self) -> tuple[int, ...]:
+        """The lengths that lists have, in ascending order."""
+        return tuple(namespace(self.list_length).unique_values(self.list_length).tolist())
+
+    def top_length(self, k: int) -> Array:
+        """Return min(k, list length) for every user, shape (U,)."""
+        return self.xp.clip(self.list_length, max=k)
+
+    def relevant_in_reach(self, k: int) -> Array:
+        """Return min(k, number of relevant items) for every user, shape (U,)."""
+        return self.xp.clip(self.n_relevant, max=k)
+
+    def weighted(self, weight: Array, per_user: Array) -> Block:
+        """Return the block with weights of relevant items: per item code, times one per user."""
+        hits, xp = self.hits, self.xp
+        hit_weight = xp.take(weight, hits.item) * xp.take(per_user, hits.owner)
+        return replace(self, hits=hits.weighted(hit_weight), weight=weight, user_weight=per_user)
+
+    def item_weight(self, user: Array, item: Array) -> Array:
+        """Return the weight of each of some relevant items, shape (n,)."""
+        xp = namespace(user)
+        if self.weight is None or self.user_weight is None:
+            return xp.ones(user.shape[0], dtype=xp.float64)
+        return xp.take(self.weight, item) * xp.take(self.user_weight, user)
+
+    def sum_hits(self, values: Array, k: int) -> Array:
+        """Return the sum of a value of every hit over each user's first k ranks, shape (U,).
+
+        Parameters
+        ----------
+        values : array of float, shape (n,)
+            One value per row of ``hits``.
+        k : int
+            The cut-off.
+        """
+        return self.sum_hits_at(values, (k,))[0]
+
+    def sum_hits_at(self, values: Array, cutoffs: Cutoffs) -> list[Array]:
+        """Return the sum of a value of every hit over each user's first ranks, by cut-off."""
+        if not is_tensor(values):
+            if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another measure
+                return self._sums[cutoffs][1]
+            last = [self._last_rank(cutoff) for cutoff in cutoffs]
+            ascending = sorted(set(last))
+            ends = self._ends_at(tuple(ascending))
+            found = None if ends is None else kernels.sums(self.hits.user, values, ends)
+            if found is None:
+                sums = [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
+            else:
+                sums = [found[ascending.index(cutoff)] for cutoff in last]
+            self._sums[cutoffs] = values, sums
+            return sums
+        return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
+
+    def sum_recommended(self, values: Array, k: int) -> Array:
+        """Return the same sum of a value of every row of ``recommended``, shape (U,)."""
+        return self._sum("recommended", self.recommended, values, k)
+
+    def sum_judged(self, values: Array, k: int) -> Array:
+        """Return the same sum of a value of every row of ``judged``, shape (U,)."""
+        return self._sum("judged", self.judged, values, k)
+
+    def sum_rows(self, rows: ItemRows, values: Array) -> Array:
+        """Return the sum of a value of every row over each user, shape (U,).
+
+        These rows are in no order, so values are added up from the smallest: the sum then depends
+        on the values alone.
+        """
+        xp = namespace(values)
+        order = xp.argsort(values, stable=True)
+        order = xp.take(order, xp.argsort(xp.take(rows.user, order), stable=True))
+        return bincount(xp.take(rows.user, order), xp.take(values, order), self.n_users)
+
+    def count_rows(self, rows: ItemRows) -> Array:
+        """Return the number of rows of each user, as floats, shape (U,)."""
+        return bincount(rows.user, namespace(rows.gain).ones_like(rows.gain), self.n_users)
+
+    def count_overlap(self, overlap: Overlap, k: int, *, both: bool = False) -> Array:
+        """Return the number of common items in the first k of the list, or of both, shape (U,)."""
+        within = overlap.rank <= k
+        within = within & (overlap.rank_there <= k) if both else within
+        return bincount(overlap.user, self.xp.astype(within, self.xp.float64), self.n_users)
+
+    def _sum(self, name: str, rows: Any, values: Array, k: int) -> Array:
+        if is_tensor(values):
+            near = rows.rank <= self._last_rank(k)
+            # a selection would wait
+            return bincount(rows.user, self.xp.where(near, values, self.xp.zeros_like(values)), self.n_users)
+        within, users = self._within(name, rows, k)
+        return bincount(users, values if within is None else values[within], self.n_users)
+
+    def _ends_at(self, ranks: tuple[int, ...]) -> Array | None:
+        """Return where each user's hits up to some ranks end, once for all measures."""
+        if ranks not in self._ends:
+            self._ends[ranks] = kernels.ends(self.hits.user, self.hits.rank, ranks, self.n_users)
+        return self._ends[ranks]
+
+    def _last_rank(self, cutoff: int) -> int:
+        return cutoff if self.limit is None else min(cutoff, self.limit)
+
+    def sum_ideal(self, gain: Callable[[Array], Array], discount: Callable[[Array], Array], k: int) -> Array:
+        """Return the ideal DCG: gain times discount over the best possible first k ranks, (U,)."""
+        xp, ideal = self.xp, self._declared("ideal")
+        if ideal == "ones":
+            # All gains are 1: the sum depends only on the number of ranks that are filled.
+            ranks = xp.arange(1, self.most_relevant + 1, dtype=xp.float64)
+            terms = gain(xp.ones_like(ranks)) * discount(ranks)
+            sums = xp.concat([xp.zeros(1, dtype=xp.float64), xp.cumulative_sum(terms)])
+            return xp.take(sums, self.relevant_in_reach(k))
+        terms = gain(ideal.gain) * discount(xp.astype(ideal.rank, xp.float64))
+        near = ideal.rank <= k
+        if is_tensor(terms):
+            within = xp.where(near, terms, xp.zeros_like(terms))
+            return bincount(ideal.user, within, self.n_users)
+        return bincount(ideal.user[near], terms[near], self.n_users)
+
+    def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
+        """Return the rows within a cut-off (None: all) and their users, once for all measures."""
+        key = name, cutoff
+        if key not in self._rows:
+            xp = namespace(rows.rank)
+            is_within = rows.rank <= self._last_rank(cutoff)
+            if bool(xp.all(is_within)):
+                self._rows[key] = None, rows.user
+            else:
+                (within,) = xp.nonzero(is_within)
+                self._rows[key] = within, rows.user[within]
+        return self._rows[key]
+
+
+def _undeclared(what: str) -> MeasureError:
+    return MeasureError(
+        f"a measure reads {what} of a block, which it does not declare among its inputs",
+        hint="add it to inputs of the measure",
+    )

@@ -1,0 +1,416 @@
+"""Recommendation lists and ground truth in codes, and the blocks of users that are cut from them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.blocks.block import (
+    WHOLE_LISTS,
+    Block,
+    Categories,
+    Facts,
+    Ideal,
+    ItemRows,
+    JudgedRows,
+    Needs,
+    Overlap,
+    RecommendedRows,
+    RowSets,
+)
+from rankwise.blocks.hits import Hits, expect, resolve
+from rankwise.blocks.lists import Lists, RankRange, Truth
+from rankwise.blocks.matching import Matches, Ranks, match, ranks_of
+from rankwise.core import kernels
+from rankwise.core.ids import HashCollision, Vocabulary
+from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ragged_rows, rows_of_groups, runs
+from rankwise.errors import DuplicateError
+from rankwise.options import Ties
+
+__all__ = ["Confirm", "Encoded", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
+
+_CELLS = 1 << 24  # users times categories of a block: measures hold a few such matrices
+_ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confirm:
+    """Item ids beside their hashes, to confirm what equal hashes suggest.
+
+    Raises `HashCollision` where two ids have one hash.
+    """
+
+    recommended: pl.Series
+    truth: pl.Series
+    origin: Ints | None
+    truth_origin: Ints | None
+
+    def matches(self, rows: Ints, judged: Ints) -> None:
+        """Confirm that rows of the lists and of the ground truth name the same items."""
+        left = _gather(self.recommended, self.origin, rows)
+        right = _gather(self.truth, self.truth_origin, judged)
+        if (left != right).any():
+            raise HashCollision
+
+    def repeated(self, row: int, rows: Ints) -> None:
+        """Confirm that the item of a row occurs twice among some rows."""
+        ids = _gather(self.recommended, self.origin, rows)
+        if (ids == _gather(self.recommended, self.origin, np.array([row]))[0]).sum() < 2:
+            raise HashCollision
+
+
+def _gather(ids: pl.Series, origin: Ints | None, rows: Ints) -> pl.Series:
+    return ids.gather(rows if origin is None else origin[rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """Everything that blocks are cut from: lists, ground truth, facts, and who is evaluated.
+
+    Codes are private to the process; ``users`` and ``items`` turn them back into ids.
+
+    Attributes
+    ----------
+    counted : array of bool
+        Whether each user code is evaluated.
+    unlisted : array of int
+        Codes of evaluated users without a list.
+    numbers_items : bool
+        Whether item codes are numbers from 0 that something is counted by; else items are only
+        compared.
+    confirm : Confirm or None
+        Compares the ids themselves, where codes are hashes.
+    facts, history, baseline
+        What is known beyond lists and ground truth, by code.
+    seen_items : tuple of arrays of int
+        Codes of the items that occur in some table: the catalogue where none is given.
+    counts : Counter
+        What was counted in this piece.
+    reference_counts : dict of str to int
+        What was counted in the tables that all pieces share.
+    """
+
+    lists: Lists
+    truth: Truth
+    counted: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    unlisted: Ints
+    ties: Ties
+    needs: Needs
+    users: Vocabulary
+    items: Vocabulary
+    numbers_items: bool = False
+    confirm: Confirm | None = None
+    facts: Facts = field(default_factory=dict)
+    history: UserItems | None = None
+    baseline: UserItems | None = None
+    seen_items: tuple[Ints, ...] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+    reference_counts: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def n_items(self) -> int | None:
+        """The number of item codes; None where items are only compared."""
+        return self.items.size if self.numbers_items else None
+
+    @cached_property
+    def most_users(self) -> int:
+        """The largest number of users in a block, whatever the length of their lists."""
+        sizes = [len(f.names) for f in self.facts.values() if isinstance(f, Categories)]
+        return max(1, _CELLS // max(sizes)) if sizes else 1 << 62
+
+    @property
+    def most_rows(self) -> int:
+        """The largest number of rows in a block: fewer if it holds all of them, not only hits."""
+        return _ROWS // 2 if WHOLE_LISTS & self.needs else _ROWS
+
+    def is_counted(self, codes: Ints) -> Ints:
+        """Return whether each of these users is evaluated."""
+        return self.counted.take(codes, mode="clip") & (codes < len(self.counted))
+
+
+@dataclass(frozen=True)
+class MatchedLists:
+    """Some lists, what they match, and who of their users counts."""
+
+    lists: Lists
+    groups: Ints
+    """The group of each list in the ground truth, -1 for none."""
+    matches: Matches
+    """Rows of ``lists`` that are judged, by list and rank; ``judged`` are rows of the whole ground
+    truth."""
+    ranks: Ranks
+    """The ranks of these rows."""
+    number: Ints
+    """The number of each list in the block, -1 if its user is not evaluated."""
+
+    @property
+    def counted(self) -> Ints:
+        """Whether each list's user is evaluated."""
+        return self.number >= 0
+
+
+def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
+    """Return the block of some matched lists, with all rows that the measures need."""
+    truth, lists, needs = encoded.truth, matched.lists, encoded.needs
+    counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
+    list_of_row = matched.matches.lists
+    here = slice(None) if counted.all() else counted  # often all are, and nothing is copied
+    groups, users = matched.groups[here], lists.user[here]
+    gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[judged_rows]
+    kept = counted[list_of_row]
+    relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
+    user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
+    rank, tied = matched.ranks.rank, matched.ranks.tied
+    chosen = slice(None) if relevant.all() else relevant
+    ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
+    hits = _hits(user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit)
+    judged = None
+    if lists.limit is not None:
+        kept = kept & (rank <= lists.limit)  # without what only ties with the last item
+    if "judged" in needs:
+        score = None if lists.scores is None else lists.scores[rows[kept]]
+        label = relevant[kept].astype(np.float64)
+        tie = None if tied is None else tied[0][kept]
+        n_negative = _of_groups(truth.n_negative, groups)
+        judged = JudgedRows(user[kept], rank[kept], item[kept], gain[kept], label, n_negative, score, tie)
+    length = lists.length[here]
+    return Block(
+        list_length=length,
+        n_candidates=None if lists.rank_range is None else length,
+        n_relevant=_of_groups(truth.n_relevant, groups),
+        n_judged=_of_groups(truth.n_judged, groups),
+        n_dropped=np.zeros_like(users) if lists.dropped is None else lists.dropped[here],
+        user=users,
+        hits=hits,
+        n_item_codes=encoded.n_items,
+        ties=encoded.ties,
+        row_sets=RowSets(
+            ideal=_ideal(truth, groups) if "ideal" in needs else None,
+            judged=judged,
+            recommended=_recommended(matched, rows[chosen]) if "recommended" in needs else None,
+            relevant=_relevant(truth, groups) if "relevant" in needs else None,
+            history=_history(encoded, users) if "history" in needs else None,
+            overlap_history=_overlap(encoded.history, matched, truth) if "overlap_history" in needs else None,
+            overlap_baseline=_overlap(encoded.baseline, matched, truth) if "overlap_baseline" in needs else None,
+        ),
+        n_tied_rows=matched.ranks.n_tied,
+        facts=encoded.facts,
+        limit=lists.limit,
+    )
+
+
+def _hits(
+    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties, limit: int | None
+) -> Hits:
+    if ranges is not None:
+        low, high = ranges
+        if ties == "expected":
+            return expect(user, gain, item, low, high, limit=limit)
+        rank, gain, item = resolve(user, gain, item, low, high, ties)
+    position = kernels.positions(user)
+    position = positions(runs(user)) + 1.0 if position is None else position
+    return Hits(user, rank, np.ones(len(user)), position, gain, item)
+
+
+def _recommended(matched: MatchedLists, relevant: Ints) -> RecommendedRows:
+    lists = matched.lists
+    user = np.repeat(matched.number, np.diff(lists.starts))
+    rank = positions(lists.starts) + 1
+    if lists.limit is not None:
+        user = np.where(rank <= lists.limit, user, -1)  # ties with the last item: not recommended
+    label = None
+    if lists.scores is not None:
+        label = np.zeros(len(rank))
+        label[relevant] = 1.0
+    if user.size == 0 or user.min() >= 0:
+        return RecommendedRows(user, rank, lists.items, lists.scores, label)
+    kept = np.flatnonzero(user >= 0)
+    score = None if lists.scores is None else lists.scores[kept]
+    label = None if label is None else label[kept]
+    return RecommendedRows(user[kept], rank[kept], lists.items[kept], score, label)
+
+
+def _of_groups(counts: Ints, groups: Ints) -> Ints:
+    """Return the count of each of some groups; 0 for group -1."""
+    if not len(counts):
+        return np.zeros(len(groups), dtype=np.int64)
+    found: Ints = counts.take(groups, mode="clip")
+    found[groups < 0] = 0
+    return found
+
+
+def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:
+    if not truth.graded:
+        return "ones"
+    starts, gains = truth.ideal
+    lengths = _of_groups(np.diff(starts), groups)
+    rows = ragged_rows(starts.take(groups, mode="clip"), lengths)
+    user = np.repeat(np.arange(len(groups)), lengths)
+    return Ideal(user, positions(offsets(lengths)) + 1, gains[rows])
+
+
+def _relevant_rows(truth: Truth, groups: Ints) -> tuple[Ints, Ints]:
+    """Return the relevant rows of some groups, and where each group starts."""
+    all_rows, starts = rows_of_groups(truth.starts, groups)
+    rows = np.arange(all_rows.start, all_rows.stop) if isinstance(all_rows, slice) else all_rows
+    if truth.relevant is None:
+        return rows, starts
+    keep = truth.relevant[rows]
+    return rows[keep], offsets(keep)[starts]
+
+
+def _relevant(truth: Truth, groups: Ints) -> ItemRows:
+    rows, starts = _relevant_rows(truth, groups)
+    user = np.repeat(np.arange(len(groups)), np.diff(starts))
+    gain = np.ones(len(rows)) if truth.relevance is None else truth.relevance[rows]
+    return ItemRows(user, truth.items[rows], gain)
+
+
+def _history(encoded: Encoded, users: Ints) -> ItemRows:
+    assert encoded.history is not None  # a measure that needs it cannot be asked without train
+    rows, starts = encoded.history.rows_of(users)
+    user = np.repeat(np.arange(len(users)), np.diff(starts))
+    return ItemRows(user, encoded.history.items[rows], np.ones(len(rows)))
+
+
+def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Overlap:
+    assert other is not None  # a measure that needs it cannot be asked without its table
+    lists, counted = matched.lists, matched.counted
+    other_rows, starts = other.rows_of(lists.user)
+    items = other.items[other_rows]
+    common = match(lists.items, lists.starts, items, starts)
+    elsewhere = np.ones(len(items), dtype=bool)
+    elsewhere[common.judged] = False
+    relevant, relevant_starts = _relevant_rows(truth, matched.groups)
+    elsewhere[match(items, starts, truth.items[relevant], relevant_starts).rows] = False
+    rows = common.rows
+    list_of_row = common.lists
+    kept = counted[list_of_row]
+    if lists.limit is not None:
+        kept = kept & (rows - lists.starts[list_of_row] < lists.limit)
+    return Overlap(
+        user=matched.number[list_of_row][kept],
+        rank=(rows - lists.starts[list_of_row] + 1)[kept],
+        item=lists.items[rows[kept]],
+        rank_there=(common.judged - starts[list_of_row] + 1)[kept],
+        length=np.diff(starts)[counted],
+        n_elsewhere=np.diff(offsets(elsewhere)[starts])[counted],
+    )
+
+
+Part: TypeAlias = slice | Ints
+"""The users of a block: consecutive lists, or codes of users without a list."""
+_FEW = 1 << 20  # rows that no thread is started for
+
+
+def blocks(encoded: Encoded, size: int | None = None) -> Iterator[Block]:
+    """Cut everything into blocks, one after the other.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        Lists and ground truth.
+    size : int, optional
+        Users per block; by default chosen from the number of rows.
+    """
+    for part in parts(encoded, size):
+        yield cut(encoded, part)
+
+
+def parts(encoded: Encoded, size: int | None = None, threads: int = 1) -> Iterator[Part]:
+    """Say which users each block has, so that blocks can be cut on several threads.
+
+    Blocks have equally many rows, up to a list, and threads equally many blocks, so that they end
+    together.
+    """
+    starts = encoded.lists.starts
+    first, last = 0, len(starts) - 1
+    n_rows = max(int(starts[-1]), 1)
+    n_blocks = max(math.ceil(n_rows / encoded.most_rows), min(threads, math.ceil(n_rows / _FEW)))
+    if n_blocks > threads:
+        n_blocks = math.ceil(n_blocks / threads) * threads
+    rows = math.ceil(n_rows / n_blocks)
+    while first < last:
+        if size is not None:
+            stop = min(first + size, last)
+        else:
+            stop = int(np.searchsorted(starts, starts[first] + rows))
+            stop = min(max(stop, first + 1), first + encoded.most_users, last)
+        yield slice(first, stop)
+        first = stop
+    unlisted = encoded.unlisted
+    step = min(encoded.most_users, max(len(unlisted), 1))
+    # Without any list there is one block without users: results have their columns all the same.
+    for first in range(0, len(unlisted) if last else max(len(unlisted), 1), step):
+        yield unlisted[first : first + step]
+
+
+def cut(encoded: Encoded, part: Part) -> Block:
+    """Make the block of some users.
+
+    Raises
+    ------
+    DuplicateError
+        If an item stands twice in a list.
+    """
+    return _listed(encoded, part) if isinstance(part, slice) else _unlisted(encoded, part)
+
+
+def _listed(encoded: Encoded, chosen: slice) -> Block:
+    """Match consecutive lists with the ground truth, and make their block."""
+    lists, truth = encoded.lists.part(chosen), encoded.truth
+    first_row = int(encoded.lists.starts[chosen.start])
+    groups = truth.groups_of(lists.user)
+    matches = match(lists.items, lists.starts, truth.items, truth.starts, groups)
+    if len(matches.repeated):
+        raise _duplicate(encoded, first_row + int(matches.repeated.min()))
+    if encoded.confirm is not None:
+        encoded.confirm.matches(matches.rows + first_row, matches.judged)
+    counted = encoded.is_counted(lists.user)
+    number = np.arange(len(counted))
+    if not counted.all():
+        number = np.where(counted, np.cumsum(counted) - 1, -1)
+    ranks = ranks_of(lists, matches, exactly="judged" in encoded.needs)
+    if ranks.order is not None:
+        matches = matches.reordered(ranks.order)
+    return assemble(encoded, MatchedLists(lists, groups, matches, ranks, number))
+
+
+def _unlisted(encoded: Encoded, users: Ints) -> Block:
+    none, zeros = np.empty(0, dtype=np.int64), np.zeros(len(users), dtype=np.int64)
+    empty = replace(
+        encoded.lists,
+        user=users,
+        starts=np.zeros(len(users) + 1, dtype=np.int64),
+        items=none,
+        scores=None if encoded.lists.scores is None else np.empty(0),
+        dropped=None,
+        rank_range=None if encoded.lists.rank_range is None else RankRange(none, none, zeros),
+    )
+    groups = encoded.truth.groups_of(users)
+    nothing = Matches(none, none, none, none)
+    numbers = np.arange(len(users))
+    return assemble(encoded, MatchedLists(empty, groups, nothing, Ranks(None, none), numbers))
+
+
+def _duplicate(encoded: Encoded, row: int) -> DuplicateError:
+    lists = encoded.lists
+    owner = owners(lists.starts, np.array([row]))
+    if encoded.confirm is not None:
+        first, last = lists.starts[owner[0]], lists.starts[owner[0] + 1]
+        encoded.confirm.repeated(row, np.arange(first, last))
+    user = encoded.users.decode(lists.user[owner])[0]
+    item = encoded.items.decode(lists.items[[row]])[0]
+    return DuplicateError(
+        "duplicate item in a recommendation list",
+        where=f"recommendations, user {user!r}",
+        found=f"item {item!r} more than once",
+        hint='drop the duplicate, or keep the best-ranked with duplicates="first"',
+    )

@@ -1,0 +1,513 @@
+"""Values of blocks, and the mergeable partial results that are made of them.
+
+Tables and plain values in one string of bytes: JSON for the values, Arrow for the tables.
+
+A hash of all bytes comes first, so that bytes that were changed on their way are never parsed.
+
+A partial has one row per user, one row per item if a measure sums over items, and counts. Rows
+carry ids, not codes, so partials made in any process can be merged. Floats are summed only at the
+end, with users in order of id: results are bit-identical, however the work was cut and merged.
+
+The names of a partial's columns: written and read here, and nowhere else.
+
+Values of users have the name of their cell (``ndcg@10``). Sums, which are only pooled at the end,
+have names that hold a JSON list, so that no name of a group or a column can be mistaken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import cache, cached_property
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from rankwise.blocks.encoded import Encoded
+from rankwise.core.arrays import Array
+from rankwise.core.digests import added
+from rankwise.core.ids import digest_of
+from rankwise.core.sample_counts import SampleCounts
+from rankwise.errors import DuplicateError, InputError, ParameterError
+
+__all__ = ["ADDED", "About", "ItemColumn", "Joined", "Measured", "Partial", "UserSum", "pack", "unpack"]
+
+
+def pack(what: str, version: int, values: Any, frames: Mapping[str, pl.DataFrame]) -> bytes:
+    """Write values and tables, with the name and the version of their schema."""
+    head = {"what": what, "version": version, "values": values, "frames": list(frames)}
+    parts = [json.dumps(head).encode()]
+    for frame in frames.values():
+        body = io.BytesIO()
+        frame.write_ipc(body)
+        parts.append(body.getvalue())
+    packed = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return hashlib.sha256(packed).digest() + packed
+
+
+def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
+    """Read what `pack` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is something else, of another version, cut short, or changed.
+    """
+
+    def part() -> bytes:
+        return stream.read(int.from_bytes(stream.read(8), "little"))
+
+    try:
+        stream = io.BytesIO(data)
+        digest = stream.read(hashlib.sha256().digest_size)
+        if digest != hashlib.sha256(stream.getbuffer()[stream.tell() :]).digest():
+            raise ValueError("the bytes were changed")
+        head = json.loads(part())
+        known = head["what"], head["version"]
+        if known == (what, version):
+            return head["values"], {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
+        size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__
+        raise InputError(f"these bytes do not hold a {what}", found=size) from error
+    raise InputError(
+        f"these bytes hold something other than a {what} of this version of rankwise",
+        found=f"{known[0]}, version {known[1]}; this version reads {what}, version {version}",
+    )
+
+
+class About:
+    """The settings of an evaluation, and the tables that all of its chunks share.
+
+    Tables are hashed only when partials made from different objects are merged, or when a partial
+    leaves the process: an evaluation in one process does not pay for it.
+
+    Parameters
+    ----------
+    settings : mapping of str to str
+        Every setting that can change a value.
+    tables : mapping of str to polars.DataFrame
+        The tables that all chunks share, by role.
+    digests : mapping of str to str, optional
+        Their hashes, if they are known.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, str], tables: Mapping[str, pl.DataFrame], digests: Mapping[str, str] | None = None
+    ) -> None:
+        self.settings = dict(settings)
+        self._tables = dict(tables)
+        if digests is not None:
+            self.digests = dict(digests)
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """The hash of each table, whatever the order of its rows and columns."""
+        return {
+            role: f"{len(frame):,} rows of {', '.join(sorted(frame.columns))}, "
+            f"hash {digest_of([frame[name] for name in sorted(frame.columns)])}"
+            for role, frame in self._tables.items()
+        }
+
+    def __reduce__(self) -> Any:
+        return About, (self.settings, {}, self.digests)
+
+    def check(self, other: About) -> None:
+        """Raise unless both are about the same, naming the first difference."""
+        if other is self:
+            return
+        for name in sorted({*self.settings, *other.settings}):
+            mine, theirs = (about.settings.get(name, "nothing") for about in (self, other))
+            if mine != theirs:
+                raise ParameterError(
+                    "only evaluators with the same measures and settings can be merged",
+                    found=f"{name}: {theirs} beside {mine}",
+                )
+        if self._tables and _same_objects(self._tables, other._tables):
+            return
+        for role in sorted({*self.digests, *other.digests}):
+            if self.digests.get(role) != other.digests.get(role):
+                raise _other_table(role)
+
+
+def _same_objects(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    return left.keys() == right.keys() and all(left[role] is right[role] for role in left)
+
+
+def _other_table(role: str) -> ParameterError:
+    if role == "truth":
+        return ParameterError(
+            "evaluators to merge must have the same ground truth, or must get it with each chunk",
+            hint="give every evaluator the whole ground truth, or pass it to update(…)",
+        )
+    return ParameterError(
+        f"evaluators to merge must have the same {role}", hint=f"give every evaluator all of the {role}"
+    )
+
+
+_VERSION = 3
+ADDED = ("rows", "ids_trimmed")
+"""The numbers that add up over the cards of a table that came in chunks."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partial:
+    """The mergeable result of some users; it can be pickled, or written in Arrow's format.
+
+    Attributes
+    ----------
+    users : polars.DataFrame
+        One row per evaluated user: ``user`` and the columns of the measures.
+    about : About
+        The settings of the evaluation and the tables that all chunks share.
+    items : polars.DataFrame or None
+        One row per item that was seen: ``item`` and the sums that measures need.
+    counts : dict of str to int
+        Counts that add up over chunks: rows read, users without ground truth, ties, ….
+    outside : polars.Series or None
+        Users who have a list and are not evaluated: their lists must be in one chunk as well.
+    protocol : str
+        The candidate set that the lists were ranked from, as JSON; empty if unknown.
+    ties : tuple of str
+        How equal scores were ordered.
+    inputs : dict of str to tuple of dict
+        Source, format, rows and hash of the tables that came in chunks, by role.
+    reference_counts : dict of str to int
+        Counts of the tables that all chunks share, equal in each.
+    digests : dict of str to int
+        Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
+    sample : SampleCounts
+        What tells lists of sampled negatives from others, if nothing says what lists were ranked from.
+    """
+
+    users: pl.DataFrame
+    about: About
+    items: pl.DataFrame | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    outside: pl.Series | None = None
+    protocol: str = ""
+    ties: tuple[str, ...] = ()
+    inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
+    reference_counts: Mapping[str, int] = field(default_factory=dict)
+    digests: Mapping[str, int] = field(default_factory=dict)
+    sample: SampleCounts = field(default_factory=SampleCounts)
+
+    def merge(self, *others: Partial) -> Partial:
+        """Return the partial of all users, merged with others; their order does not matter.
+
+        Raises
+        ------
+        ParameterError
+            If measures, settings or shared tables differ.
+        DuplicateError
+            If a user is in two of them.
+        """
+        partials = [self, *others]
+        for partial in partials:
+            self.check(partial)
+        users = self.users
+        if others:
+            users = pl.concat([partial.users for partial in partials], rechunk=True)
+        if not users["user"].is_sorted():
+            users = users.sort("user")
+        outsiders = [partial.outside for partial in partials if partial.outside is not None]
+        outside = pl.concat(outsiders).sort() if outsiders else None
+        for ids in (users["user"], outside) if others else ():
+            _check_once(ids)
+        with_items = [partial.items for partial in partials if partial.items is not None]
+        items = None
+        if with_items:
+            items = pl.concat(with_items)
+            items = (items.group_by("item").sum() if others else items).sort("item")
+        return Partial(
+            users=users,
+            about=self.about,
+            items=items,
+            counts=sum((Counter(partial.counts) for partial in partials), Counter[str]()),
+            outside=outside,
+            protocol=self.protocol,
+            ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
+            inputs=_merged_cards([partial.inputs for partial in partials]),
+            reference_counts={name: count for partial in partials for name, count in partial.reference_counts.items()},
+            digests={
+                name: added(partial.digests.get(name, 0) for partial in partials)
+                for name in sorted({name for partial in partials for name in partial.digests})
+            },
+            sample=SampleCounts.merged([partial.sample for partial in partials]),
+        )
+
+    def check(self, other: Partial) -> None:
+        """Raise unless two partials can be merged."""
+        self.about.check(other.about)
+        if other.protocol != self.protocol:
+            raise ParameterError(
+                "chunks of one evaluation were ranked from different candidate sets",
+                found=f"{other.protocol or 'unknown'} and {self.protocol or 'unknown'}",
+            )
+        for mine, theirs in ((self.users, other.users), (self.items, other.items)):
+            if _schema(mine) != _schema(theirs):
+                raise ParameterError(
+                    "these partials are not of the same measures, or not of the same type of id",
+                    found=f"{_schema(theirs)} beside {_schema(mine)}",
+                )
+
+    def to_bytes(self) -> bytes:
+        """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
+        outside = None if self.outside is None else self.outside.to_frame("user")
+        frames = {"users": self.users, "items": self.items, "outside": outside}
+        frames |= {"sample_negatives": self.sample.negatives, "sample_items": self.sample.items}
+        values = {
+            "settings": self.about.settings,
+            "digests": self.about.digests,
+            "counts": dict(self.counts),
+            "protocol": self.protocol,
+            "ties": self.ties,
+            "inputs": dict(self.inputs),
+            "reference_counts": dict(self.reference_counts),
+            "row_digests": dict(self.digests),
+            "sample": {"relevant": self.sample.relevant, "hits": self.sample.hits},
+        }
+        given = {name: frame for name, frame in frames.items() if frame is not None}
+        return pack("partial", _VERSION, values, given)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Partial:
+        """Read a partial that `to_bytes` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or of another version of rankwise.
+        """
+        values, frames = unpack("partial", _VERSION, data)
+        return cls(
+            users=frames["users"],
+            about=About(values["settings"], {}, values["digests"]),
+            items=frames.get("items"),
+            counts=values["counts"],
+            outside=frames["outside"]["user"] if "outside" in frames else None,
+            protocol=values["protocol"],
+            ties=tuple(values["ties"]),
+            inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
+            reference_counts=values["reference_counts"],
+            digests=values["row_digests"],
+            sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
+        )
+
+
+def _merged_cards(inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]]) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Merge the cards of chunks: cards that differ only in their sizes become one."""
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    for roles in inputs:
+        for role, cards in roles.items():
+            for card in cards:
+                key = repr({name: value for name, value in card.items() if name not in ADDED})
+                known = out.setdefault(role, {}).get(key)
+                sums = {name: card[name] + (known[name] if known else 0) for name in ADDED}
+                out[role][key] = {**card, **sums}
+    return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
+
+
+def _check_once(ids: pl.Series | None) -> None:
+    """Raise if a user occurs twice among ids that are in order."""
+    if ids is None:
+        return
+    again = ids.eq(ids.shift(1)).fill_null(value=False)
+    if again.any():
+        raise DuplicateError(
+            "the rows of a user came in two chunks",
+            where=f"user {ids.filter(again)[0]!r}",
+            hint="pass all rows of a user in one chunk (sort the table by user)",
+        )
+
+
+def _schema(frame: pl.DataFrame | None) -> str:
+    return "nothing" if frame is None else str(frame.schema)
+
+
+class _Name:
+    def __str__(self) -> str:
+        return json.dumps(astuple(self), ensure_ascii=False)  # type: ignore[call-overload]
+
+    @classmethod
+    @cache
+    def read(cls, name: str) -> Self:
+        """Read the name of a column."""
+        return cls(*json.loads(name))
+
+
+@dataclass(frozen=True)
+class UserSum(_Name):
+    """A sum of every user: which cell it is pooled for, and its number there.
+
+    >>> UserSum.read(str(UserSum("rmse", 0)))
+    UserSum(cell='rmse', number=0)
+    """
+
+    cell: str
+    number: int
+
+
+@dataclass(frozen=True)
+class ItemColumn(_Name):
+    """A sum of every item.
+
+    Attributes
+    ----------
+    key : str
+        What is summed.
+    k : int
+        The cut-off; 0 where there is none.
+    by, group : str, default=""
+        The column of user groups and the group that is summed over; empty for all users.
+    part : str, default=""
+        Which part of an exact sum; empty for whole numbers.
+    """
+
+    key: str
+    k: int
+    by: str = ""
+    group: str = ""
+    part: str = ""
+
+
+_USER = ""
+"""Stands for the users among columns, none of which has this name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What measures give for a block: arrays of the library that the block has.
+
+    Attributes
+    ----------
+    user : array of int, shape (U,)
+        The code of each user.
+    columns : dict of str to array, shape (U,)
+        Values of users, and sums that are pooled at the end.
+    item_sums : dict of ItemColumn to array of int, shape (n_items,)
+        Sums by item code.
+    counts : dict of str to int or array
+        What was counted on the way; tensors are numbers that nobody has waited for yet.
+    """
+
+    user: Array
+    columns: dict[str, Array]
+    item_sums: dict[ItemColumn, Array]
+    counts: Mapping[str, Any]
+
+    def to_partial(
+        self,
+        encoded: Encoded,
+        about: About,
+        *,
+        protocol: str = "",
+        inputs: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+        with_items: bool = False,
+    ) -> Partial:
+        """Turn codes into ids.
+
+        Parameters
+        ----------
+        encoded : Encoded
+            What the blocks were cut from: it knows the ids.
+        about : About
+            What was asked, of which tables.
+        protocol : str, default=""
+            Which candidate set lists were ranked from, as JSON.
+        inputs : mapping of str to list of dict, optional
+            The cards of the tables of this piece, by role.
+        with_items : bool, default=False
+            Whether items are counted: the catalogue is then every item seen.
+        """
+        columns = {name: np.asarray(values) for name, values in self.columns.items()}
+        users = pl.DataFrame({"user": encoded.users.decode(np.asarray(self.user)), **columns})
+        listed = encoded.lists.user
+        outside = listed[~encoded.is_counted(listed)]
+        return Partial(
+            users=users,
+            items=self._items(encoded) if with_items else None,
+            counts=encoded.counts + Counter(self.counts),
+            outside=encoded.users.decode(outside) if len(outside) else None,
+            protocol=protocol,
+            about=about,
+            ties=(encoded.ties,) if len(listed) else (),
+            inputs={role: tuple(cards) for role, cards in (inputs or {}).items()},
+            reference_counts=dict(encoded.reference_counts),
+        )
+
+    def _items(self, encoded: Encoded) -> pl.DataFrame:
+        seen = np.zeros(encoded.items.size, dtype=bool)
+        for codes in encoded.seen_items:
+            seen[codes] = True
+        items = np.flatnonzero(seen)
+        return pl.DataFrame(
+            {
+                "item": encoded.items.decode(items),
+                **{
+                    str(column): np.asarray(values)[items].astype(np.int64) for column, values in self.item_sums.items()
+                },
+            }
+        )
+
+
+class Joined:
+    """The users of several blocks, put together as blocks come, by the threads that have them.
+
+    A block that is copied when it comes leaves its memory to the next one.
+
+    Parameters
+    ----------
+    firsts : sequence of int
+        How many users come before each block, and how many there are in all.
+    """
+
+    def __init__(self, firsts: Sequence[int]) -> None:
+        self._firsts, self._lock = firsts, Lock()
+        self._columns: dict[str, Any] = {}
+        self._wider: list[tuple[str, int, Any]] = []
+        self._sums: dict[ItemColumn, Array] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, block: Measured, number: int) -> None:
+        """Add the block with this number."""
+        first = self._firsts[number]
+        columns = {name: np.asarray(values) for name, values in {_USER: block.user, **block.columns}.items()}
+        with self._lock:
+            for name, values in columns.items():
+                if name not in self._columns:
+                    self._columns[name] = np.empty(self._firsts[-1], values.dtype)
+            for column, values in block.item_sums.items():
+                sums = self._sums
+                sums[column] = sums[column] + values if column in sums else values
+            self._counts.update({name: int(count) for name, count in block.counts.items()})
+        for name, values in columns.items():
+            whole = self._columns[name]
+            if whole.dtype == values.dtype:
+                whole[first : first + len(values)] = values
+            else:  # no other thread may be writing when it is replaced
+                self._wider.append((name, first, values))
+
+    def measured(self) -> Measured:
+        """Return all users, once the last block was added."""
+        columns = self._columns
+        for name, first, values in self._wider:
+            columns[name] = columns[name].astype(np.result_type(columns[name], values), copy=False)
+            columns[name][first : first + len(values)] = values
+        self._wider.clear()
+        others = {name: values for name, values in columns.items() if name != _USER}
+        return Measured(user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts)

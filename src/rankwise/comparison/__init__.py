@@ -1,0 +1,1 @@
+"""Comparisons of results: pairs of systems, margins, power, and decisions."""

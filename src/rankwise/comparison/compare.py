@@ -1,0 +1,671 @@
+"""Paired comparisons of results, and how many users a comparison needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.alignment import (
+    Given,
+    Systems,
+    align_users,
+    check_ids,
+    common_cells,
+    main_measure,
+    paired_seeds,
+    systems_of,
+    unchecked,
+)
+from rankwise.comparison.comparison import (
+    Comparison,
+    Margin,
+    check_difference,
+    check_margin,
+    margins_by_cell,
+    rows_over_data_sets,
+    size_of,
+    verdict,
+)
+from rankwise.comparison.pairwise import JOINT, DesignPairs, Pairs, joint_ranks, ranks_of_pairs, set_adjusted
+from rankwise.core.arguments import (
+    Family,
+    Missing,
+    SeedDesign,
+    Test,
+    check_choice,
+    check_count,
+    check_number,
+    check_positive,
+)
+from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.metrics.base import Measure
+from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
+from rankwise.results.result import Result, Values
+from rankwise.stats.differences import Differences, Floats, check_level, fewest_for_t
+from rankwise.stats.equivalence import power_of, users_needed, variance_interval
+from rankwise.stats.many_systems import adjust
+
+__all__ = [
+    "MEANS_OF_GROUPS",
+    "Comparison",
+    "Family",
+    "SampleSize",
+    "Test",
+    "check_options",
+    "compare",
+    "correct_rows",
+    "pairs_of",
+    "power",
+    "sample_size",
+]
+
+MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
+"""Why only means over users are compared in groups."""
+
+_RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
+_RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
+_MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
+
+
+def compare(
+    *results: Given | Mapping[str, Given],
+    baseline: str | None = None,
+    by: str | None = None,
+    primary: str | None = None,
+    measures: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    test: Test = "auto",
+    correction: Family = "holm",
+    margin: Margin = None,
+    missing: Missing = "error",
+    seeds: SeedDesign = "auto",
+    clusters: str | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+) -> Comparison:
+    """Compare results user by user: differences, confidence intervals, p-values and verdicts.
+
+    Parameters
+    ----------
+    *results : Result, or one mapping of str to Result
+        Two or more systems: as separate arguments, which are called A, B, … in this order, or by
+        name, ``{name: result, …}``. A system that was trained with several seeds has a list of
+        results, one per seed, ``{name: [result, …]}``; one that was evaluated on several data sets
+        has a result, or a list, for each, ``{name: {data set: result, …}}``.
+    baseline : str, optional
+        The name of the result with which all others are compared. By default A, or for results by
+        name all pairs.
+    by : str, optional
+        Compare within each group of users: a column of the users table with which the results were
+        evaluated, ``evaluate(…, users=…, by=…)``. P-values are corrected over all groups together.
+        By default all users are compared at once.
+    primary : str, optional
+        The primary metric: its pairs are one family, corrected together. By default ``ndcg@10``,
+        or the first metric with per-user values. All other metrics are exploratory: corrected
+        together by Benjamini and Hochberg, and flagged.
+    measures : str or list of str, optional
+        The metrics to compare; by default all that every result has. Then, a metric other than the
+        primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
+    alpha : float, default=0.05
+        The significance level of adjusted p-values; intervals have confidence 1 − alpha.
+    test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
+        The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
+    correction : str, default="holm"
+        Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
+        ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
+        flips) or ``tukey`` (randomised Tukey, always over all pairs).
+    margin : float, str, or mapping of measure to these, optional
+        The largest difference that does not matter: a number, or a share of the baseline's mean,
+        ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
+        ``p_non_inferior`` tests whether a system loses less than the margin.
+    missing : {"error", "zero", "common"}, default="error"
+        What to do with users who have a value in one result and none in another: raise, count the
+        missing value as 0, or compare the common users. Users without any value are left out.
+    seeds : {"auto", "independent", "paired"}, default="auto"
+        Whether seed i of one system and seed i of another belong together, because each seed has
+        its own random split. ``"auto"``: paired if the splits, or users' numbers of relevant
+        items, differ between seeds. Pass ``"paired"`` if each seed leaves out another item.
+    clusters : str, optional
+        A column of the users table, as for ``by``, whose groups are the sampling units, because
+        users of a group are not independent: households, or the person behind several sessions.
+    n_resamples : int, optional
+        Number of resamples; by default 10,000, or more if the correction over many pairs needs it.
+    seed : int, default=0
+        Random seed of tests and intervals.
+    force : bool, default=False
+        Compare despite different candidate sets, splits, ground truths or settings.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ParameterError
+        If candidate sets, splits, settings or ground truths differ. Results with unknown candidate
+        sets can be compared with all but sampled ones, results without split metadata with any.
+
+    See Also
+    --------
+    decide : Ship, hold or stop, from a comparison.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {user: {1, 2} for user in range(40)}
+    >>> first = rw.evaluate({user: [1, 3] for user in range(40)}, truth, "recall@2")
+    >>> lists = {user: [1, 2] if user % 2 else [1, 3] for user in range(40)}
+    >>> second = rw.evaluate(lists, truth, "recall@2")
+    >>> rw.compare(first, second)["B"]["verdict"]
+    'better'
+    >>> comparison = rw.compare({"first": first, "second": second}, baseline="first")
+    >>> row = comparison["recall@2", "second"]
+    >>> row["mean_baseline"], row["mean_system"], row["difference"]
+    (0.5, 0.75, 0.25)
+    """
+    systems = systems_of(results)
+    if baseline is None and systems.in_order:
+        baseline = next(iter(systems.names))
+    check_options(
+        systems,
+        baseline=baseline,
+        by=by,
+        alpha=alpha,
+        correction=correction,
+        test=test,
+        clusters=clusters,
+        missing=missing,
+        seeds=seeds,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    paired = paired_seeds(systems, seeds, force=force)
+    every = systems.results
+    means_only = None if by is None else MEANS_OF_GROUPS
+    cells, main, not_compared = common_cells(every, measures, primary, means_only=means_only)
+    first = next(iter(every.values()))
+    margin = margins_by_cell(margin, first)
+    parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
+    tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
+    template = DesignPairs(
+        {},
+        None,
+        pairs,
+        "" if systems.data_sets else main,
+        tests,
+        float(alpha),
+        test,
+        correction,
+        margin,
+        missing,
+        n_resamples,
+        int(seed),
+        others,
+        clusters,
+        paired=paired,
+    )
+    families = [_pairs_of_part(template, systems, members, group) for group, members in parts.items()]
+    asked = {main} if measures is None else set(cells)
+    rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
+    if systems.data_sets:
+        sets = len(systems.data_sets)
+        rows = rows_over_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
+        if not any(row["primary"] for row in rows):
+            why = "; ".join(f"{cell}: {reason}" for cell, reason in not_compared.items())
+            raise MeasureError(f"{main} cannot be compared on every data set", found=why)
+    joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
+    correct_rows(rows, correction, alpha, joint=joint)
+    settings = {
+        "not_compared": not_compared,
+        "by": by,
+        "baseline": baseline,
+        "primary": main,
+        "alpha": float(alpha),
+        "test": test,
+        "correction": correction,
+        "margin": margin,
+        "missing": missing,
+        "n_resamples": None if n_resamples is None else int(n_resamples),
+        "seed": int(seed),
+        "forced": force,
+        "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
+        "directions": {cell: first.direction(cell) for cell in cells},
+        "sources": _sources(systems),
+        "clusters": clusters,
+        "data_sets": systems.data_sets or None,
+        "seeds": _seeds(systems, paired=paired),
+        "ranks": _ranks(systems, families[0], rows, main) if by is None else [],
+    }
+    return Comparison.make(systems, rows, settings)
+
+
+def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
+    """Return the pairs to compare, the baseline of each first."""
+    if baseline is None:
+        return list(combinations(results, 2))
+    return [(baseline, name) for name in results if name != baseline]
+
+
+def _pairs_of_part(
+    template: DesignPairs, systems: Systems, results: dict[str, Result], group: str | None
+) -> DesignPairs:
+    """Return the pairs of some results: of single ones, or of several seeds."""
+    seeds = systems.seeds(group or "" if systems.data_sets else "")
+    if any(len(names) > 1 for names in seeds.values()):
+        return replace(template, results=results, group=group, seeds=seeds)
+    by_system = {system: results[names[0]] for system, names in seeds.items()}
+    return replace(template, results=by_system, group=group)
+
+
+def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple[int, int]:
+    """Return how many rows of the primary measure, and of others, are corrected together."""
+    if not systems.data_sets:
+        return pairs * parts, max(pairs * parts * (cells - 1), 1)
+    return pairs, pairs * (parts * cells + cells - 1)
+
+
+def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Result]]:
+    """Return all results, or those of each group of users, or on each data set."""
+    if systems.data_sets:
+        return {data_set: systems.on(data_set) for data_set in systems.data_sets}
+    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
+
+
+def _ranks(systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str) -> list[dict[str, Any]]:
+    """Return the ranks of all systems on the primary measure; empty where they are not known."""
+    single = not systems.several_seeds and not systems.data_sets
+    if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
+        return joint_ranks(family, main)
+    primary = [row for row in rows if row["primary"]]
+    return ranks_of_pairs(primary, family.alpha, better=family.better(main))
+
+
+def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
+    """Return the number of seeds of each system, and whether they are paired; None without."""
+    if not systems.several_seeds:
+        return None
+    counts = {", ".join(filter(None, (system, data_set))): len(names) for system, data_set, names in systems}
+    return {"design": "paired" if paired else "independent", "counts": counts}
+
+
+def check_options(
+    systems: Systems,
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    alpha: float = 0.05,
+    correction: Family = "holm",
+    test: Test = "auto",
+    clusters: str | None = None,
+    missing: Missing = "error",
+    seeds: SeedDesign = "auto",
+    n_resamples: int | None = None,
+    seed: int = 0,
+) -> None:
+    """Raise if options of a comparison make no sense for these systems; defaults as in `compare`."""
+    check_level("alpha", alpha)
+    check_choice("missing", missing, Missing)
+    check_choice("seeds", seeds, SeedDesign)
+    check_positive(n_resamples=n_resamples)
+    check_count(least=0, seed=seed)
+    check_choice("correction", correction, Family)
+    check_choice("test", test, Test)
+    designed = systems.several_seeds or clusters is not None
+    if designed and test not in ("auto", "t"):
+        raise ParameterError(
+            "with several seeds or clusters the mean is tested by a t test of their variance",
+            found=f"test={test!r}",
+            hint='test="auto"',
+        )
+    check_clusters(clusters)
+    if baseline is not None and baseline not in list(systems.names):
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(systems.names))
+    if by is not None and systems.data_sets:
+        raise ParameterError(
+            "groups of users are compared on one data set", found=f"by={by!r}, {len(systems.data_sets)} data sets"
+        )
+    if correction in JOINT and (designed or systems.data_sets):
+        raise ParameterError(
+            f"{correction} tests pairs of single results over independent users together",
+            found=f"correction={correction!r}",
+            hint='correction="holm" corrects over all pairs',
+        )
+    if by is not None and not isinstance(by, str):
+        raise ParameterError("by is the name of one column of the users", found=f"by={by!r}")
+    if by is not None and correction in JOINT:
+        raise ParameterError(
+            f"{correction} tests the pairs of the same users together, not groups of users",
+            found=f"by={by!r}, correction={correction!r}",
+            hint='correction="holm" corrects over pairs and groups',
+        )
+
+
+def _sources(systems: Systems) -> dict[str, str]:
+    """Return the files that the lists of systems without names were read from, where known."""
+    found = {}
+    for name, result in systems.results.items() if systems.in_order else ():
+        card = result.provenance.get("inputs", {}).get("recommendations", {})
+        if card.get("sha256"):
+            found[name] = card["source"]
+    return found
+
+
+def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+    """Return the results of each group of users: the values that are means of its users."""
+    check_ids(results)
+    tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
+    groups = groups_in(tables, by)
+    if len(groups) > _MANY_GROUPS:
+        raise ParameterError(
+            f"users are compared within at most {_MANY_GROUPS:,} groups",
+            found=f"{len(groups):,} groups by {by!r}",
+            hint="put users into larger groups",
+        )
+    return {
+        group: {name: _of_group(result, tables[name], by, group) for name, result in results.items()}
+        for group in groups
+    }
+
+
+def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None) -> Result:
+    inside = per_user.filter(pl.col(group_column(by)).eq_missing(group))
+    values = {cell: mean_of(inside[cell]) if result.is_mean_of_users(cell) else math.nan for cell in result.values}
+    return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None)
+
+
+def _rows(
+    families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None, not_compared: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return the rows of every measure; why a measure has none goes into ``not_compared``.
+
+    ``parts`` names what families are parts by, if there are several.
+    """
+    rows = []
+    for cell in cells:
+        failed: UsageError | None = None
+        found = []
+        for family in families:
+            try:
+                some = family.rows(cell)
+                if not some[0]["users"] and (parts is not None or cell not in asked):
+                    raise MeasureError("no user has a value in every result")
+                found += some
+            except UsageError as error:
+                failed = error
+                where = "" if parts is None else f", {parts}={family.group}"
+                not_compared[f"{cell}{where}"] = error.what
+        if failed is not None and cell in asked and not found:
+            raise failed
+        rows += found
+    return rows
+
+
+def correct_rows(rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False) -> None:
+    """Adjust the p-values, and give every row its verdict.
+
+    Of the primary measure they are corrected over pairs and groups, of all others together. Holm
+    stands in for tests of all pairs together where there are no per-user values.
+    """
+    exploratory = [row for row in rows if not row["primary"]]
+    primary = [row for row in rows if row["primary"]]
+    method: Any = "holm" if correction in JOINT else correction
+    set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
+    if not joint:  # else adjusted already
+        set_adjusted(primary, adjust([row["p"] for row in primary], method))
+    families: list[tuple[list[dict[str, Any]], Any]] = [(exploratory, "bh"), (primary, method)]
+    for family, by in families:
+        same = adjust([row["p_equivalence"] for row in family], by)
+        for row, p in zip(family, same, strict=True):
+            row |= {"p_equivalence_adjusted": float(p), "within_margin": bool(p < alpha), "error_rate": _RATES[by]}
+    for row in rows:
+        row["verdict"] = verdict(row, alpha)
+
+
+_VAGUE = 4
+"""Times that the upper limit is the lower one from which a pilot hardly tells."""
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """The number of users that a comparison needs, with its confidence interval.
+
+    Attributes
+    ----------
+    users : int
+        The number of users, if the variance is that of the pilot.
+    low, high : int or None
+        Its confidence limits, because the variance is estimated from the pilot; plan for ``high``.
+        None if the pilot has fewer than 5 users.
+    confidence : float
+        The confidence level.
+    flags : tuple of str
+        Caveats.
+    """
+
+    users: int
+    low: int | None
+    high: int | None
+    confidence: float
+    flags: tuple[str, ...] = ()
+
+    def __int__(self) -> int:
+        return self.users
+
+
+def power(
+    result: Result,
+    measure: str | Measure | None = None,
+    *,
+    difference: float | str | None = None,
+    margin: float | str | None = None,
+    equivalence: bool = False,
+    other: Result | None = None,
+    correlation: float = 0.0,
+    alpha: float = 0.05,
+) -> float:
+    """Return the power of a comparison: the probability of detecting a difference, or of showing non-inferiority.
+
+    Parameters
+    ----------
+    result : Result
+        The pilot, which is the baseline: its number of users, its mean and the standard deviation
+        of the users' values are used.
+    measure : str or Measure, optional
+        A metric that is a per-user mean; by default ``ndcg@10``, or the first one.
+    difference : float or str, optional
+        The true difference of means, the system minus the baseline: a number, or a share of the
+        baseline's mean, ``"5%"``. Without a margin it is the difference to detect, and its sign
+        does not matter; with a margin it is 0 by default.
+    margin : float or str, optional
+        The largest difference that does not matter, as for `rankwise.compare`. The power is then
+        that of non-inferiority: of showing that the system loses less than the margin.
+    equivalence : bool, default=False
+        With a margin: the power of showing that the difference is smaller than the margin in both
+        directions.
+    other : Result, optional
+        Another system on the same users, to estimate the standard deviation of differences.
+    correlation : float, default=0.0
+        Without ``other``: the assumed correlation between the values of both systems. The higher
+        it is, the higher the power.
+    alpha : float, default=0.05
+        The significance level of the test.
+
+    Returns
+    -------
+    float
+        The power of a t test; with a margin, the power is lower where fewer than 30 users differ.
+
+    See Also
+    --------
+    sample_size : The number of users needed for a given power.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {user: [user % 3] for user in range(300)}
+    >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
+    >>> power(result, "recall@1", difference=0.1)
+    0.7342
+    >>> power(result, "recall@1", margin="30%")
+    0.8272
+    """
+    pilot = _pilot(result, measure, difference, margin, other, correlation, equivalence=equivalence)
+    return power_of(len(pilot.values), alpha=alpha, **pilot.effect(float(pilot.values.std(ddof=1))))
+
+
+def sample_size(
+    result: Result,
+    measure: str | Measure | None = None,
+    *,
+    difference: float | str | None = None,
+    margin: float | str | None = None,
+    equivalence: bool = False,
+    other: Result | None = None,
+    correlation: float = 0.0,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+) -> SampleSize:
+    """Return the number of users that a comparison needs to detect a difference, or to show non-inferiority.
+
+    It is proportional to the variance of the differences, of which a small pilot is a poor
+    estimate: with a pilot of 30 users, the power is below 0.7 in four of ten cases. The confidence
+    interval of the number is that of the variance (Bonett 2006); the interval for 95 % covers the
+    true number in 88 to 95 % of cases if most users do not differ.
+
+    With a margin, it is at least the number of users of whom enough differ for the t test of a
+    margin: 30, or more if their differences are skewed. Without ``other``, all users are assumed to
+    differ.
+
+    Parameters
+    ----------
+    result, measure, difference, margin, equivalence, other, correlation, alpha
+        As for `power`.
+    power : float, default=0.8
+        The power to reach.
+    confidence : float, default=0.95
+        The confidence level of the interval of the number of users.
+
+    Returns
+    -------
+    SampleSize
+        ``users`` with ``low`` and ``high``; ``int(…)`` of it is ``users``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {user: [user % 3] for user in range(300)}
+    >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
+    >>> found = sample_size(result, "recall@1", difference=0.1)
+    >>> found.users, found.low, found.high
+    (352, 326, 386)
+    >>> int(sample_size(result, "recall@1", margin="30%"))
+    278
+    """
+    pilot = _pilot(result, measure, difference, margin, other, correlation, equivalence=equivalence)
+    values = pilot.values
+    deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(values, confidence=confidence))]
+    users, *limits = (
+        None
+        if math.isnan(deviation)
+        else max(users_needed(power=power, alpha=alpha, **pilot.effect(deviation)), pilot.fewest)
+        for deviation in deviations
+    )
+    assert users is not None
+    low, high = limits
+    vague = low is None or high is None or high > _VAGUE * low
+    flags = (f"a pilot of {len(values)} users is a poor estimate of the variance: plan for more",)
+    return SampleSize(users, low, high, confidence, flags if vague else ())
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    """What a pilot tells about the users' differences.
+
+    ``values`` are the differences, or without another system the values, of which the deviation
+    times ``factor`` is that of differences. The true ``difference`` is above 0 if the system gains.
+    From ``fewest`` users on, a t test of a margin is valid.
+    """
+
+    values: Floats
+    factor: float
+    difference: float
+    margin: float | None
+    equivalence: bool
+    fewest: int
+
+    def effect(self, deviation: float) -> dict[str, Any]:
+        """Return the true difference and the margin in standard deviations of differences."""
+        scale = deviation * self.factor
+        margin = None if self.margin is None else self.margin / scale
+        return {"effect": self.difference / scale, "margin": margin, "equivalence": self.equivalence}
+
+
+def _pilot(
+    result: Result,
+    measure: str | Measure | None,
+    difference: float | str | None,
+    margin: float | str | None,
+    other: Result | None,
+    correlation: float,
+    *,
+    equivalence: bool,
+) -> _Pilot:
+    """Return the pilot of a comparison for a difference or a margin, checked."""
+    for name, given in (("result", result), ("other", other)):
+        if not isinstance(given, Result | None) or result is None:
+            raise ParameterError(f"{name} is one result", found=type(given).__name__)
+    if difference is None and margin is None:
+        raise ParameterError(
+            "a comparison is planned for a difference, or for a margin",
+            hint="pass difference=, the difference to detect, or margin=, the largest one that does not matter",
+        )
+    cell = main_measure(result) if measure is None else result.cell(measure)
+    if not result.is_mean_of_users(cell):
+        raise MeasureError(f"{cell} is not a mean over users, so the number of users cannot be computed")
+    better = result.direction(cell)
+    if margin is not None and better is None and not equivalence:
+        raise ParameterError(
+            f"neither direction of {cell} is better, so no loss can be within the margin",
+            found=f"margin={margin!r}",
+            hint="equivalence=True plans for a difference smaller than the margin in both directions",
+        )
+    pairs, factor, mean = _planned_pairs(result, cell, other, correlation)
+    true = 0.0 if difference is None else size_of(check_difference(difference), mean)
+    size = None if margin is None else size_of(check_margin(margin), mean)
+    name, needed, number = ("difference", difference, true) if margin is None else ("margin", margin, size)
+    if not number or true is None:
+        hint = "a share of 0 is 0: pass a number" if isinstance(needed, str) else None
+        raise ParameterError(f"a {name} is a number other than 0", found=f"{needed!r}, a baseline of {mean}", hint=hint)
+    side = -1 if better is False else 1
+    shape = (1.0, 0.0) if other is None else (pairs.nonzero / pairs.n, pairs.skewness)
+    return _Pilot(pairs.d, factor, side * true, size, equivalence, 2 if margin is None else fewest_for_t(*shape))
+
+
+def _planned_pairs(
+    result: Result, cell: str, other: Result | None, correlation: float
+) -> tuple[Differences, float, float]:
+    """Return values or their differences, by how much their deviation is multiplied, and the baseline's mean."""
+    check_number("correlation", correlation)
+    if other is not None:
+        aligned = align_users({"result": result, "other": other}, cell, "common")
+        pairs, factor = Differences(aligned.values[:, 0], aligned.values[:, 1]), 1.0
+    else:
+        if not -1 <= correlation < 1:
+            raise ParameterError("correlation lies between -1 and 1", found=f"{correlation!r}")
+        users = result.per_user[cell].drop_nans().to_numpy()
+        pairs, factor = Differences(users, np.zeros(len(users))), math.sqrt(2 * (1 - correlation))
+    if pairs.n < 2:
+        raise ParameterError("the spread of values needs two users", found=str(pairs.n))
+    if np.isinf(pairs.d).any():
+        raise ParameterError(f"{cell} is infinite for some users, so its spread is not known")
+    if not pairs.deviation > 0:
+        raise ParameterError("values do not vary over users, so any difference is certain")
+    return pairs, factor, pairs.means[0]

@@ -1,0 +1,804 @@
+"""The result of a comparison: one row per pair of systems and metric, with margins, saved and read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.alignment import Aligned, Systems
+from rankwise.comparison.view import pair_view, system_view
+from rankwise.core.arguments import check_number, check_path
+from rankwise.core.ids import json_hash
+from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
+from rankwise.errors import FileError, MeasureError, ParameterError
+from rankwise.results.intervals import jackknife_caveats
+from rankwise.results.methods import comparison_plots, report_comparison
+from rankwise.results.result import Result
+from rankwise.results.storage import load
+from rankwise.stats.data_sets import jackknife_error
+from rankwise.stats.differences import (
+    MANY,
+    Differences,
+    Interval,
+    PairStatistics,
+    TestResult,
+    check_above_zero,
+    differences,
+    never_zero,
+    t_around,
+    t_is_valid,
+)
+from rankwise.stats.effect_sizes import lift_interval
+from rankwise.stats.equivalence import equivalence_of, minimum_detectable, non_inferiority_of
+from rankwise.stats.paired_tests import smallest_p
+from rankwise.stats.variance_components import Variance, deviation_of, over_data_sets
+from rankwise.tables.storage import file_hash, output_errors, write_text
+
+__all__ = [
+    "COLUMNS",
+    "HEAD",
+    "RANKS",
+    "Comparison",
+    "Margin",
+    "blank_row",
+    "check_difference",
+    "check_groups_left_out",
+    "check_margin",
+    "check_plain_design",
+    "detectable",
+    "folder_names",
+    "is_comparison",
+    "jackknife_row",
+    "make_row",
+    "margin_flags",
+    "margin_of",
+    "margins_by_cell",
+    "read_comparison",
+    "result_folders",
+    "row_of",
+    "row_of_all_lists",
+    "rows_over_data_sets",
+    "size_of",
+    "verdict",
+    "write_comparison",
+    "write_head",
+]
+
+COLUMNS: dict[str, Any] = {
+    "measure": pl.String,
+    "group": pl.String,
+    "baseline": pl.String,
+    "system": pl.String,
+    "primary": pl.Boolean,
+    "mean_baseline": pl.Float64,
+    "mean_system": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "low_together": pl.Float64,
+    "high_together": pl.Float64,
+    "lift": pl.Float64,
+    "lift_low": pl.Float64,
+    "lift_high": pl.Float64,
+    "test": pl.String,
+    "p": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "verdict": pl.String,
+    "error_rate": pl.String,
+    "d_z": pl.Float64,
+    "cliffs_delta": pl.Float64,
+    "wins": pl.Int64,
+    "ties": pl.Int64,
+    "losses": pl.Int64,
+    "users": pl.Int64,
+    "users_dropped": pl.Int64,
+    "dropped_because": pl.String,
+    "users_not_zero": pl.Int64,
+    "minimum_detectable": pl.Float64,
+    "p_equivalence": pl.Float64,
+    "p_equivalence_adjusted": pl.Float64,
+    "within_margin": pl.Boolean,
+    "p_non_inferior": pl.Float64,
+    "users_needed": pl.Int64,
+    "seeds_baseline": pl.Int64,
+    "seeds_system": pl.Int64,
+    "deviation_baseline": pl.Float64,
+    "deviation_system": pl.Float64,
+    "share_of_seeds": pl.Float64,
+    "seeds_to_halve": pl.Int64,
+    "clusters": pl.Int64,
+    "data_sets": pl.Int64,
+    "tau": pl.Float64,
+    "flags": pl.List(pl.String),
+}
+
+
+_BLANK: dict[str, Any] = {name: math.nan if kind == pl.Float64 else None for name, kind in COLUMNS.items()}
+
+
+def blank_row() -> dict[str, Any]:
+    """Return a row of which nothing is known: NaN for numbers, else None."""
+    return _BLANK.copy()
+
+
+def make_row(
+    cell: str,
+    pair: tuple[str, str],
+    differences: Differences,
+    tested: TestResult,
+    aligned: Aligned,
+    intervals: tuple[Interval, Interval],
+    *,
+    alpha: float,
+    margin: float | None,
+    better: bool | None,
+    tests: int,
+    largest: float,
+    delta: float,
+) -> dict[str, Any]:
+    """Return the row of one pair of a family of ``tests``; x is the system, y the baseline.
+
+    ``intervals`` are that of the pair alone and that of all pairs of the family together; ``delta``
+    is Cliff's.
+    """
+    return row_of(
+        cell,
+        pair,
+        differences,
+        tested,
+        intervals,
+        alpha=alpha,
+        margin=margin,
+        better=better,
+        tests=tests,
+        dropped=(aligned.users, aligned.reasons),
+        largest=largest,
+        delta=delta,
+    )
+
+
+def row_of(
+    cell: str,
+    pair: tuple[str, str],
+    pairs: PairStatistics,
+    tested: TestResult,
+    intervals: tuple[Interval, Interval],
+    *,
+    alpha: float,
+    margin: float | None,
+    better: bool | None,
+    tests: int,
+    dropped: tuple[int, str],
+    largest: float,
+    delta: float = math.nan,
+) -> dict[str, Any]:
+    """Return the row of one pair, from pairs or their sums.
+
+    ``dropped`` has the number of users that any result has, and why some were left out; ``delta``
+    is Cliff's, which sums do not tell; ``largest`` the largest difference that is possible.
+    """
+    n, (baseline_mean, system_mean) = pairs.n, pairs.means[::-1]
+    interval, together = intervals
+    lift, lift_low, lift_high = lift_interval(pairs, confidence=1 - alpha)
+    same = None if margin is None else equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
+    no_worse = (
+        None
+        if margin is None or better is None
+        else non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better)
+    )
+    flags = [*tested.flags, *(flag for flag in interval.flags if flag not in tested.flags)]
+    return blank_row() | {
+        "measure": cell,
+        "baseline": pair[0],
+        "system": pair[1],
+        "mean_baseline": baseline_mean,
+        "mean_system": system_mean,
+        "difference": pairs.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "low_together": together.low,
+        "high_together": together.high,
+        "lift": lift,
+        "lift_low": lift_low,
+        "lift_high": lift_high,
+        "test": tested.test,
+        "p": tested.p,
+        "d_z": pairs.d_z,
+        "cliffs_delta": delta,
+        "wins": pairs.wins,
+        "ties": n - pairs.nonzero,
+        "losses": pairs.losses,
+        "users": n,
+        "users_dropped": dropped[0] - n,
+        "dropped_because": dropped[1],
+        "users_not_zero": pairs.not_zero,
+        "minimum_detectable": _detectable(pairs, alpha / tests, largest),
+        "p_equivalence": math.nan if same is None else same.p,
+        "p_non_inferior": math.nan if no_worse is None else no_worse.p,
+        "users_needed": None if no_worse is None else no_worse.users_needed,
+        "flags": flags,
+        "_better": better,
+        "_error": pairs.error,
+        "_largest": largest,
+    }
+
+
+def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
+    """Return the difference found with power 0.8; NaN if differences do not vary.
+
+    It is infinite if nothing can be detected: too few pairs differ for any outcome to be
+    significant, or the difference is larger than the range of the values allows.
+    """
+    if not pairs.deviation > 0:
+        return math.nan
+    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
+        return math.inf
+    return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
+
+
+def detectable(difference: float, largest: float) -> float:
+    """Return a minimum detectable difference; infinite if it is larger than values allow."""
+    return math.inf if difference > largest else difference
+
+
+def check_groups_left_out(cell: str, results: Mapping[str, Result]) -> None:
+    """Raise unless the jackknife left the same groups of users out of all results."""
+    dealt = {str(result.provenance.get("jackknife")) for result in results.values()}
+    if len(dealt) > 1:
+        groups = {n: 0 if r.replicates is None else len(r.replicates) for n, r in results.items()}
+        sizes = (f"{n}: {len(r.per_user)} users in {groups[n]} groups" for n, r in results.items())
+        raise ParameterError(
+            f"{cell} is compared by the jackknife, which needs the same users in the same groups",
+            found=", ".join(sizes),
+            hint="evaluate both on the same truth with the same jackknife=",
+        )
+
+
+def jackknife_row(
+    results: Mapping[str, Result], cell: str, pair: tuple[str, str], alpha: float, better: bool | None
+) -> dict[str, Any]:
+    """Return the row of one pair of values that are not per-user means, from their jackknife."""
+    from scipy.stats import t
+
+    baseline, system = results[pair[0]], results[pair[1]]
+    assert baseline.replicates is not None
+    assert system.replicates is not None
+    check_groups_left_out(cell, {name: results[name] for name in pair})
+    before, after = baseline.values[cell], system.values[cell]
+    difference = after - before
+    error, groups = jackknife_error((system.replicates[cell] - baseline.replicates[cell]).to_numpy())
+    left = len(system.replicates) - groups
+    flags = [f"{left} groups without which there is no value"] if left else []
+    p = math.nan
+    if groups < 2:
+        flags.append("fewer than two groups")
+    elif error > 0:
+        p = never_zero(2 * t.sf(abs(difference) / error, groups - 1))
+    else:
+        p = 1.0 if difference == 0 else math.nan
+        flags.append("identical" if difference == 0 else "zero variance")
+    interval = t_around(difference, error, groups - 1, confidence=1 - alpha, method="jackknife", n=groups)
+    tested = TestResult(
+        "jackknife t", difference, math.nan, p, groups, (*flags, *jackknife_caveats(system.measures, cell))
+    )
+    return row_of_all_lists(
+        cell, pair, (before, after), len(baseline.per_user), tested, interval, error=error, better=better
+    )
+
+
+def row_of_all_lists(
+    cell: str,
+    pair: tuple[str, str],
+    values: tuple[float, float],
+    users: int,
+    tested: TestResult,
+    interval: Interval,
+    *,
+    error: float,
+    better: bool | None,
+) -> dict[str, Any]:
+    """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
+    before, after = values
+    return blank_row() | {
+        "measure": cell,
+        "baseline": pair[0],
+        "system": pair[1],
+        "mean_baseline": before,
+        "mean_system": after,
+        "difference": tested.difference,
+        "low": interval.low,
+        "high": interval.high,
+        "lift": tested.difference / before if before else math.nan,
+        "test": tested.test,
+        "p": tested.p,
+        "users": users,
+        "users_dropped": 0,
+        "dropped_because": "",
+        "flags": [*tested.flags, "of all lists together"],
+        "_better": better,
+        "_error": error,
+    }
+
+
+def verdict(row: Mapping[str, Any], alpha: float) -> str:
+    """Return what a row shows: better, worse, different, equivalent or undecided.
+
+    A significant difference is never hidden: within the margin it is still better or worse.
+    """
+    if not row["p_adjusted"] < alpha:
+        return "equivalent" if row["p_equivalence_adjusted"] < alpha else "undecided"
+    if row["_better"] is None:
+        return "different"
+    return "better" if (row["difference"] > 0) == row["_better"] else "worse"
+
+
+Margin: TypeAlias = float | str | Mapping[str, float | str] | None
+"""The largest difference that does not matter: a number, or a share such as ``"1%"``."""
+
+
+def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
+    """Return margins by the canonical names of measures, or the one margin of all measures."""
+    if isinstance(margin, Mapping):
+        return {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
+    return None if margin is None else check_margin(margin)
+
+
+def check_margin(size: float | str) -> float | str:
+    """Check a margin: a number above 0, or a share of the baseline's mean as ``"1%"``."""
+    checked = check_difference(size, "margin", above=0.0)
+    if not isinstance(checked, str):
+        check_above_zero("margin", size)
+    return checked
+
+
+def check_difference(size: float | str, name: str = "difference", *, above: float = -math.inf) -> float | str:
+    """Check a difference: a number, or a share of the baseline's mean as ``"1%"``, ``above`` a limit.
+
+    >>> check_difference(0.01), check_difference("-5%")
+    (0.01, '-5%')
+    """
+    if isinstance(size, str):
+        text = size.strip().removesuffix("%")
+        with contextlib.suppress(ValueError):
+            if size.strip().endswith("%") and above < float(text) < math.inf:
+                return size.strip()
+        raise ParameterError(f"a {name} is a number, or a share such as '1%'", found=repr(size))
+    check_number(name, size)
+    return float(size)
+
+
+def margin_of(margin: Margin, cell: str) -> float | str | None:
+    """Return the margin of one measure, of those by measure or the one of all."""
+    return margin.get(cell) if isinstance(margin, Mapping) else margin
+
+
+def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
+    """Return a margin as a number; a share is one of the baseline's mean.
+
+    A share of 0 is 0: no loss is allowed, so only a better system is within it.
+
+    >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0), size_of(None, 0.5)
+    (0.01, 0.1, 0.0, None)
+    """
+    if not isinstance(margin, str):
+        return margin
+    size = float(margin.removesuffix("%")) / 100 * abs(baseline_mean)
+    return None if math.isnan(size) else size
+
+
+def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
+    """Return the caveat of a margin that is a share of a baseline of 0.
+
+    >>> margin_flags("2%", 0.0)
+    ['2% of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin']
+    >>> margin_flags("2%", 0.5), margin_flags(0.1, 0.0)
+    ([], [])
+    """
+    if not isinstance(margin, str) or baseline_mean != 0:
+        return []
+    return [f"{margin} of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin"]
+
+
+def rows_over_data_sets(
+    rows: Sequence[Mapping[str, Any]], sets: int, main: str, alpha: float, margin: Margin, pairs: int
+) -> list[dict[str, Any]]:
+    """Return one row per measure and pair that all data sets have a row of.
+
+    Those of the primary measure ``main`` are a family of ``pairs``.
+    """
+    by_pair: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        key = (row["measure"], row["baseline"], row["system"])
+        by_pair.setdefault(key, []).append(row)
+    measures = len({measure for measure, _, _ in by_pair})
+    others = max(pairs * ((measures - 1) + sets * measures), 1)
+    return [
+        _row(some, alpha, margin_of(margin, measure), main=measure == main, tests=pairs if measure == main else others)
+        for (measure, _, _), some in by_pair.items()
+        if len(some) == sets
+    ]
+
+
+def _row(
+    rows: Sequence[Mapping[str, Any]], alpha: float, margin: float | str | None, *, main: bool, tests: int
+) -> dict[str, Any]:
+    gaps = [row["difference"] for row in rows]
+    errors = [row["_error"] for row in rows]
+    known = None if any(math.isnan(error) for error in errors) else errors
+    found = over_data_sets(gaps, known, confidence=1 - alpha)
+    together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
+    k, difference, better = len(rows), found.interval.estimate, rows[0]["_better"]
+    before, after = (math.fsum(row[name] for row in rows) / k for name in ("mean_baseline", "mean_system"))
+    deviation = deviation_of(np.array(gaps))
+    size = size_of(margin, before)
+    users = [row["users"] for row in rows]
+    flags = [*found.interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
+    if size is not None and not t_is_valid(differences(gaps)):
+        # Rare losses on other data sets have not been seen.
+        flags.append("margin not tested over so few data sets")
+        size = None
+    claims = {} if size is None else _claims(difference, size, deviation, k, better)
+    return blank_row() | {
+        "measure": rows[0]["measure"],
+        "baseline": rows[0]["baseline"],
+        "system": rows[0]["system"],
+        "primary": main,
+        "mean_baseline": before,
+        "mean_system": after,
+        "difference": difference,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "low_together": together.low,
+        "high_together": together.high,
+        "lift": difference / before if before else math.nan,
+        "test": "t over data sets",
+        "p": found.p,
+        "d_z": difference / deviation if deviation else math.nan,
+        "wins": sum(d > 0 for d in gaps),
+        "ties": sum(d == 0 for d in gaps),
+        "losses": sum(d < 0 for d in gaps),
+        "users": sum(users),
+        "users_dropped": sum(row["users_dropped"] for row in rows),
+        "dropped_because": "",
+        "minimum_detectable": detectable(
+            minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan), rows[0].get("_largest", math.inf)
+        ),
+        "data_sets": k,
+        "tau": found.tau,
+        "flags": flags,
+        "_better": better,
+        **claims,
+    }
+
+
+def _claims(difference: float, margin: float, deviation: float, k: int, better: bool | None) -> dict[str, float]:
+    """Return the p-values of what a margin is about, over k data sets."""
+    variance = Variance((deviation**2 / k, k - 1.0))
+    found = {"p_equivalence": variance.p_within(difference, margin)}
+    if better is not None:
+        found["p_non_inferior"] = variance.p_no_worse(difference, margin, higher_is_better=better)
+    return found
+
+
+def check_plain_design(settings: Mapping[str, Any], what: str) -> None:
+    """Raise if a comparison has several seeds or data sets, or clusters of users."""
+    design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
+    if design:
+        raise ParameterError(
+            f"{what} is about one result per system, over independent users",
+            found=f"a comparison with {', '.join(design)}",
+            hint="compare the results of one seed, on one data set",
+        )
+
+
+HEAD = "comparison.json"
+_RESULTS = "results"
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)  # on Windows
+
+
+def folder_names(systems: Iterable[str]) -> dict[str, str]:
+    """Return a name of a folder for each system, without what file systems refuse.
+
+    >>> folder_names(["bpr", "a/b", "a:b"])
+    {'bpr': 'bpr', 'a/b': 'a_b', 'a:b': 'a_b-2'}
+    """
+    names: dict[str, str] = {}
+    for system in systems:
+        plain = re.sub(r"[^\w.-]+", "_", system, flags=re.ASCII)[:60].strip(".") or "system"
+        plain = f"_{plain}" if _DEVICE.match(plain) else plain
+        taken = {name.lower() for name in names.values()}
+        count, name = 1, plain
+        while name.lower() in taken:  # some file systems do not tell a from A
+            count += 1
+            name = f"{plain}-{count}"
+        names[system] = name
+    return names
+
+
+def result_folders(folder: Path, systems: Iterable[str]) -> dict[str, Path]:
+    """Return where the result of each system lies beside its comparison."""
+    return {name: folder / _RESULTS / part for name, part in folder_names(systems).items()}
+
+
+def write_comparison(folder: Path, content: dict[str, Any], results: Mapping[str, Result]) -> None:
+    """Write a comparison and its results, the file that names them last."""
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / HEAD).unlink(missing_ok=True)  # until all results are there it would be of others
+        for name, path in result_folders(folder, results).items():
+            results[name].save(path)
+    write_head(folder, content, results)
+
+
+def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) -> None:
+    """Write a comparison beside the results of its systems, which lie in `result_folders`."""
+    with output_errors(folder):
+        where = {
+            name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
+            for name, path in result_folders(folder, systems).items()
+        }
+        whole = {**content, "results": where}
+        digest = json_hash(json.loads(as_json(whole)))
+        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
+
+
+def is_comparison(path: Path) -> bool:
+    """Return whether a path is a saved comparison."""
+    return (path / HEAD).is_file()
+
+
+def read_comparison(
+    folder: Path, schema: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
+    """Return table, values, settings and results of a saved comparison."""
+    path = folder / HEAD
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = [
+            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in schema.items()]
+            for row in content["pairs"]
+        ]
+        table = pl.DataFrame(rows, schema=dict(schema), orient="row")
+        values = pl.DataFrame(
+            [
+                {name: value if name == "measure" else float_of(value) for name, value in row.items()}
+                for row in content["values"]
+            ],
+            infer_schema_length=None,
+        )
+        settings = dict(content["settings"])
+        where = {n: (str(r["folder"]), str(r["sha256"])) for n, r in content["results"].items()}
+        digest = content.pop("sha256", None)
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+    ) as error:
+        raise FileError(
+            "this folder does not hold a saved comparison",
+            where=str(path),
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            hint="Comparison.save writes it, and so does rankwise run",
+        ) from error
+    if digest != json_hash(content):
+        raise _changed(path)
+    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
+
+
+def _result(folder: Path, name: str, sha256: str) -> Result:
+    """Return a result, if it is the one that was compared."""
+    path = _inside(folder, name)
+    head = path / "result.json"
+    if head.is_file() and file_hash(head) != sha256:
+        raise _changed(head)
+    return load(path)
+
+
+def _changed(path: Path) -> FileError:
+    return FileError(
+        "this file was changed after the comparison was saved", where=str(path), hint="compare again, and save that"
+    )
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return a folder of a result; raise if the name leads out of the comparison's folder."""
+    path = folder / str(name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=str(name))
+    return path
+
+
+RANKS: dict[str, Any] = {
+    "system": pl.String,
+    "mean": pl.Float64,
+    "rank": pl.Int64,
+    "rank_low": pl.Int64,
+    "rank_high": pl.Int64,
+    "may_be_best": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per metric, group of users (null without ``by``) and pair. The columns:
+
+        - both means; the ``difference`` (system minus baseline) with its confidence interval, and
+          the interval that holds for all pairs of the primary metric together (``low_together``,
+          ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
+        - the test, its p-value and ``p_adjusted``; the ``verdict`` (better, worse, different,
+          equivalent, undecided) with the ``error_rate`` that it controls, and ``within_margin``
+        - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
+        - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
+          left out (and why), and with values that are not both 0; the minimum detectable
+          difference (power 0.8); flags
+        - with several seeds: their number (``seeds_baseline``, ``seeds_system``), the standard
+          deviation of the values between seeds (``deviation_baseline``, ``deviation_system``), the
+          ``share_of_seeds`` in the variance of the difference, and ``seeds_to_halve``, the number
+          of further seeds of each system that halves the interval
+        - with clusters of users: their number, ``clusters``
+        - over data sets, in the rows without a group: the number of ``data_sets``, which wins, ties
+          and losses then count, and ``tau``, the standard deviation of the true differences
+          between data sets
+    values : polars.DataFrame
+        One row per value that any result has, one column per system and data set: means over
+        seeds. If candidates were sampled, column names carry the label.
+    settings : dict
+        Baseline, primary metric, significance level, test, correction, margin, …; and
+        ``not_compared``, the reason for each metric that was left out.
+    results : mapping of str to Result
+        The results that were compared, those of several seeds or data sets as ``"b, seed 1"`` or
+        ``"b, data set"``; empty if the comparison was read from a file.
+    """
+
+    table: pl.DataFrame
+    values: pl.DataFrame
+    settings: dict[str, Any]
+    results: Mapping[str, Result] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, systems: Systems, rows: list[dict[str, Any]], settings: dict[str, Any]) -> Comparison:
+        """Return the comparison of systems from its rows."""
+        columns = {name: [row[name] for row in rows] for name in COLUMNS}
+        table = pl.DataFrame(columns, schema=COLUMNS)
+        return cls(table, systems.values(), {**settings, "labels": systems.labels}, dict(systems.results))
+
+    @property
+    def ranks(self) -> pl.DataFrame:
+        """The ranks of three or more systems on the primary metric, the best first.
+
+        ``system``, ``mean``, ``rank`` (1 is the best observed mean), the confidence interval of the
+        true rank, ``rank_low`` to ``rank_high``, and ``may_be_best``: no other system is shown to
+        be better. All intervals hold together with confidence 1 − alpha, as does the claim that the
+        best system is among those that may be the best. Empty for groups of users, for a metric
+        without a better direction, and if only some pairs were tested (several seeds or data sets,
+        or values that are not per-user means, against a baseline).
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> lists = {"a": [3, 4], "b": [1, 3], "c": [4, 2]}
+        >>> results = {
+        ...     name: rw.evaluate(dict.fromkeys(truth, items), truth, "recall@2")
+        ...     for name, items in lists.items()
+        ... }
+        >>> rw.compare(results).ranks.select("system", "rank_low", "rank_high").rows()
+        [('b', 1, 2), ('c', 1, 2), ('a', 3, 3)]
+        """
+        return pl.DataFrame(self.settings["ranks"], schema=RANKS)
+
+    def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
+        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.
+
+        ``["ndcg@10"]`` is enough for a single pair of systems; of a comparison of groups,
+        ``["ndcg@10", "b", "women"]``; of several data sets, ``["ndcg@10", "b", "films"]`` for one
+        of them, ``["ndcg@10", "b"]`` for all together.
+        """
+        names = key if isinstance(key, tuple) else (self.settings["primary"], key)
+        if isinstance(key, str) and key not in self.table["system"]:
+            names = (key,)
+        columns = ("measure", "system", "group")
+        if not all(isinstance(name, str) for name in names):
+            raise MeasureError("rows are found by names", found=repr(key))
+        rows = self.table.filter(*(pl.col(column) == name for column, name in zip(columns, names, strict=False)))
+        if self.settings["data_sets"] and len(names) < len(columns):
+            rows = rows.filter(pl.col("group").is_null())
+        if len(rows) != 1:
+            raise MeasureError(
+                f"there is no single row of {' and '.join(map(str, names))}",
+                found=f"{len(rows)} rows; measures {', '.join(self.table['measure'].unique())}",
+                hint="filter the table: comparison.table",
+            )
+        return rows.row(0, named=True)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Comparison:
+        """Read a comparison that `save`, or ``rankwise run``, wrote.
+
+        Raises
+        ------
+        FileError
+            If the folder holds no comparison, or one of its results cannot be read.
+        """
+        return cls(*read_comparison(check_path("folder", folder), COLUMNS))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``comparison.json`` and every result, in ``results/``, into a folder.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> b = rw.evaluate({user: [1, 2] for user in truth}, truth, "recall@2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rw.Comparison.load(rw.compare(a, b).save(folder))["B"]["difference"]
+        0.5
+        """
+        path = check_path("folder", folder)
+        write_comparison(path, self.to_dict(), self.results)
+        return path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON: NaN is None, infinity is text."""
+        data: dict[str, Any] = finite(
+            {"settings": self.settings, "pairs": self.table.to_dicts(), "values": self.values.to_dicts()}
+        )
+        return data
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the comparison as text.
+
+        Markdown and LaTeX are tables of systems by metrics, with the best in bold, the second
+        underlined, marks for significance, and a caption that explains them.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON also holds settings and values; LaTeX needs the package booktabs.
+        """
+        return export(
+            format, self.to_dict, table=self._csv_table, views=lambda: [system_view(self.table, self.settings)]
+        )
+
+    def _csv_table(self) -> pl.DataFrame:
+        """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
+        names = self.table["measure"].unique().to_list()
+        by_name = {name: [result.definition_of(name) for result in self.results.values()] for name in names}
+        whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
+        definition = pl.col("measure").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
+        return self.table.with_columns(pl.col("flags").list.join("; "), definition)
+
+    def __repr__(self) -> str:
+        return plain(pair_view(self.table, self.settings))
+
+    def _repr_html_(self) -> str:
+        return html(pair_view(self.table, self.settings))
+
+    plot = cached_property(comparison_plots)
+    report = report_comparison

@@ -1,0 +1,711 @@
+"""Ship, hold or stop: one decision from success metrics, guardrails and slices, also at repeated looks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+
+from rankwise.comparison.alignment import align_users
+from rankwise.comparison.compare import compare
+from rankwise.comparison.comparison import Comparison, blank_row, check_plain_design, margin_flags, margin_of, size_of
+from rankwise.comparison.view import p_value
+from rankwise.core import __version__
+from rankwise.core.arguments import Missing, check_count, check_path
+from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
+from rankwise.errors import FileError, MeasureError, ParameterError
+from rankwise.results.intervals import group_column, groups_of_users
+from rankwise.results.result import Result
+from rankwise.stats.differences import Differences, check_level
+from rankwise.stats.equivalence import users_to_show
+from rankwise.stats.intervals import confidence_sequence_of
+from rankwise.stats.many_systems import adjust
+from rankwise.tables.storage import output_errors, write_text
+
+__all__ = ["CHECKS", "Decision", "Look", "Outcome", "decide", "deciding_cell", "look_again", "rule_for"]
+
+Outcome: TypeAlias = Literal["ship", "hold", "stop"]
+_CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
+CHECKS: dict[str, Any] = {
+    "role": pl.String,
+    "measure": pl.String,
+    "by": pl.String,
+    "group": pl.String,
+    "users": pl.Int64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "margin": pl.Float64,
+    "p": pl.Float64,
+    "outcome": pl.String,
+    "shown": pl.String,
+    "users_needed": pl.Int64,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision:
+    """The result of `rankwise.decide`: ship, hold or stop, with every check behind it.
+
+    Attributes
+    ----------
+    outcome : {"ship", "hold", "stop"}
+        Ship: a success metric is better, and every guardrail holds. Stop: a metric is worse.
+        Hold: neither is shown.
+    reasons : list of str
+        The reasons, one sentence each.
+    checks : polars.DataFrame
+        One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
+        difference with its interval, margin, the p-value that decides, ``outcome`` (passed,
+        failed, not shown), what that p-value has ``shown`` (better, within margin, worse; null if
+        nothing), and for guardrails the number of users needed.
+    small_slices : list of str
+        Slices with too few users to be checked.
+    record : dict
+        The rule, the inputs with their hashes, the checks and the outcome, as plain values.
+    """
+
+    outcome: Outcome
+    reasons: list[str]
+    checks: pl.DataFrame
+    small_slices: list[str]
+    record: dict[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of ``rankwise decide``: ship 0, stop 1, hold 5 (2 is wrong usage)."""
+        return _CODES[self.outcome]
+
+    @cached_property
+    def text(self) -> str:
+        """The record as canonical JSON: sorted keys, no whitespace, with a digest of the rest."""
+        digest = hashlib.sha256(_canonical(self.record).encode()).hexdigest()
+        return _canonical({**self.record, "sha256": digest}) + "\n"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the record as canonical JSON.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        file = check_path("path", path)
+        with output_errors(file):
+            write_text(file, self.text)
+        return file
+
+    @property
+    def view(self) -> TableView:
+        """The checks as a table."""
+        head = ["check", "slice", "users", "difference", "interval", "margin", "p", "outcome"]
+        rows: list[list[Cell]] = [
+            [
+                f"{row['role']}: {row['measure']}",
+                _slice(row),
+                f"{row['users']:,}",
+                f"{row['difference']:+.4f}" if row["users"] else "–",
+                f"{number(row['low'])} to {number(row['high'])}",
+                number(row["margin"]),
+                p_value(row["p"]),
+                Marked(_outcome_text(row), "bold" if row["outcome"] == "failed" else ""),
+            ]
+            for row in self.checks.iter_rows(named=True)
+        ]
+        notes, rule = [*self.reasons], self.record["rule"]
+        if self.small_slices:
+            notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
+        return TableView(
+            head,
+            rows,
+            notes,
+            caption=f"Decision: {self.outcome}. {rule['system']} in place of {rule['baseline']}.",
+            left=(0, 1, 7),
+        )
+
+    def __repr__(self) -> str:
+        return plain(self.view)
+
+    def _repr_html_(self) -> str:
+        return html(self.view)
+
+
+def _outcome_text(row: Mapping[str, Any]) -> str:
+    """Return the outcome of a check, with what its p-value has shown."""
+    return row["outcome"] if row["shown"] is None else f"{row['outcome']}: {row['shown']}"
+
+
+def _slice(row: Mapping[str, Any]) -> str:
+    if row["by"] is None:
+        return "all users"
+    return f"{row['by']}={'–' if row['group'] is None else row['group']}"
+
+
+def _canonical(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def decide(
+    results: Comparison | Mapping[str, Result],
+    *,
+    success: str | Sequence[str],
+    guardrails: Mapping[str, float | str] | None = None,
+    deterioration: str | Sequence[str] = (),
+    slices: str | Sequence[str] = (),
+    min_slice_size: int = 100,
+    alpha: float = 0.05,
+    missing: Missing = "error",
+    baseline: str | None = None,
+    system: str | None = None,
+) -> Decision:
+    """Decide whether to ship a system: success, guardrails, and no deterioration.
+
+    * **Ship** if at least one success metric is significantly better (Holm over the success
+      metrics), and every guardrail is non-inferior: shown to lose less than its margin, over all
+      users and in every slice that is large enough.
+    * **Stop** if any success, guardrail or deterioration metric is significantly worse, over all
+      users or in a slice (Holm over all of these tests), unless a guardrail is shown to be within
+      its margin there.
+    * **Hold** otherwise: the data show neither.
+
+    Guardrails are not corrected for their number, because all of them have to hold. The number of
+    users that they need is for a power of 1 − 0.2 / number of guardrails, so that a harmless system
+    passes all of them with probability 0.8.
+
+    Parameters
+    ----------
+    results : Comparison, or mapping of str to Result
+        Results by name.
+    success : str or list of str
+        Success metrics: at least one of them has to improve.
+    guardrails : mapping of measure to margin, optional
+        Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
+        baseline such as ``"1%"``.
+    deterioration : str or list of str, optional
+        Further metrics that must not get significantly worse.
+    slices : str or list of str, optional
+        Columns of user groups, as passed to ``evaluate(…, by=…)``: guardrails and deterioration
+        are checked in each group as well.
+    min_slice_size : int, default=100
+        Groups with fewer users are not checked; the decision lists them.
+    alpha : float, default=0.05
+        The significance level.
+    missing : {"error", "zero", "common"}, default="error"
+        What to do with users who have a value in one result only, as for `rankwise.compare`.
+    baseline, system : str, optional
+        The names of the two results; by default the first is the baseline, the second the system.
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    ParameterError, MeasureError
+        If a name is unknown, or a metric has no better direction or no per-user values.
+
+    See Also
+    --------
+    compare : All pairs and metrics, without a decision.
+
+    References
+    ----------
+    Schultzberg, Ankargren & Frånberg 2024, Risk-aware product decisions in A/B tests with multiple
+    metrics, arXiv:2402.11609.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {user: {user % 7, 9} for user in range(700)}
+    >>> old = rw.evaluate({u: [9, 8] for u in truth}, truth, ["recall@2", "mrr@2"])
+    >>> new = rw.evaluate({u: [9, u % 7] for u in truth}, truth, ["recall@2", "mrr@2"])
+    >>> found = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
+    >>> found.outcome, found.exit_code
+    ('ship', 0)
+    """
+    if isinstance(results, Comparison):
+        check_plain_design(results.settings, "a decision")
+    given = results.results if isinstance(results, Comparison) else results
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            "results come by name", found=type(results).__name__, hint="pass {name: result, …}, or a comparison"
+        )
+    named = dict(given)
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
+    if wrong:
+        raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
+    if baseline is None and isinstance(results, Comparison):
+        baseline = results.settings["baseline"]
+    rule = rule_for(
+        named,
+        success=success,
+        guardrails=guardrails,
+        deterioration=deterioration,
+        slices=slices,
+        min_slice_size=min_slice_size,
+        alpha=alpha,
+        missing=missing,
+        baseline=baseline,
+        system=system,
+    )
+    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+
+
+def rule_for(
+    results: Mapping[str, Result],
+    *,
+    success: str | Sequence[str],
+    guardrails: Mapping[str, float | str] | None = None,
+    deterioration: str | Sequence[str] = (),
+    slices: str | Sequence[str] = (),
+    min_slice_size: int = 100,
+    alpha: float = 0.05,
+    missing: Missing = "error",
+    baseline: str | None = None,
+    system: str | None = None,
+) -> Rule:
+    """Return the rule of a decision about these results, checked; parameters as in `decide`."""
+    check_level("alpha", alpha)
+    check_count(least=2, min_slice_size=min_slice_size)
+    if not isinstance(guardrails, Mapping | None):
+        raise ParameterError(
+            "guardrails map measures to margins",
+            found=repr(guardrails)[:80],
+            hint='pass guardrails={"recall@10": "1%"}',
+        )
+    first, second = _pair(results, baseline, system)
+    rule = Rule(
+        _names("success", success),
+        dict(guardrails or {}),
+        _names("deterioration", deterioration),
+        list(dict.fromkeys(_names("slices", slices))),
+        int(min_slice_size),
+        float(alpha),
+        missing,
+        first,
+        second,
+    ).canonical(results[first])
+    if not rule.success:
+        raise ParameterError("a decision needs a measure of success", found="success=[]")
+    return rule
+
+
+def deciding_cell(result: Result, name: str) -> str:
+    """Return the key of a value, given any name of its metric.
+
+    Raises
+    ------
+    MeasureError
+        If the result does not have it, or it cannot decide.
+    """
+    cell = result.cell(name)
+    if result.direction(cell) is None:
+        raise MeasureError(f"{name} has no better direction, so it cannot decide")
+    if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
+        raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
+    return cell
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which measures decide, with their margins, and between which results."""
+
+    success: list[str]
+    guardrails: dict[str, float | str]
+    deterioration: list[str]
+    slices: list[str]
+    min_slice_size: int
+    alpha: float
+    missing: Missing
+    baseline: str
+    system: str
+
+    def canonical(self, result: Result) -> Rule:
+        """Return the rule with the canonical names of measures."""
+        cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
+        twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
+        if twice:
+            raise ParameterError("duplicate guardrail", found=", ".join(twice))
+        return Rule(
+            [cells[n] for n in self.success],
+            {cells[n]: m for n, m in self.guardrails.items()},
+            [cells[n] for n in self.deterioration],
+            self.slices,
+            self.min_slice_size,
+            self.alpha,
+            self.missing,
+            self.baseline,
+            self.system,
+        )
+
+    @property
+    def measures(self) -> list[str]:
+        return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "success": self.success,
+            "guardrails": self.guardrails,
+            "deterioration": self.deterioration,
+            "slices": self.slices,
+            "min_slice_size": self.min_slice_size,
+            "alpha": self.alpha,
+            "missing": self.missing,
+            "baseline": self.baseline,
+            "system": self.system,
+        }
+
+
+def _names(option: str, names: str | Sequence[str]) -> list[str]:
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, list | tuple) or not all(isinstance(name, str) for name in listed):
+        raise ParameterError(f"{option} is a name, or a list of names", found=repr(names)[:80])
+    return list(listed)
+
+
+def _pair(results: Mapping[str, Result], baseline: str | None, system: str | None) -> tuple[str, str]:
+    """Return the names of baseline and system."""
+    known = list(results)
+    for name in (baseline, system):
+        if name is not None and name not in results:
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(known))
+    if len(known) < 2:
+        raise ParameterError("a decision needs two results", found=", ".join(known) or "none")
+    first = known[0] if baseline is None else baseline
+    others = [name for name in known if name != first]
+    if system is None and len(others) > 1:
+        raise ParameterError("a decision is about one system", found=", ".join(others), hint="say which: system=")
+    if system == first:
+        raise ParameterError("a decision compares two systems, and both names are those of one", found=repr(first))
+    return first, others[0] if system is None else system
+
+
+def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
+    small: list[str] = []
+    rows = list(_rows(rule, results, small))
+    checks = [*_success(rule, rows), *_guardrails(rule, rows)]
+    checks += _deterioration(rule, rows, checks)
+    outcome, reasons = _decision_outcome(checks)
+    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks], schema=CHECKS, orient="row")
+    record = {
+        "rankwise": __version__,
+        "rule": rule.to_dict(),
+        "outcome": outcome,
+        "reasons": reasons,
+        "small_slices": small,
+        "checks": finite(table.to_dicts()),
+        "inputs": {name: _inputs(result) for name, result in results.items()},
+    }
+    return Decision(outcome, reasons, table, small, record)
+
+
+def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of comparisons over all users and in every slice that is large enough."""
+    for by in (None, *rule.slices):
+        found = compare(
+            results,
+            baseline=rule.baseline,
+            measures=rule.measures,
+            by=by,
+            alpha=rule.alpha,
+            correction="none",
+            margin=rule.guardrails or None,
+            missing=rule.missing,
+        )
+        directions = found.settings["directions"]
+        rows = {(row["group"], row["measure"]): row for row in found.table.iter_rows(named=True)}
+        sizes = {None: None} if by is None else _sizes(results, by)
+        for group, size in sizes.items():
+            if size is not None and size < rule.min_slice_size:
+                small.append(f"{by}={'–' if group is None else group}")
+                continue
+            for measure in rule.measures:
+                row = rows.get((group, measure)) or _without_values(measure, group)
+                yield {**row, "by": by, "up": directions.get(measure, True)}
+
+
+def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
+    """Return the number of users of each group."""
+    users = groups_of_users({name: result.per_user for name, result in results.items()}, by)
+    counts = users.group_by(group_column(by)).len().sort(group_column(by), nulls_last=True)
+    return dict(counts.rows())
+
+
+def _without_values(measure: str, group: str | None) -> dict[str, Any]:
+    """Return the row of a measure that no user of a group has a value of: nothing is shown."""
+    return blank_row() | {"measure": measure, "group": group, "users": 0}
+
+
+def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
+    return {
+        **{name: row.get(name) for name in CHECKS},
+        "role": role,
+        "p": p,
+        "outcome": outcome,
+        "shown": None,
+        "margin": None,
+        "users_needed": None,
+        "caveats": [],
+    }
+
+
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the checks of success over all users, corrected for the number of measures."""
+    whole = [row for row in rows if row["by"] is None and row["measure"] in rule.success]
+    adjusted = adjust([row["p"] for row in whole], "holm")
+    return [
+        _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
+        | {"shown": "better" if p < rule.alpha and _gains(row) else None}
+        for row, p in zip(whole, adjusted, strict=True)
+    ]
+
+
+def _gains(row: Mapping[str, Any]) -> bool:
+    return bool((row["difference"] > 0) == row["up"])
+
+
+def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the checks of guardrails, over all users and in slices."""
+    checks = []
+    for row in rows:
+        if row["measure"] in rule.guardrails:
+            better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
+            within = row["p_non_inferior"] < rule.alpha
+            p = row["p"] if better and not within else row["p_non_inferior"]
+            shown = better or within
+            check = _check(row, "guardrail", p, "passed" if shown else "not shown")
+            check["shown"] = "within margin" if within else "better" if better else None
+            margin = rule.guardrails[row["measure"]]
+            check["margin"] = size_of(margin, row["mean_baseline"])
+            check["caveats"] = margin_flags(margin, row["mean_baseline"])
+            check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
+            checks.append(check)
+    return checks
+
+
+def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | None:
+    """Return the users that show a guardrail, with a power shared among all guardrails."""
+    gap = (row["difference"] if row["up"] else -row["difference"]) + (math.nan if margin is None else margin)
+    deviation = row["difference"] / row["d_z"] if row["d_z"] else math.nan
+    power = 1 - 0.2 / len(rule.guardrails)
+    users = users_to_show(gap, deviation, rule.alpha, power=power)
+    # With fewer users than there are, the estimate rests on too little.
+    return users if users is not None and users > row["users"] else None
+
+
+def _deterioration(
+    rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the checks that nothing is significantly worse, anywhere; corrected together."""
+    adjusted = adjust([row["p"] for row in rows], "holm")
+    harmless = {
+        (c["measure"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
+    }
+    found = []
+    for row, p in zip(rows, adjusted, strict=True):
+        worse = p < rule.alpha and not _gains(row)
+        place = (row["measure"], row["by"], row["group"])
+        if worse and place not in harmless:
+            found.append(_check(row, "deterioration", float(p), "failed") | {"shown": "worse"})
+        elif row["measure"] in rule.deterioration:
+            tested = "passed" if p == p and row["users"] > 1 else "not shown"
+            found.append(_check(row, "deterioration", float(p), tested))
+    return found
+
+
+def _decision_outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
+    """Return the outcome, and why."""
+
+    def said(check: Mapping[str, Any]) -> str:
+        inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
+        size = f"{check['difference']:+.4f}" if check["users"] else "no user has a value"
+        return f"{check['measure']}{inside} ({size})"
+
+    worse = [check for check in checks if check["outcome"] == "failed"]
+    if worse:
+        return "stop", [f"worse: {said(check)}" for check in worse]
+    better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
+    open_ = [c for c in checks if c["role"] != "success" and c["outcome"] != "passed"]
+    reasons = [f"better: {said(check)}" for check in better]
+    reasons += [] if better else ["no success measure is shown to be better"]
+    for check in open_:
+        needed = check["users_needed"]
+        more = "" if needed is None else f"; about {needed:,} users would show it"
+        what = "within its margin" if check["role"] == "guardrail" else "no worse"
+        more += "".join(f"; {caveat}" for caveat in check["caveats"])
+        reasons.append(f"not shown to be {what}: {said(check)}{more}")
+    if better and not open_:
+        rails = any(check["role"] == "guardrail" for check in checks)
+        return "ship", [*reasons, *(["every guardrail is within its margin"] if rails else [])]
+    return "hold", reasons
+
+
+def _inputs(result: Result) -> dict[str, Any]:
+    """Return the hashes of what a result was made from, and of its users' values."""
+    cards = result.provenance.get("inputs", {})
+    values = hashlib.sha256(result.per_user.write_csv().encode()).hexdigest()
+    return {
+        "tables": {role: card.get("sha256") for role, card in cards.items()},
+        "settings": finite(result.provenance.get("settings", {})),
+        "per_user": values,
+    }
+
+
+_VERSION = 1
+_FORWARD = 4  # times the users of the first look: where the sequence is narrowest by default
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one more look shows of a pair of systems.
+
+    Attributes
+    ----------
+    system, baseline, measure : str
+        The pair, and the primary measure.
+    outcome : {"passed", "failed", "not shown"}
+        Passed: the loss is below the margin. Failed: the system is worse.
+    why : str
+        The interval of the sequence, and how many looks there were.
+    """
+
+    system: str
+    baseline: str
+    measure: str
+    outcome: str
+    why: str
+
+
+def look_again(comparison: Comparison, file: Path, *, planned: int | None = None) -> list[Look]:
+    """Return what a comparison shows at any number of looks, and record this one in a file.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The comparison with a baseline, with a margin.
+    file : Path
+        The record of earlier looks, which this one is added to; a new file begins a record.
+    planned : int, optional
+        The number of users to plan for; by default four times those of the first look. It is fixed
+        with the first look, since the sequence is valid only if it does not follow the data.
+
+    Raises
+    ------
+    ParameterError
+        If the comparison has no margin or groups, or another question was looked at before.
+    FileError
+        If the file is not a record of looks.
+    """
+    settings = comparison.settings
+    if settings["margin"] is None or settings["by"] is not None or not comparison.results:
+        raise ParameterError(
+            "looks need a comparison of all users, with a margin",
+            found=f"margin={settings['margin']}, by={settings['by']}",
+            hint="pass margin=",
+        )
+    check_plain_design(settings, "a look")
+    rows = comparison.table.to_dicts()
+    record = _read(file) if file.exists() else {}
+    looks: list[Look] = []
+    for row in rows:
+        if not row["primary"]:
+            continue
+        key = f"{row['system']} − {row['baseline']}: {row['measure']}"
+        pairs = _pairs(comparison, row)
+        rule = {
+            "alpha": settings["alpha"],
+            "margin": margin_of(settings["margin"], row["measure"]),
+            "missing": settings["missing"],
+        }
+        known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
+        _check_rule(known, rule, planned)
+        looks.append(_looked(comparison, row, pairs, known))
+    write_text(file, as_json({"version": _VERSION, "pairs": record}))
+    return looks
+
+
+def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
+    """Raise unless this look asks what the first one asked: else looks are not valid together."""
+    asked = {**rule, "planned": planned or known["planned"]}
+    before = {**known["rule"], "planned": known["planned"]}
+    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked if asked[name] != before.get(name)]
+    if other:
+        raise ParameterError(
+            "the settings differ from those of the first look",
+            found="; ".join(other),
+            hint="use the same settings, or begin a new file",
+        )
+
+
+def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
+    aligned = align_users(dict(comparison.results), row["measure"], comparison.settings["missing"]).values
+    column = {name: at for at, name in enumerate(comparison.results)}
+    return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
+
+
+def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]) -> Look:
+    """Return the outcome of a pair, and add the look to its record."""
+    settings = comparison.settings
+    alpha = settings["alpha"]
+    size = size_of(margin_of(settings["margin"], row["measure"]), pairs.means[1])
+    better = settings["directions"].get(row["measure"])
+    if better is None or size is None:
+        raise ParameterError(f"{row['measure']} has no direction, or no margin to clear")
+    before = known["looks"]
+    if before and pairs.n < before[-1]["users"]:
+        raise ParameterError(
+            "each look must include the users of all earlier looks",
+            found=f"{before[-1]['users']:,} users before, {pairs.n:,} now",
+            hint="compare all users so far, or begin a new file",
+        )
+    # Both sides together have the error alpha; a bound on one side alone may have it twice.
+    interval = confidence_sequence_of(pairs, planned=known["planned"], confidence=1 - 2 * alpha)
+    worst, best = (interval.low, interval.high) if better else (-interval.high, -interval.low)
+    outcome = "passed" if worst > -size else "failed" if best < 0 else "not shown"
+    before.append(
+        {
+            "users": pairs.n,
+            "difference": pairs.mean,
+            "low": _finite(interval.low),
+            "high": _finite(interval.high),
+            "margin": size,
+            "outcome": outcome,
+        }
+    )
+    why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
+    why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
+    return Look(row["system"], row["baseline"], row["measure"], outcome, why)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the looks so far, by pair."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        pairs = content["pairs"]
+        whole = content["version"] == _VERSION and all(
+            isinstance(known["planned"], int)
+            and isinstance(known["rule"], dict)
+            and all(isinstance(look["users"], int) for look in known["looks"])
+            for known in pairs.values()
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FileError(
+            "this file is no record of looks",
+            where=str(file),
+            found=str(error).splitlines()[0] if str(error) else None,
+            hint="name a file that does not exist to begin one",
+        ) from error
+    if not whole:
+        raise FileError("this file is no record of looks", where=str(file))
+    return dict(pairs)

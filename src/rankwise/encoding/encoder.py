@@ -1,0 +1,349 @@
+"""Tables to `Encoded`: ids become codes, rows become lists, and it is decided who is evaluated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.blocks.block import WHOLE_LISTS, Needs
+from rankwise.blocks.encoded import Encoded
+from rankwise.blocks.lists import Lists, Truth
+from rankwise.encoding.lists import (
+    IdSpace,
+    confirmation,
+    encode_lists,
+    encode_ranks,
+    encode_truth,
+    fill_gaps,
+    no_ranks,
+    users_evaluated,
+    users_of_truth,
+)
+from rankwise.encoding.side_information import Context, FactTables, encode_context
+from rankwise.errors import ParameterError
+from rankwise.options import Duplicates, IdType, OrderBy, Population, Ranks, ScorePrecision, Ties
+from rankwise.tables.table import Recommendations, Table, TableRole, Tables
+
+__all__ = ["AS_THEY_ARE", "Encoder", "EncodingRules", "Readings", "ties_for"]
+
+_WITH_LIST = ("both", "recommended", "judged_both")
+"""The populations that only users with a list belong to."""
+
+
+def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = False) -> Ties:
+    """Return how equal scores are ordered; raise if nothing is ordered by score.
+
+    With ``if_scored`` a rule for ties says nothing of lists that scores do not order.
+    """
+    columns = recommendations.frame.columns
+    by_score = "score" in columns and "rank" not in columns
+    if if_scored and not by_score:
+        return "input"
+    if ties not in (None, "input") and not by_score:
+        raise ParameterError(
+            f"ties={ties!r} needs lists that are ordered by score",
+            found=f"columns {', '.join(columns)}",
+            hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
+        )
+    return ties or ("expected" if by_score else "input")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodingRules:
+    """What decides how tables are read as lists and ground truth.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        What blocks must hold beyond hits.
+    numbers_items : bool, default=False
+        Whether something is counted or known by item, so that items need numbers.
+    exact : bool, default=False
+        Whether recommendations are exact ranks of judged items.
+    population, ties, duplicates, relevance_threshold, ranks
+        As in `rankwise.evaluate`.
+    """
+
+    needs: Needs = frozenset()
+    numbers_items: bool = False
+    exact: bool = False
+    population: Population = "truth"
+    ties: Ties | None = None
+    duplicates: Duplicates = "error"
+    relevance_threshold: float | None = None
+    ranks: Ranks = "close"
+    required: bool = True
+    """Whether some item must be relevant."""
+    id_type: IdType = "typed"
+    """Whether ids order tied items as they are or as text."""
+    ties_if_scored: bool = False
+    """Whether ``ties`` holds only where scores order the lists."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether whole lists have to be in order, not only judged rows: or first rows are kept."""
+        return bool(WHOLE_LISTS & self.needs) or self.duplicates == "first"
+
+    def ties_of(self, recommendations: Table) -> Ties:
+        """Return how equal scores of these lists are ordered."""
+        return ties_for(recommendations, self.ties, if_scored=self.ties_if_scored)
+
+
+@dataclass(eq=False)
+class _Codes:
+    """The codes of an evaluation, and what is encoded in them already; private to the process."""
+
+    ids: IdSpace
+    truth: Truth | None = None
+    truth_counts: Counter[str] = field(default_factory=Counter)
+    context: Context | None = None
+    sizes: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Encodes the pieces of one evaluation, with the same codes for all of them.
+
+    Codes never leave the process: a pickled encoder starts anew on the other side.
+
+    Parameters
+    ----------
+    rules : EncodingRules
+        How tables are read.
+    reference : Tables
+        What all pieces share: the tables that facts come from, and the ground truth unless every
+        piece brings its part.
+    facts : FactTables, optional
+        What measures need to know.
+    """
+
+    rules: EncodingRules
+    reference: Tables
+    facts: FactTables = field(default_factory=lambda: FactTables({}, {}))
+    _kept: list[_Codes] = field(default_factory=list, repr=False, compare=False)
+    _lock: Any = field(default_factory=Lock, repr=False, compare=False)
+
+    def __reduce__(self) -> Any:
+        return Encoder, (self.rules, self.reference, self.facts)
+
+    def may_hash(self, recommendations: Table | None) -> bool:
+        """Return whether item ids may be compared by hash: nothing asks for order or number."""
+        rules = self.rules
+        if recommendations is None or rules.numbers_items or self.facts.wanted:
+            return False
+        return rules.duplicates == "error" and rules.ties_of(recommendations) == "input"
+
+    @contextmanager
+    def unless_it_fails(self) -> Iterator[None]:
+        """Keep the codes of a first piece only if all that is done with it succeeds."""
+        kept = list(self._kept)
+        try:
+            yield
+        except BaseException:
+            self._kept[:] = kept
+            raise
+
+    def encode(self, piece: Tables, *, hashed: bool = False, threads: int = 1) -> Encoded:
+        """Encode a piece.
+
+        Parameters
+        ----------
+        piece : Tables
+            Recommendations with or without their part of the ground truth; or users who are to be
+            evaluated although they have no list.
+        hashed : bool, default=False
+            Compare item ids by hash, which needs `may_hash`.
+        threads : int, default=1
+            Threads for rows that are not in order.
+
+        Raises
+        ------
+        HashCollision
+            If two ids have one hash: the piece must then be encoded without hashes.
+        """
+        with self._lock:  # codes grow as pieces come: one piece at a time
+            return self._encode(piece, hashed=hashed, threads=threads)
+
+    def _encode(self, piece: Tables, *, hashed: bool, threads: int) -> Encoded:
+        rules, context_tables = self.rules, self._context_tables
+        tables = [
+            piece.recommendations,
+            piece.truth or self.reference.truth,
+            piece.unlisted,
+            piece.items,
+            *context_tables.values(),
+        ]
+        codes = self._codes(piece, tables, hashed=hashed, threads=threads)
+        ids, counts = codes.ids, Counter[str]()
+        recommended, truth_table, unlisted, _, *others = ids.align(tables)
+        if rules.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
+            recommended = fill_gaps(recommended)
+        if codes.truth is None:
+            codes.truth = encode_truth(
+                truth_table,
+                ids,
+                rules.relevance_threshold,
+                rules.duplicates,
+                codes.truth_counts,
+                required=rules.required,
+            )
+        truth = codes.truth
+        lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
+        counted = users_evaluated(rules.population, lists, truth, ids.users.size, counts)
+        context = self._context(codes, dict(zip(context_tables, others, strict=True)), threads)
+        if piece.truth is None:
+            self._kept[:] = [codes]
+        else:
+            counts.update(codes.truth_counts)
+        confirm = None
+        if isinstance(recommended, Table):
+            confirm = confirmation(ids, recommended, truth_table, lists, truth)
+        return Encoded(
+            lists=lists,
+            truth=truth,
+            counted=counted,
+            ties=ties,
+            needs=rules.needs,
+            unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
+            users=ids.users,
+            items=ids.items,
+            numbers_items=rules.numbers_items,
+            confirm=confirm,
+            facts=context.facts,
+            history=context.history,
+            baseline=context.baseline,
+            seen_items=(lists.items, truth.items, *ids.train_items),
+            counts=counts,
+            reference_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
+        )
+
+    def without_list(self, users: pl.Series, items: pl.Series | None = None) -> Tables | None:
+        """Return the piece of the evaluated users who are not among these; None if there is none.
+
+        ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
+        Only for ground truth that all pieces share.
+        """
+        if self.rules.population in _WITH_LIST:
+            return None
+        evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
+        if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
+            known = None if items is None else Table(items.to_frame("item"), "items", "", "", {})
+            self.encode(Tables(unlisted=evaluated, items=known))
+        truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
+        assert truth is not None
+        wanted = users_of_truth(self.rules.population, truth)
+        if self.rules.population != "all" and len(users) == len(wanted):
+            return None
+        ids = vocabulary.decode(wanted)
+        missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
+        return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
+
+    @property
+    def _context_tables(self) -> dict[TableRole, Table]:
+        """The tables, beside recommendations and ground truth, whose ids get codes."""
+        coded = (*self.facts.coded, "train")
+        return {role: t for role, t in self.reference.by_role.items() if role in coded}
+
+    def _codes(self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int) -> _Codes:
+        """Return the codes that are kept, if they serve this piece, or new ones."""
+        if piece.truth is None and self._kept:
+            kept = self._kept[0]  # hashes serve users without a list: they have no items to match
+            if hashed or not kept.ids.hashed or piece.recommendations is None:
+                return kept
+        numbered = self.rules.numbers_items
+        return _Codes(IdSpace(tables, count_items=numbered, hashed=hashed, threads=threads))
+
+    def _lists(
+        self, recommended: Table | None, truth: Table, ids: IdSpace, counts: Counter[str], threads: int
+    ) -> tuple[Lists, Ties]:
+        rules = self.rules
+        if recommended is None:
+            return (no_ranks() if rules.exact else Lists.none()), "input"
+        assert isinstance(recommended, Recommendations)
+        ties = rules.ties_of(recommended)
+        if rules.exact:
+            lists = encode_ranks(recommended, truth, ids, ties, counts)
+        else:
+            lists = encode_lists(
+                recommended,
+                ids,
+                ties,
+                rules.duplicates,
+                counts,
+                threads,
+                id_type=rules.id_type,
+                in_order=rules.in_order,
+            )
+            lists = replace(lists, limit=recommended.k)
+        counts.update(recommended.counts)
+        return lists, ties
+
+    def _unlisted(self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
+        """Return the codes of the evaluated users without a list who belong to this piece."""
+        if unlisted is not None:
+            return ids.users.encode(unlisted.frame["user"])
+        if piece.truth is not None and self.rules.population not in _WITH_LIST:
+            return np.setdiff1d(np.flatnonzero(counted), lists.user)
+        return np.empty(0, dtype=np.int64)
+
+    def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> Context:
+        """Encode what measures need to know; once, unless a piece brings new ids."""
+        if not self.facts.wanted:
+            return Context()
+        sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
+        if codes.context is None or codes.sizes != sizes:
+            codes.context = encode_context(self.facts, tables, codes.ids, self.rules.duplicates, threads)
+            codes.sizes = sizes
+        return codes.context
+
+
+_LISTS = ("recommendations", "baseline")
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What is done to tables before anything is matched.
+
+    Attributes
+    ----------
+    order_by : str, default="rank"
+        ``"score"``: ranks of lists that have scores are not read.
+    ids : str, default="typed"
+        ``"text"``: ids of any type match what is written alike, and are ordered as text.
+    score_precision : str, default="float64"
+        ``"float32"``: scores are rounded to 32 bits before they order lists.
+    """
+
+    order_by: OrderBy = "rank"
+    ids: IdType = "typed"
+    score_precision: ScorePrecision = "float64"
+
+    def of(self, tables: Tables) -> Tables:
+        """Return the tables as they are to be taken."""
+        if self == AS_THEY_ARE:
+            return tables
+        changed: dict[Any, Any] = {role: self._of_table(table) for role, table in tables.by_role.items()}
+        return replace(tables, **changed)
+
+    def _of_table(self, table: Table) -> Table:
+        frame = table.frame
+        if table.role in _LISTS and "score" in frame.columns:
+            if self.order_by == "score" and "rank" in frame.columns:
+                frame = frame.drop("rank")
+            if self.score_precision == "float32":
+                frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
+        # Integers are as good as the text that they are written as: they match text elsewhere.
+        is_text = table.is_text or self.ids == "text"
+        if frame is table.frame and is_text == table.is_text:  # the same table, whose digest may be computed already
+            return table
+        return replace(table, frame=frame, is_text=is_text)
+
+
+AS_THEY_ARE = Readings()

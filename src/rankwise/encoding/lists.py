@@ -1,0 +1,432 @@
+"""Rows to recommendation lists and ground truth in the codes of one id space."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from rankwise.blocks.block import Needs
+from rankwise.blocks.encoded import Confirm
+from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
+from rankwise.blocks.matching import match
+from rankwise.core.ids import Codes, HashCollision, HashedStrings, Vocabulary, vocabulary_for
+from rankwise.core.ragged import Ints, offsets, owners
+from rankwise.errors import (
+    ColumnError,
+    DuplicateError,
+    EmptyError,
+    IdError,
+    InputError,
+    MeasureError,
+    ParameterError,
+    ScoreError,
+)
+from rankwise.options import ANY_ROW, Duplicates, IdType, Population, Ties, members
+from rankwise.tables.columns import empty_table
+from rankwise.tables.table import Recommendations, Table, is_absent
+from rankwise.tables.training import align
+
+__all__ = [
+    "IdSpace",
+    "check_kept",
+    "confirmation",
+    "encode_lists",
+    "encode_ranks",
+    "encode_truth",
+    "fill_gaps",
+    "later_rows",
+    "no_ranks",
+    "repeated_item",
+    "repeated_rows",
+    "users_evaluated",
+    "users_of_truth",
+]
+
+
+class IdSpace:
+    """Users and items of some tables, with the same codes in all of them.
+
+    Codes are private to the process: nothing that leaves it carries them.
+    """
+
+    def __init__(
+        self, tables: list[Table | None], *, count_items: bool, hashed: bool = False, threads: int = 1
+    ) -> None:
+        self._text: dict[str, bool] = {}
+        aligned = self.align(tables)
+        present = [table for table in aligned if table is not None]
+        columns = {
+            role: [table.frame[role] for table in present if role in table.frame.columns] for role in ("user", "item")
+        }
+        self.users = vocabulary_for(columns["user"], dense=True)
+        self.items = vocabulary_for(columns["item"], dense=count_items, hashed=hashed, threads=threads)
+        self.hashed = isinstance(self.items, HashedStrings)
+        self.train_items: list[Ints] = []
+        for table in present:
+            if table.role == "train" and count_items:
+                self.train_items.append(self.items.encode(table.trained.frame["item"].unique()))
+
+    def align(self, tables: list[Table | None]) -> list[Table]:
+        """Return tables with ids of one type: that of the tables before, if there were any."""
+        present = [table for table in tables if table is not None]
+        for column in ("user", "item"):
+            present = [self._fit(table, column) for table in align(present, column)]
+        aligned = iter(present)
+        return [table if table is None else next(aligned) for table in tables]  # type: ignore[misc]
+
+    def _fit(self, table: Table, column: str) -> Table:
+        """Return the table with ids of the type that codes were made of before."""
+        if column not in table.frame.columns:
+            return table
+        text = table.frame[column].dtype == pl.String
+        if self._text.setdefault(column, text) == text:
+            return table
+        if table.is_text and not text:  # integers that were text in a file
+            return table.with_ids(column, table.frame[column].cast(pl.String))
+        raise IdError(
+            f"{column} ids are of another type than in earlier chunks",
+            where=table.source,
+            found="strings" if text else "integers",
+            hint="cast the column to one type in every chunk",
+        )
+
+
+def encode_truth(
+    table: Table,
+    ids: IdSpace,
+    threshold: float | None,
+    duplicates: Duplicates,
+    counts: Counter[str],
+    *,
+    required: bool = True,
+) -> Truth:
+    """Return the ground truth by user, with relevance decided and repetitions dealt with.
+
+    Relevant items are ``required`` unless users without any have a value.
+
+    Raises
+    ------
+    ColumnError
+        If there is a threshold, and no relevance to compare with it.
+    DuplicateError
+        If an item occurs twice for a user and ``duplicates`` is ``"error"``.
+    EmptyError
+        If nothing is relevant, and something has to be.
+    """
+    if is_absent(table):
+        return Truth.none()
+    if threshold not in (None, ANY_ROW) and "relevance" not in table.frame.columns:
+        raise ColumnError(
+            "a relevance threshold needs a ground truth with a relevance column",
+            where=table.source,
+            found=f"columns {', '.join(table.frame.columns)}",
+            hint="omit the threshold: without relevances, every ground truth row is relevant",
+        )
+    if table.frame.is_empty():
+        if required:
+            raise empty_table(table)
+        return Truth.none()
+    truth = _arrange_truth(table, ids, threshold)
+    repeated = repeated_rows(truth.items, truth.starts)
+    if len(repeated):
+        if duplicates == "error":
+            _confirm_repeats(table, ids)
+            raise repeated_item(
+                "duplicate item of a user in the truth",
+                table,
+                truth,
+                repeated,
+                ids,
+                hint='drop the duplicate, or keep the most relevant with duplicates="first"',
+            )
+        frame = table.frame
+        if "relevance" in frame.columns:
+            frame = frame.sort("relevance", descending=True, maintain_order=True)
+        once = frame.unique(["user", "item"], keep="first", maintain_order=True)
+        counts["truth_duplicates_dropped"] += len(frame) - len(once)
+        truth = _arrange_truth(table.with_frame(once), ids, threshold)
+    counts["truth_rows"] += len(truth.items)
+    counts["truth_users_without_relevant_items"] += int((truth.n_relevant == 0).sum())
+    if required and not truth.n_relevant.any():
+        assert truth.relevance is not None
+        raise EmptyError(
+            "no item is relevant",
+            where=table.source,
+            found=f"the largest relevance is {truth.relevance.max():g}"
+            + ("" if threshold in (None, ANY_ROW) else f", the threshold {threshold:g}"),
+            hint="lower the relevance threshold"
+            if threshold is not None
+            else "items of relevance 0 or less are not relevant; is this the right column?",
+        )
+    return truth
+
+
+def _arrange_truth(table: Table, ids: IdSpace, threshold: float | None) -> Truth:
+    frame = table.frame
+    relevance = frame["relevance"].to_numpy() if "relevance" in frame.columns else None
+    return arrange_truth(
+        frame["user"], ids.items.encode(frame["item"]), relevance, vocabulary=ids.users, threshold=threshold
+    )
+
+
+def encode_lists(
+    table: Table,
+    ids: IdSpace,
+    ties: Ties,
+    duplicates: Duplicates,
+    counts: Counter[str],
+    threads: int,
+    *,
+    id_type: IdType = "typed",
+    in_order: bool = True,
+) -> Lists:
+    """Return rows as lists; with ``duplicates="first"``, without repetitions.
+
+    Otherwise repeated items are an error that matching with the ground truth raises. ``id_type``
+    says whether ids order tied items as they are or as text, ``in_order`` whether rows are needed
+    best first, as they are to keep the first of repeated items.
+    """
+    frame = table.frame
+    codes = ids.items.encode(frame["item"])
+    hashed = isinstance(ids.items, HashedStrings)
+    score = frame["score"].to_numpy() if "score" in frame.columns else None
+    lists = arrange(
+        frame["user"],
+        codes,
+        vocabulary=ids.users,
+        by_row=hashed,  # hashes have to be confirmed by row
+        rank=frame["rank"].to_numpy() if "rank" in frame.columns else None,
+        score=score,
+        ties=ties,
+        item_order=ids.items.ordered if id_type == "typed" else _as_text(ids.items),
+        threads=threads,
+        in_order=in_order,
+    )
+    if hashed and lists.items is not codes:
+        lists = replace(lists, items=codes[lists.items], origin=lists.items)
+    if "rank" in frame.columns and lists.scores is not None:
+        counts["lists_whose_scores_rise"] += _rising(lists)
+    counts["rows"] += len(lists.items)
+    counts["lists"] += len(lists.user)
+    counts["lists_with_rank_gaps"] += lists.gaps
+    if duplicates == "first":
+        repeated = later_rows(lists, repeated_rows(lists.items, lists.starts))
+        if len(repeated):
+            counts["duplicates_dropped"] += len(repeated)
+            lists = lists.without(repeated)
+    return lists
+
+
+def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
+    """Return what orders codes of items by the text of their ids."""
+
+    def order(codes: Codes) -> Ints:
+        least, largest = int(codes.min(initial=0)), int(codes.max(initial=0))
+        if least >= 0 and largest < max(1 << 20, 4 * len(codes)):  # a place for every code
+            occurs = np.zeros(largest + 1, dtype=bool)
+            occurs[codes] = True
+            distinct = np.flatnonzero(occurs)
+            place = np.empty(largest + 1, dtype=np.int64)
+            place[distinct] = _places(items.decode(distinct))
+            return place[codes]
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        return _places(items.decode(distinct))[inverse]
+
+    return order
+
+
+def _places(ids: pl.Series) -> Ints:
+    """Return the place of each id in the order of their texts."""
+    places = np.empty(len(ids), dtype=np.int64)
+    places[ids.cast(pl.String).arg_sort().to_numpy()] = np.arange(len(ids))
+    return places
+
+
+def _rising(lists: Lists) -> int:
+    """Count lists whose scores rise somewhere, although ranks order them best first."""
+    assert lists.scores is not None
+    rises = np.diff(lists.scores, append=lists.scores[-1:]) > 0
+    rises[lists.starts[1:] - 1] = False
+    return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
+
+
+def confirmation(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> Confirm | None:
+    """Return what compares ids where hashes are equal; None where codes are not hashes."""
+    if not isinstance(ids.items, HashedStrings):
+        return None
+    return Confirm(
+        recommended=listed.frame["item"],
+        truth=truth_table.frame["item"],
+        origin=lists.origin,
+        truth_origin=truth.origin,
+    )
+
+
+def _confirm_repeats(table: Table, ids: IdSpace) -> None:
+    hashed = isinstance(ids.items, HashedStrings)
+    if hashed and not table.frame.select("user", "item").is_duplicated().any():
+        raise HashCollision
+
+
+def repeated_item(
+    what: str, table: Table, rows: Truth | Lists, repeated: Ints, ids: IdSpace, *, hint: str
+) -> DuplicateError:
+    """Return the error for a repeated item, naming the first such user and item."""
+    row = repeated[[repeated.argmin()]]
+    user = ids.users.decode(rows.user[owners(rows.starts, row)])[0]
+    return DuplicateError(
+        what,
+        where=f"{table.source}, user {user!r}",
+        found=f"item {ids.items.decode(rows.items[row])[0]!r} more than once",
+        hint=hint,
+    )
+
+
+def repeated_rows(items: Ints, starts: Ints) -> Ints:
+    """Return the rows whose item occurs more than once in its list."""
+    none = np.empty(0, dtype=np.int64)
+    return match(items, starts, none, np.zeros(len(starts), dtype=np.int64)).repeated
+
+
+def later_rows(lists: Lists, repeated: Ints) -> Ints:
+    """Return, of the lists with a repeated item, all rows but the first of each item."""
+    affected = np.unique(owners(lists.starts, repeated))
+    rows = [np.arange(lists.starts[at], lists.starts[at + 1]) for at in affected]
+    if not rows:
+        return repeated
+    row = np.concatenate(rows)
+    owner = owners(lists.starts, row)
+    frame = pl.DataFrame({"row": row, "list": owner, "item": lists.items[row]})
+    return frame.filter(~pl.struct("list", "item").is_first_distinct())["row"].to_numpy()
+
+
+def users_evaluated(
+    population: Population, lists: Lists, truth: Truth, n_users: int, counts: Counter[str]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return whether each user is evaluated, and count lists without relevant items."""
+    relevant = np.zeros(n_users, dtype=bool)
+    has_list = relevant.copy()
+    relevant[truth.user[truth.n_relevant > 0]] = True
+    has_list[lists.user] = True
+    counts["lists_without_relevant_items"] += int((has_list & ~relevant).sum())
+    judged = relevant.copy()
+    judged[users_of_truth("judged", truth)] = True
+    evaluated: np.ndarray[tuple[int], np.dtype[np.bool_]] = members(population, relevant, has_list, judged)
+    return evaluated
+
+
+def users_of_truth(population: Population, truth: Truth) -> Codes:
+    """Return the users whom the ground truth alone makes evaluated, with or without a list."""
+    if population == "judged":
+        return truth.user[truth.n_judged > 0]
+    if population in ("truth", "all"):
+        return truth.user[truth.n_relevant > 0]
+    return truth.user[:0]
+
+
+_DESCRIBING = {"recommended", "overlap_history", "overlap_baseline"}
+_LOWEST = -(2**62)
+_SLACK = 1_000_000  # places that may be filled beside ten for every row
+
+
+def check_kept(needs: Needs, *, numbers_items: bool) -> None:
+    """Raise if a measure describes lists: a rank without an item is not part of a list."""
+    if needs & _DESCRIBING or numbers_items:
+        raise MeasureError(
+            "measures that describe lists cannot count ranks without an item",
+            found='ranks="keep"',
+            hint='use ranks="close" for them, and evaluate accuracy measures separately',
+        )
+
+
+def fill_gaps(table: Recommendations) -> Recommendations:
+    """Return lists with a placeholder item at every missing rank above the last.
+
+    The lists with gaps are counted as ``lists_with_rank_gaps``.
+    """
+    frame = table.frame
+    if "rank" not in frame.columns or not frame.schema["rank"].is_integer():
+        raise ParameterError(
+            'ranks="keep" needs a rank for every row, as whole numbers',
+            where=table.source,
+            found=f"columns {', '.join(frame.columns)}",
+        )
+    if int(frame["rank"].to_numpy().min()) < 1:
+        raise ScoreError("ranks count from 1", where=table.source, found=str(frame["rank"].min()))
+    last = frame.group_by("user", maintain_order=True).agg(pl.max("rank"), rows=pl.n_unique("rank"))
+    last = last.filter(pl.col("rank") > pl.col("rows"))
+    if last.is_empty():
+        return table
+    wanted = int(last["rank"].to_numpy().astype(float).sum() - last["rows"].sum())
+    if wanted > 10 * len(frame) + _SLACK:
+        raise ScoreError(
+            "too many ranks are missing to keep a place for each of them",
+            where=table.source,
+            found=f"{wanted:,} missing ranks, {len(frame):,} rows",
+            hint='do ranks count from 1 in every list? ranks="close" closes the gaps',
+        )
+    places = last.select("user", pl.int_ranges(1, pl.col("rank") + 1).alias("rank"))
+    places = places.explode("rank").with_columns(pl.col("rank").cast(frame.schema["rank"]))
+    missing = places.join(frame, on=["user", "rank"], how="anti", maintain_order="left")
+    text = frame.schema["item"] == pl.String
+    name = pl.format("\x00{}", "rank") if text else pl.col("rank").cast(pl.Int64) + _LOWEST
+    filled = pl.concat([frame, missing.with_columns(item=name)], how="diagonal_relaxed")
+    filled = filled.sort("user", "rank", maintain_order=True)
+    counts = {**table.counts, "lists_with_rank_gaps": len(last), "places_without_item": len(missing)}
+    return replace(table, frame=filled.select(frame.columns), counts=counts)
+
+
+def encode_ranks(table: Recommendations, truth: Table, ids: IdSpace, ties: Ties, counts: Counter[str]) -> Lists:
+    """Return exact ranks as lists that name judged items only.
+
+    Raises
+    ------
+    InputError
+        If the ground truth has rows without a rank.
+    """
+    assert table.lengths is not None
+    if ties not in ("expected", "optimistic", "pessimistic"):
+        raise ParameterError(
+            "exact ranks do not break ties between scores",
+            found=f"ties={ties!r}",
+            hint='use "expected", "optimistic" or "pessimistic"',
+        )
+    frame = table.frame
+    kind = {role: frame[role].dtype for role in ("user", "item")}
+    lengths = table.lengths.cast({"user": kind["user"]})
+    judged = truth.frame.select("user", "item").cast(kind)  # type: ignore[arg-type]
+    judged = judged.join(lengths, on="user", how="semi")
+    lost = judged.join(frame, on=["user", "item"], how="anti")
+    if table.unranked is not None and len(lost):
+        lost = lost.join(table.unranked.cast(kind), on=["user", "item"], how="anti")  # type: ignore[arg-type]
+    if len(lost):
+        raise InputError(
+            "these ranks were computed for another ground truth",
+            where=f"user {lost['user'][0]!r}, item {lost['item'][0]!r}",
+            found=f"{len(lost)} ground truth rows without a rank",
+            hint="pass the same ground truth to rw.rank_relevant and rw.evaluate",
+        )
+    counted = lengths.join(frame.group_by("user").len(), on="user", how="left", maintain_order="left")
+    if not frame["user"].is_sorted():
+        order = lengths.select("user").with_row_index("at")
+        frame = frame.join(order, on="user", maintain_order="left").sort("at", "first", maintain_order=True)
+    counts["lists"] += len(lengths)
+    ranges = RankRange(frame["first"].to_numpy(), frame["last"].to_numpy(), lengths["length"].to_numpy())
+    return Lists(
+        user=ids.users.encode(lengths["user"]),
+        starts=offsets(counted["len"].fill_null(0).cast(pl.Int64).to_numpy()),
+        items=ids.items.encode(frame["item"]),
+        scores=frame["score"].to_numpy(),
+        has_ties=bool((ranges.last > ranges.first).any()),
+        rank_range=ranges,
+    )
+
+
+def no_ranks() -> Lists:
+    """Return no lists at all, as exact ranks."""
+    none = Lists.none()
+    return replace(none, rank_range=RankRange(none.items, none.items, none.items))

@@ -1,0 +1,490 @@
+"""Metrics under every convention: the spread of a value, and the conventions that give a value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from typing import Any, Self, Unpack
+
+import polars as pl
+
+from rankwise.convention.convention import Convention
+from rankwise.convention.convention import conventions as known_conventions
+from rankwise.core.arguments import rounded_number
+from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.errors import EmptyError, ParameterError, UsageError
+from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
+from rankwise.evaluation.input_warnings import protocol_of_lists
+from rankwise.evaluation.settings import Settings, TableOptions, table_options
+from rankwise.metrics.base import Measure, one_by_one
+from rankwise.results.result import Result
+from rankwise.tables.table import Tables
+
+__all__ = [
+    "CHOICE_NAMES",
+    "SCHEMA",
+    "USUAL_CUTOFFS",
+    "AcrossConventions",
+    "Definition",
+    "across_conventions",
+    "convention_of",
+    "evaluated",
+]
+
+CHOICE_NAMES = (
+    "population",
+    "undefined",
+    "without_list",
+    "relevance",
+    "ties",
+    "order_by",
+    "ids",
+    "score_precision",
+    "catalogue",
+    "duplicates",
+)
+"""The choices beside the parameters of the measure."""
+_DEFAULT = Convention("default")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One measure with every choice that decides its number.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure with its parameters, at one cut-off or none.
+    choices : tuple
+        The value of each of `CHOICE_NAMES`.
+    """
+
+    measure: Measure
+    choices: tuple[Any, ...]
+
+    @classmethod
+    def under(cls, text: str, convention: Convention | None) -> Self:
+        """Return the definition of a metric that is given as text; None: rankwise's defaults.
+
+        Raises
+        ------
+        MeasureError
+            If the convention has no such measure, or the measure needs a cut-off and has none.
+        """
+        convention = convention or _DEFAULT
+        measure = convention.parse(text)
+        measure.require_cutoff()
+        chosen = convention.choices_of(measure)
+        chosen["ties"] = chosen["ties"] or "expected"
+        return cls(measure, tuple(chosen[name] for name in CHOICE_NAMES))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the measure and the other choices, by name."""
+        named = {"measure": self.measure.name, **self.measure.parameters}
+        return named | dict(zip(CHOICE_NAMES, self.choices, strict=True))
+
+    def differences(self, other: Definition) -> dict[str, tuple[Any, Any]]:
+        """Return the choices that differ, with both values.
+
+        Measures of different names differ in one choice, ``"measure"``, whatever their parameters.
+        """
+        if self.measure.name != other.measure.name:
+            texts = str(self.measure @ ()), str(other.measure @ ())
+            return {"measure": texts} | self._of_choices(other)
+        mine, theirs = self.measure.parameters, other.measure.parameters
+        changed = {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+        return changed | self._of_choices(other)
+
+    def _of_choices(self, other: Definition) -> dict[str, tuple[Any, Any]]:
+        pairs = zip(CHOICE_NAMES, self.choices, other.choices, strict=True)
+        return {name: (mine, theirs) for name, mine, theirs in pairs if mine != theirs}
+
+    def mixed(self, other: Definition, names: Collection[str]) -> Definition:
+        """Return this definition with some of its choices taken from another one."""
+        measure = self.measure
+        if "measure" in names:
+            measure = other.measure
+        elif self.measure.name == other.measure.name:
+            known = {field.name for field in fields(measure)} - {"k"}
+            taken = {name: getattr(other.measure, name) for name in known & set(names)}
+            measure = replace(measure, **taken)
+        choices = tuple(
+            theirs if name in names else mine
+            for name, mine, theirs in zip(CHOICE_NAMES, self.choices, other.choices, strict=True)
+        )
+        return Definition(measure, choices)
+
+    def settings(self, options: Mapping[str, Any]) -> Settings:
+        """Return the settings of an evaluation of this measure alone."""
+        chosen = dict(zip(CHOICE_NAMES, self.choices, strict=True))
+        if options.get("relevance_threshold") is not None:
+            chosen["relevance"] = "positive"
+        return Settings(measures=(self.measure,), ties_if_scored=True, **{**chosen, **options})
+
+    def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
+        """Evaluate the measure on tables that are read already."""
+        return evaluated(self.settings(options), tables)
+
+
+def evaluated(settings: Settings, tables: Tables) -> Result:
+    """Evaluate tables that are read already, with or without a ground truth."""
+    return evaluate_tables(settings if tables.truth else without_truth(settings), tables)
+
+
+SCHEMA: dict[str, Any] = {
+    "measure": pl.String,
+    "convention": pl.String,
+    "value": pl.Float64,
+    "users": pl.Int64,
+    "definition": pl.String,
+    "why": pl.String,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AcrossConventions:
+    """The result of `rankwise.across_conventions`: metrics under many conventions.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per metric and convention: the ``measure`` as it was requested, ``convention``,
+        ``value`` (null if the convention has no such metric), the number of ``users`` averaged
+        over (null for metrics that are not means), ``definition`` (the metric of rankwise with all
+        parameters), and ``why``: what is not reproduced, or why there is no value. If candidates were
+        sampled, also the ``label``.
+    label : str, default=""
+        The label of values over sampled candidates, stated or inferred; empty for others.
+    warnings : tuple of str, default=()
+        Warnings about the lists.
+    """
+
+    table: pl.DataFrame
+    label: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def spread(self) -> pl.DataFrame:
+        """The smallest and the largest value of each metric: ``measure, low, high, values``."""
+        return self.table.group_by("measure", maintain_order=True).agg(
+            low=pl.col("value").drop_nans().min(),
+            high=pl.col("value").drop_nans().max(),
+            values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),
+        )
+
+    def _views(self) -> list[TableView]:
+        rows = [
+            (
+                row["measure"],
+                row["convention"],
+                "" if row["value"] is None else number(row["value"]),
+                "" if row["users"] is None else f"{row['users']:,}",
+                row["definition"] or "",
+            )
+            for row in self.table.to_dicts()
+        ]
+        notes = [f"check: {warning}" for warning in self.warnings]
+        notes += [
+            f"{row['measure']}: {number(row['low'])} to {number(row['high'])}"
+            for row in self.spread.to_dicts()
+            if row["low"] is not None
+        ]
+        notes += [f"{row['measure']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
+        corner = f", {self.label}" if self.label else ""
+        head = (f"measure{corner}", "convention", "value", "users", "definition")
+        return [
+            TableView(
+                head,
+                rows,
+                notes=notes if rows else [*notes, "no convention gives this number"],
+                left=(0, 1, 4),
+                title="Conventions",
+                label="rankwise-conventions",
+            )
+        ]
+
+    def __repr__(self) -> str:
+        return plain(*self._views())
+
+    def _repr_html_(self) -> str:
+        return html(*self._views())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows as plain values, ready for JSON."""
+        data: dict[str, Any] = finite({"rows": self.table.to_dicts()})
+        return data
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the table as text: ``"json"``, ``"csv"``, ``"markdown"`` or ``"latex"``."""
+        return export(format, self.to_dict, lambda: self.table, self._views)
+
+
+USUAL_CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+_Conventions = Sequence[str | Convention] | None
+
+
+def across_conventions(
+    recommendations: Any,
+    truth: Any,
+    measures: str | Iterable[str],
+    *,
+    conventions: _Conventions = None,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    **options: Unpack[TableOptions],
+) -> AcrossConventions:
+    """Evaluate metrics under many conventions, side by side.
+
+    The spread of the values shows how uncertain a published number is if the paper does not say how
+    it was computed.
+
+    Parameters
+    ----------
+    recommendations, truth : table, path, mapping, array or sparse matrix
+        The lists and the ground truth, as in `rankwise.evaluate`.
+    measures : str or list of str
+        The metrics as text; each convention defines what their names mean.
+    conventions : sequence of str or Convention, optional
+        The conventions; by default all of `rankwise.conventions`.
+    train, items, users, baseline : table or path, optional
+        As in `rankwise.evaluate`.
+    relevance_threshold, columns, threads : optional
+        As in `rankwise.evaluate`, under all conventions.
+
+    Returns
+    -------
+    AcrossConventions
+        Its ``table`` has one row per metric and convention whose library has the metric. The value
+        is null, and the row says why, if rankwise does not compute what the library computes, or
+        an input that the metric needs is missing.
+
+    Raises
+    ------
+    UsageError
+        If no convention has one of the metrics, or a convention is unknown.
+    InputError
+        If the tables cannot be evaluated as they are.
+
+    See Also
+    --------
+    convention_of : Find the conventions that give a value.
+    explain : Explain the difference between two conventions.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": ["a", "b", "c"]}, {"ann": {"c", "d", "e", "f"}}
+    >>> across = rw.across_conventions(lists, truth, "map@3", conventions=["recbole", "ranx"])
+    >>> across.table.select("convention", "value").rows()
+    [('recbole', 0.11111), ('ranx', 0.08333)]
+    """
+    texts = one_by_one([measures] if isinstance(measures, str) else measures)
+    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    return _across(recommendations, truth, sources, options, texts, _chosen(conventions))
+
+
+def convention_of(
+    number: float | str,
+    recommendations: Any,
+    truth: Any,
+    measure: str,
+    *,
+    cutoffs: Iterable[int] = USUAL_CUTOFFS,
+    conventions: _Conventions = None,
+    train: Any = None,
+    items: Any = None,
+    users: Any = None,
+    baseline: Any = None,
+    **options: Unpack[TableOptions],
+) -> AcrossConventions:
+    """Find the conventions and cut-offs under which a metric has a given value.
+
+    Parameters
+    ----------
+    number : float or str
+        The value, with all digits that are known: ``"0.2317"`` or ``"23.17%"``. Every value that
+        rounds to it is a match.
+    recommendations, truth : table, path, mapping, array or sparse matrix
+        The lists and the ground truth, as in `rankwise.evaluate`.
+    measure : str
+        The metric. Without a cut-off it is tried at all ``cutoffs``, and without one (the whole
+        list); with cut-offs (``"recall@1,3"``), only at these.
+    cutoffs : iterable of int, default=(1, 3, 5, 10, 20, 50, 100)
+        The cut-offs to try.
+    conventions, train, items, users, baseline, relevance_threshold, columns, threads : optional
+        As in `across_conventions`.
+
+    Returns
+    -------
+    AcrossConventions
+        Its ``table`` has one row per match, and none if no convention gives the value.
+
+    Raises
+    ------
+    ParameterError
+        If ``number`` is not a number.
+    UsageError
+        If no convention has the metric, or a convention is unknown.
+    InputError
+        If the tables cannot be evaluated as they are.
+
+    See Also
+    --------
+    across_conventions : Evaluate metrics under many conventions.
+    explain : Explain the difference between two conventions.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": ["a", "b", "c"]}, {"ann": {"c", "d", "e", "f"}}
+    >>> found = rw.convention_of("0.083", lists, truth, "map@1,3", conventions=["recbole", "ranx"])
+    >>> found.table.select("measure", "convention").rows()[0]
+    ('map@3', 'ranx')
+    """
+    value, half = rounded_number(number)
+    texts = one_by_one([measure])
+    several: Any = cutoffs
+    tried = [] if isinstance(several, str) or not isinstance(several, Iterable) else list(several)
+    if not tried or not all(isinstance(k, int) for k in tried):
+        raise ParameterError("cut-offs are whole numbers", found=f"cutoffs={cutoffs!r}"[:80])
+    if "@" not in texts[0]:
+        texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, tried))]
+    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    chosen = _chosen(conventions)
+    _check_known(texts, [*chosen.values()])
+    across = _across(recommendations, truth, sources, options, texts, chosen, strict=False)
+    near = (pl.col("value") - value).abs() <= half * (1 + 1e-9)
+    return replace(across, table=across.table.filter(near.fill_null(value=False)))
+
+
+def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
+    """Return the conventions by name, rankwise's defaults as None."""
+    chosen: dict[str, Convention | None] = {}
+    several: Any = known_conventions() if conventions is None else conventions
+    if isinstance(several, str | Convention):
+        several = [several]
+    if not isinstance(several, Iterable) or not (several := list(several)):
+        raise ParameterError(
+            "conventions are a list of names",
+            found=f"conventions={conventions!r}"[:80],
+            hint="leave them out for all of them",
+        )
+    for given in several:
+        convention = Convention.named(given)
+        name = "default" if convention is None else convention.name
+        if name in chosen:
+            raise ParameterError("two conventions have the same name", found=repr(name), hint="rename one of them")
+        chosen[name] = convention
+    return chosen
+
+
+def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None]) -> None:
+    """Raise if no convention knows any of these measures: misspelled, or without a cut-off."""
+    failed: UsageError | None = None
+    for text, convention in product(texts, conventions):
+        try:
+            Definition.under(text, convention)
+        except UsageError as error:
+            failed = failed or error
+        else:
+            return
+    if failed is not None:
+        raise failed
+
+
+def _across(
+    recommendations: Any,
+    truth: Any,
+    sources: Mapping[str, Any],
+    options: Any,
+    texts: Sequence[str],
+    conventions: Mapping[str, Convention | None],
+    *,
+    strict: bool = True,
+) -> AcrossConventions:
+    """Return one row per measure and convention; ``strict``: some convention knows each measure."""
+    given = table_options(options)
+    tables = read_inputs(
+        Settings(measures=(), **given),
+        recommendations=recommendations,
+        truth=truth,
+        required=("recommendations",),
+        **sources,
+    )
+    for text in texts if strict else ():
+        _check_known([text], conventions.values())
+    rows: list[dict[str, Any]] = []
+    settings: dict[int, Settings] = {}
+    for text, (name, convention) in product(texts, conventions.items()):
+        row: dict[str, Any] = {"measure": text, "convention": name}
+        if convention is not None and not convention.offers(text):
+            continue
+        try:
+            definition = Definition.under(text, convention)
+            settings[len(rows)] = definition.settings(given)
+            row |= {"definition": _in_full(definition.measure), "why": _note(definition, convention)}
+        except UsageError as error:
+            if not strict:
+                continue
+            found = f": {error.found}" if error.found else ""
+            row |= {"definition": None, "why": f"{error.what}{found}"}
+        rows.append(row)
+    values = _values_under_options(settings.values(), tables)
+    for place, one in settings.items():
+        rows[place] |= values[one]
+    table = pl.DataFrame(rows, schema=SCHEMA)
+    protocol, warnings = protocol_of_lists(tables, given.get("relevance_threshold"))
+    if protocol is None or not protocol.sampled:
+        return AcrossConventions(table)
+    return AcrossConventions(table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings))
+
+
+def _values_under_options(requests: Iterable[Settings], tables: Tables) -> dict[Settings, dict[str, Any]]:
+    """Return the value of each metric under its options, from one evaluation per distinct set of options."""
+    groups: dict[Settings, dict[Measure, Settings]] = {}
+    for settings in requests:
+        groups.setdefault(replace(settings, measures=()), {})[settings.measures[0]] = settings
+    return {
+        group[measure]: value
+        for options, group in groups.items()
+        for measure, value in _values(replace(options, measures=tuple(group)), tables).items()
+    }
+
+
+def _values(settings: Settings, tables: Tables) -> dict[Measure, dict[str, Any]]:
+    """Return the value of each metric and the number of users averaged over, or why there is none."""
+    measures = settings.measures
+    try:
+        result = evaluated(settings, tables)
+    except (UsageError, EmptyError) as error:
+        if len(measures) == 1:
+            return {measures[0]: {"why": error.what}}
+        # One metric that lacks an input does not stop the rest: halving singles it out in few evaluations.
+        halves = measures[: len(measures) // 2], measures[len(measures) // 2 :]
+        first, second = (_values(replace(settings, measures=half), tables) for half in halves)
+        return first | second
+    return {measure: _value(result, measure.cells[0]) for measure in measures}
+
+
+def _value(result: Result, cell: str) -> dict[str, Any]:
+    """Return a value and the number of users averaged over, null where there are no values of users."""
+    defined = result.per_user[cell].is_not_nan() if cell in result.per_user.columns else None
+    return {"value": result.values.get(cell), "users": None if defined is None else defined.sum()}
+
+
+def _in_full(measure: Measure) -> str:
+    """Write a measure with what it is made of, where that is its default."""
+    parts = [value for value in measure.parameters.values() if isinstance(value, Measure)]
+    if measure.changed or not parts:
+        return str(measure)
+    made_of = ",".join(map(str, parts))
+    return str(measure).replace(measure.name, f"{measure.name}({made_of})", 1)
+
+
+def _note(definition: Definition, convention: Convention | None) -> str | None:
+    """Return the behaviour of the library that is not reproduced."""
+    return None if convention is None else convention.entry(definition.measure).note or None

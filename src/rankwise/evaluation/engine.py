@@ -1,0 +1,399 @@
+"""The engine's interface: `prepare` a job, `work` on its pieces anywhere, `finish` with a result.
+
+A `Job` and a `Partial` are all that travels between processes and machines: both can be pickled,
+and both have an Arrow form with a version (``to_bytes``, ``from_bytes``).
+
+>>> from rankwise.evaluation.evaluate import read_inputs
+>>> settings = Settings.read("recall@2", {})
+>>> job = prepare(settings, read_inputs(settings, truth={"ann": {1}, "bob": {2}}))
+>>> pieces = [{"ann": [1, 3]}, {"bob": [3, 4]}]
+>>> partials = [work(job, read_inputs(settings, recommendations=piece)) for piece in pieces]
+>>> finish(job, partials)["recall@2"]
+0.5
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import polars as pl
+
+from rankwise.blocks.encoded import Encoded, cut, parts
+from rankwise.blocks.partial import About, Joined, Measured, Partial, pack, unpack
+from rankwise.convention.convention import Convention
+from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
+from rankwise.core.kernels import default_threads, each, one_blas_thread
+from rankwise.core.terminal import progress_bar
+from rankwise.encoding.encoder import Encoder, EncodingRules
+from rankwise.encoding.lists import check_kept
+from rankwise.encoding.side_information import Counted, FactTables
+from rankwise.errors import EmptyError, ParameterError
+from rankwise.evaluation.input_warnings import sample_counts
+from rankwise.evaluation.plan import Plan, check_catalogue, check_exact, check_piece
+from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
+from rankwise.metrics.base import parse_all
+from rankwise.options import ANY_ROW, UserRule
+from rankwise.results.result import Result
+from rankwise.tables.table import Table, Tables, absent_truth, is_absent
+from rankwise.tables.training import check_train_groups, train_groups
+
+__all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settings_of", "with_train_items", "work"]
+
+
+def run(
+    encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
+) -> Measured:
+    """Measure every evaluated user.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        Lists and ground truth.
+    plan : Plan
+        The measures.
+    threads : int, default=1
+        Threads to use; the result does not depend on it.
+    block_size : int, optional
+        Users per block; by default chosen from the sizes.
+    progress : bool or None, default=False
+        Whether to show a progress bar; None: on a terminal, after a second.
+    """
+    jobs = list(parts(encoded, block_size, threads))
+    counted = encoded.is_counted(encoded.lists.user)
+    users = (int(counted[job].sum()) if isinstance(job, slice) else len(job) for job in jobs)
+    firsts = list(accumulate(users, initial=0))  # the users evaluated before each block, and after the last
+    joined = Joined(firsts)
+
+    def measure(job: int) -> int:
+        joined.add(plan.measure(cut(encoded, jobs[job])), job)
+        return firsts[job + 1] - firsts[job]
+
+    with one_blas_thread(), progress_bar(firsts[-1], "users", shown=progress) as bar:
+        for n_users in each(measure, range(len(jobs)), threads):
+            bar.update(n_users)
+    return joined.measured()
+
+
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """Return every field of settings as plain values; weights stay as they were given."""
+    options = {f.name: getattr(settings, f.name) for f in fields(Settings)}
+    options["measures"] = [str(measure) for measure in settings.measures]
+    if settings.convention is not None:
+        options["convention"] = settings.convention.to_dict()
+    if options["relevance"] == "any" and options["relevance_threshold"] == ANY_ROW:
+        options["relevance_threshold"] = None  # no number of JSON
+    options["exceptions"] = [[name, vars(rule)] for name, rule in settings.exceptions]
+    return options
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Return the settings that `plain_settings` described."""
+    if options["convention"] is not None:
+        options["convention"] = Convention.of(options["convention"])
+    options["measures"] = parse_all(options["measures"])
+    options["exceptions"] = tuple((name, UserRule(**rule)) for name, rule in options["exceptions"])
+    return Settings(**options)
+
+
+_VERSION = 2
+_BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The job for every piece (chunk) of lists: settings, and the tables that all pieces share.
+
+    Made by `prepare`; everything but settings and reference derives from these two.
+    """
+
+    settings: Settings
+    reference: Tables
+    plan: Plan
+    facts: FactTables
+    user_table: UserTable
+    encoder: Encoder
+    about: About
+    counted: Counted | None = None
+
+    def __reduce__(self) -> Any:
+        return partial(prepare, counted=self.counted), (self.settings, self.reference)
+
+    def for_users(self, piece: Tables) -> Job:
+        """Return the job for a piece that brings its rows of the tables by user.
+
+        What is known of items, and what was counted over all users, is kept.
+        """
+        given = piece.by_role.items()
+        parts: dict[Any, Any] = {role: table for role, table in given if role in _BY_USER}
+        if not parts:
+            return self
+        reference, facts = replace(self.reference, **parts), self.facts.for_users(parts)
+        user_table = self.user_table
+        if "users" in parts:
+            settings = self.settings
+            user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
+        return replace(
+            self,
+            reference=reference,
+            facts=facts,
+            user_table=user_table,
+            encoder=Encoder(self.encoder.rules, reference, facts),
+        )
+
+    def to_bytes(self) -> bytes:
+        """Write the job in Arrow's IPC format, to be sent elsewhere and read again."""
+        if self.counted is not None:
+            raise ParameterError(
+                "a job of pieces that bring their users' rows has no Arrow form",
+                hint="pickle it: such a job goes to processes of one engine",
+            )
+        options = plain_settings(self.settings)
+        if not isinstance(self.settings.weights, str | None):
+            assert self.user_table.weights is not None
+            options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
+        tables = self.reference.by_role
+        cards = {
+            role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
+            for role, table in tables.items()
+        }
+        values = {"options": options, "tables": json.loads(json.dumps(cards, default=dict))}
+        return pack("job", _VERSION, values, {role: t.frame for role, t in tables.items()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Job:
+        """Read a job that `to_bytes` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or of another version of rankwise.
+        """
+        values, frames = unpack("job", _VERSION, data)
+        options = values["options"]
+        if isinstance(options["weights"], dict):
+            options["weights"] = dict(zip(*options["weights"].values(), strict=True))
+        settings = settings_of(options)
+        tables: dict[str, Any] = {role: Table(frame=frames[role], **card) for role, card in values["tables"].items()}
+        return prepare(settings, Tables(**tables))
+
+
+def prepare(settings: Settings, reference: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
+    """Settle what is to be done, and check that the tables have what the measures need.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is asked.
+    reference : Tables
+        What all pieces share: ground truth, unless each piece brings its part, and training,
+        items, users and baseline.
+    complete : bool, default=False
+        Whether exact ranks come with the lists themselves, ranked to the last candidate.
+    counted : Counted, optional
+        What was counted over all users: every piece then brings its users' rows of the ground
+        truth, training interactions, users and baseline, of which ``reference`` has the columns.
+
+    Raises
+    ------
+    UsageError
+        If a measure needs what is not there.
+    InputError
+        If a table does not have what is asked of it.
+    """
+    whole = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    if whole and not settings.adjusted:
+        raise ParameterError(
+            "exclude_seen, warm_and_cold and jackknife need all lists at once",
+            hint="pass them to rankwise.evaluate, which adjusts the tables",
+        )
+    reference = settings.readings.of(reference)
+    groups = () if settings.jackknife is None else (JACKKNIFE,)
+    if counted is None:
+        check_train_groups(settings.by, reference.users, reference.train)
+        made = train_groups(settings.by, reference.train)
+    else:
+        made = dict(counted.train_groups)
+    user_table = UserTable.check(reference.users, settings.by, settings.weights, made)
+    plan = Plan(settings.measures, settings.rules, (*settings.by, *groups), settings.exact)
+    tables = {**reference.by_role}
+    tables.pop("truth", None)
+    if settings.exact and not complete:
+        check_exact(plan, tables)
+    facts = FactTables(plan.facts, tables, settings.columns, counted, made)
+    if settings.ranks == "keep":
+        check_kept(plan.needs, numbers_items=plan.numbers_items)
+    rules = EncodingRules(
+        needs=plan.needs,
+        numbers_items=plan.numbers_items,
+        exact=settings.exact,
+        population=settings.evaluated,
+        ties=settings.ties,
+        duplicates=settings.duplicates,
+        relevance_threshold=settings.relevance_threshold,
+        ranks=settings.ranks,
+        required=counted is None and settings.needs_relevant,
+        ties_if_scored=settings.ties_if_scored,
+        id_type=settings.ids,
+    )
+    plan.check_sums(settings.evaluated)
+    check_catalogue(plan, settings.catalogue, reference.by_role)
+    plan.check_missing_lists()  # raises as well where a part would have two rules
+    about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
+    about["jackknife"] = str(settings.jackknife)
+    about["catalogue"] = settings.catalogue
+    about["rules"] = repr(settings.exceptions)
+    about["facts"] = ", ".join(f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
+    frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in reference.by_role.items()}
+    if user_table.weights is not None:
+        frames["weights"] = user_table.weights.frame
+    if "baseline" in frames and not {"rank", "score"} & set(frames["baseline"].columns):
+        frames["baseline"] = frames["baseline"].with_row_index("row")  # its order is its ranks
+    return Job(
+        settings, reference, plan, facts, user_table, Encoder(rules, reference, facts), About(about, frames), counted
+    )
+
+
+def work(job: Job, piece: Tables) -> Partial:
+    """Evaluate a piece: some users' lists, or users without a list.
+
+    Parameters
+    ----------
+    job : Job
+        What is asked.
+    piece : Tables
+        ``recommendations``, with ``truth`` unless the job has it; or ``unlisted`` users. With
+        what was ``counted`` over all users, also the rows of these users in ``train``, ``users``
+        and ``baseline``.
+
+    Raises
+    ------
+    InputError
+        If the piece cannot be evaluated as it is.
+    """
+    piece = job.settings.readings.of(piece)
+    job = job.for_users(piece)
+    settings, recommendations = job.settings, piece.recommendations
+    piece = _with_truth(job, piece)
+    if recommendations is not None:
+        check_piece(job.plan, recommendations, settings.relevance_threshold)
+    threads = settings.threads or default_threads()
+    for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
+        try:
+            with job.encoder.unless_it_fails():
+                encoded = job.encoder.encode(piece, hashed=hashed, threads=threads)
+                measured = run(
+                    encoded,
+                    job.plan,
+                    threads=threads,
+                    block_size=settings.block_size,
+                    progress=settings.progress if recommendations is not None else False,
+                )
+        except HashCollision:
+            continue
+        break
+    result = _partial_of(job, piece, encoded, measured)
+    return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
+
+
+def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
+    """Return the partial result of a piece, with its counts, cards and hashes."""
+    recommendations, truth = piece.recommendations, piece.truth or job.reference.truth
+    assert truth is not None
+    split = None if truth.split is None else dict(truth.split)
+    inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, encoded), "split": split}]}
+    protocol = ""
+    if recommendations is not None:
+        protocol = recommendations.protocol.write() if recommendations.protocol else ""
+        inputs["recommendations"] = [_card(recommendations, encoded)]
+    digests = digest_of_truth(piece.truth)
+    if job.counted is not None:  # rows that repeat are this piece's, not those of all
+        digests |= digests_of_tables(job.settings, job.plan, job.facts, job.user_table, by_user=True)
+        encoded = replace(encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={})
+    measured_users = measured.to_partial(
+        encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
+    )
+    return replace(measured_users, digests=digests)
+
+
+def _with_truth(job: Job, piece: Tables) -> Tables:
+    """Return a piece with its ground truth, or with an empty one if no measure needs it."""
+    if (piece.truth is None) != (job.reference.truth is None):
+        return piece
+    unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
+    if piece.truth is None and piece.recommendations is not None and unneeded:
+        return replace(piece, truth=absent_truth(piece.recommendations))
+    raise ParameterError(
+        "truth is passed either to the Evaluator or with every chunk",
+        hint="pass truth to Evaluator(…) or to update(…); measures that describe lists need none "
+        'with population="recommended"',
+    )
+
+
+def _card(table: Table, encoded: Encoded) -> dict[str, Any]:
+    """Return the card of a table, with the types that its ids have beside those of the others."""
+    card, ids = table.card, {"user": encoded.users, "item": encoded.items}
+    text = [name for name in ids if isinstance(ids[name], StringVocabulary | HashedStrings)]
+    card["ids"] |= dict.fromkeys(text, "String")
+    return card
+
+
+def finish(job: Job, partials: Iterable[Partial]) -> Result:
+    """Merge what was worked on, add the users without a list, and summarise.
+
+    Raises
+    ------
+    EmptyError
+        If there is nothing to summarise.
+    """
+    merged = merge(partials)
+    job.about.check(merged.about)
+    merged = with_train_items(job, merged)
+    if job.reference.truth is not None:
+        items = None if merged.items is None else merged.items["item"]
+        piece = job.encoder.without_list(merged.users["user"], items)
+        if piece is not None:
+            merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
+    return summarise(
+        merged,
+        settings=job.settings,
+        plan=job.plan,
+        facts=job.facts,
+        user_table=job.user_table,
+        truth=job.reference.truth,
+    )
+
+
+def with_train_items(job: Job, merged: Partial) -> Partial:
+    """Return a merged partial whose catalogue has the training items of all users.
+
+    Pieces that bring their users' rows of training know the items of these rows alone.
+    """
+    counted = None if job.counted is None else job.counted.popularity
+    if counted is None or merged.items is None:
+        return merged
+    kind = merged.items.schema["item"]
+    others = counted.select(pl.col("item").cast(kind)).join(merged.items, on="item", how="anti")
+    zeros = [pl.lit(0, pl.Int64).alias(name) for name in merged.items.columns if name != "item"]
+    items = pl.concat([merged.items, others.with_columns(zeros)]).sort("item")
+    return replace(merged, items=items)
+
+
+def merge(partials: Iterable[Partial]) -> Partial:
+    """Merge partials of one job; their order does not matter.
+
+    Raises
+    ------
+    EmptyError
+        If there is none.
+    """
+    partials = list(partials)
+    if not partials:
+        raise EmptyError("nothing has been evaluated yet", hint="call update(…) first")
+    return partials[0].merge(*partials[1:])

@@ -1,0 +1,156 @@
+"""Checks for tables that were probably mixed up: an error, or a warning in the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.sample_counts import SampleCounts
+from rankwise.errors import InputError
+from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
+from rankwise.tables.training import align
+
+__all__ = ["check_dense", "doubts", "inferred_protocol", "protocol_of_lists", "sample_counts", "swapped"]
+
+_MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
+"""Names that ranks and scores of models have, and judgements of users rarely."""
+_JUDGED = {*ROLES["truth"]["relevance"], *ROLES["truth"]["timestamp"]}
+
+
+def check_dense(tables: Tables) -> None:
+    """Raise if whole numbers in an array may as well be the scores of all items as item ids.
+
+    Lists are shorter than the catalogue: an array with a column for every item that is known from
+    other tables is more likely a score matrix.
+    """
+    lists, truth = tables.recommendations, tables.truth
+    if lists is None or truth is None or lists.format != "dense array":
+        return
+    known = [truth, tables.train, tables.items]
+    items = [table.frame["item"] for table in known if table is not None and len(table.frame)]
+    if not all(ids.dtype.is_integer() for ids in items):
+        return
+    width = int(lists.frame.group_by("user").len()["len"].to_numpy().max())
+    largest = max(int(ids.to_numpy().max()) for ids in items)
+    if largest >= width:
+        return
+    raise InputError(
+        "this array of whole numbers may hold item ids, best first, or a score for every item",
+        where=lists.source,
+        found=f"{width} columns, and items up to {largest} in the other tables",
+        hint="pass ids as {user: [items]}, or scores as rw.rank(scores, k)",
+    )
+
+
+def doubts(tables: Tables) -> list[str]:
+    """Return warnings: tables that look swapped, and tables that are the same."""
+    lists, truth, train = tables.recommendations, tables.truth, tables.train
+    if lists is None or truth is None or lists.format == "ratings":
+        return []
+    said = swapped(lists, truth)
+    exact = isinstance(lists, Recommendations) and lists.is_exact  # ranks of the relevant items
+    if not exact and _same_pairs(lists, truth):
+        said.append("the recommendations are the user-item pairs of the ground truth")
+    if train is not None and _same_pairs(train, truth):
+        said.append("the training interactions are the user-item pairs of the ground truth")
+    return said
+
+
+def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:
+    """Return what tells lists of sampled negatives from others; nothing where candidates are known."""
+    if lists is None or lists.is_exact or lists.format == "ratings" or lists.protocol is not None:
+        return SampleCounts()
+    return SampleCounts.of_users(users["n_relevant"], users["list_length"], hits, lists.frame["item"])
+
+
+def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]:
+    """Return the candidates of lists that look sampled, and a warning; neither for other lists."""
+    negatives = counts.sampled_negatives
+    if negatives is None:
+        return None, []
+    warning = (
+        f"the lists look like relevant items among {negatives:,} sampled negatives: values are far above those of a "
+        "ranking of all items, and compare with those of the same sample only"
+    )
+    return Protocol(INFERRED, negatives), [warning]
+
+
+def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol | None, list[str]]:
+    """Return the candidates of all lists, as stated or as inferred from their rows, and warnings."""
+    lists, truth = tables.recommendations, tables.truth
+    if lists is None or lists.protocol is not None:
+        return None if lists is None else lists.protocol, []
+    if truth is None or lists.is_exact or lists.format == "ratings":
+        return None, []
+    relevant = truth.with_frame(truth.relevant(threshold))
+    aligned: list[Table] = [replace(table, is_text=True) for table in (lists, relevant)]  # as some conventions match
+    for column in ("user", "item"):
+        aligned = align(aligned, column)
+    return inferred_protocol(SampleCounts.of_lists(*(table.frame for table in aligned)))
+
+
+def swapped(lists: Table, truth: Table) -> list[str]:
+    """Return whether recommendations and ground truth look swapped, by their columns alone."""
+    if not (_looks_ranked(truth) and _looks_judged(lists)):
+        return []
+    judged = _named(lists, _JUDGED) or "neither rank nor score"
+    ranked = f"the ground truth has {_named(truth, _MODEL)}, and the recommendations {judged}"
+    return [f"recommendations and ground truth may be swapped: {ranked}"]
+
+
+def _names(table: Table) -> set[str]:
+    return {plain_name(name) for name in (*table.columns.values(), *table.unread)}
+
+
+def _named(table: Table, names: set[str]) -> str:
+    sources = (*table.columns.values(), *table.unread)
+    return ", ".join(repr(name) for name in sources if plain_name(name) in names)
+
+
+def _looks_ranked(truth: Table) -> bool:
+    """Return whether a ground truth has ranks, or scores as models give them."""
+    return _is_table(truth) and bool(_names(truth) & _MODEL)
+
+
+def _looks_judged(lists: Table) -> bool:
+    """Return whether recommendations have neither ranks nor scores as models give them."""
+    names = _names(lists)
+    return _is_table(lists) and not names & _MODEL
+
+
+def _is_table(table: Table) -> bool:
+    """Return whether the names of columns are those of the source, and not of its layout."""
+    return not table.is_positional and not table.format.startswith(("trec", "ranking", "json"))
+
+
+def _same_pairs(left: Table, right: Table) -> bool:
+    """Return whether two tables have the same users and items, row by row in some order."""
+    if left.sha256 is not None and left.sha256 == right.sha256:
+        return True
+    if len(left.frame) != len(right.frame):
+        return False
+    pair = ["user", "item"]
+    if any(_sums_differ(left.frame[column], right.frame[column]) for column in pair):
+        return False
+    for column in pair:
+        left, right = align([left, right], column)
+    return _digest(left, pair) == _digest(right, pair)
+
+
+def _sums_differ(left: pl.Series, right: pl.Series) -> bool:
+    """Whether two columns of whole numbers have different sums: quicker to tell than hashes."""
+    if not (left.dtype.is_integer() and right.dtype.is_integer()):
+        return False
+    here, there = (ids.to_numpy().sum(dtype=np.int64) for ids in (left, right))
+    return bool(here != there)
+
+
+def _digest(table: Table, pair: list[str]) -> tuple[int, ...]:
+    """Return sums of the hashes of all rows, which do not depend on their order."""
+    types: dict[Any, Any] = {name: pl.String if table.frame.schema[name] == pl.String else pl.Int64 for name in pair}
+    hashes = table.frame.select(pair).cast(types, strict=False).hash_rows(seed=7).to_numpy()
+    return tuple(int((hashes >> shift).sum(dtype=np.uint64)) for shift in (0, 32))

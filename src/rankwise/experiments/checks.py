@@ -1,0 +1,823 @@
+"""Checks of a configuration: every mistake with its line, and what a run would refuse, before it runs.
+
+What a run would refuse, found before it: all that follows from the configuration without a table.
+
+The checks are those of the run itself, called with what is known before it: the names of tables in
+place of their rows, and results without users in place of results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import polars as pl
+from pydantic import ValidationError
+
+from rankwise.comparison.alignment import common_cells, systems_of
+from rankwise.comparison.compare import MEANS_OF_GROUPS, check_options
+from rankwise.comparison.comparison import check_margin, margins_by_cell
+from rankwise.comparison.decision import deciding_cell, rule_for
+from rankwise.convention.convention import Convention
+from rankwise.core.arguments import TrainGroup
+from rankwise.encoding.lists import check_kept
+from rankwise.encoding.side_information import check_tables
+from rankwise.errors import (
+    ConfigError,
+    MeasureError,
+    MissingValueError,
+    OutputError,
+    ParameterError,
+    RankwiseError,
+    nearest,
+)
+from rankwise.evaluation.aggregation import kinds_of_values
+from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
+from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, questions
+from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
+from rankwise.evaluation.summary import jackknifed
+from rankwise.experiments.schema import (
+    MODELS,
+    Config,
+    Document,
+    Place,
+    Source,
+    complex_measure,
+    spelled,
+    tests_of,
+    with_propensity,
+)
+from rankwise.metrics.base import LARGEST, Measure, parse_all
+from rankwise.metrics.debiased import ByPropensity
+from rankwise.results.result import Result, Values
+from rankwise.stats.differences import check_level
+from rankwise.tables.files import is_table_folder
+from rankwise.tables.formats import plain_stem
+from rankwise.tables.table import TableRole
+from rankwise.tables.training import TRAIN_GROUPS
+
+__all__ = [
+    "AS_BOOLEAN",
+    "Mistakes",
+    "check_comparisons",
+    "check_decision",
+    "check_files",
+    "check_inputs",
+    "check_named_tables",
+    "check_output",
+    "check_questions",
+    "check_ranking",
+    "check_tools",
+    "comparisons_of",
+    "decision_of",
+    "expected_results",
+    "has_training",
+    "measures_of",
+    "sources_of",
+    "systems_by_name",
+]
+
+_T = TypeVar("_T")
+_V = TypeVar("_V")
+AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+"""What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
+
+
+class Mistakes:
+    """The mistakes found so far, each with the line that it is about."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._found: dict[tuple[int, str], None] = {}
+        self._invalid: list[Place] = []
+        for line, place, what in document.mistakes:
+            self._keep(place, what, None, line)
+
+    def add(self, place: Place, what: str, hint: str | None = None) -> None:
+        """Keep a mistake, unless it follows from one that is known in the same place."""
+        if not self.is_wrong(place):
+            self._keep(place, what, hint)
+
+    def is_wrong(self, place: Place) -> bool:
+        """Return whether a value, one inside it or one around it is invalid."""
+        return any(other[: len(place)] == place or place[: len(other)] == other for other in self._invalid)
+
+    def says(self, place: Place) -> bool:
+        """Return whether the file says something there, which may be wrong and left out."""
+        return self.document.has(place) and self.document.value(place) is not None
+
+    def _keep(self, place: Place, what: str, hint: str | None, line: int | None = None) -> None:
+        line = self.document.line(place) if line is None else line
+        text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")
+        self._found[line, text] = None
+
+    def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
+        """Return the result of a function; if it raises, add a mistake and return None."""
+        try:
+            return make()
+        except RankwiseError as error:
+            what = _in_keys(error.what) + (f" ({error.found})" if error.found else "")
+            self.add(place, what, None if error.hint is None else _in_keys(error.hint))
+        except (TypeError, ValueError) as error:
+            self.add(place, str(error))
+        return None
+
+    def tried_together(
+        self,
+        place: Place,
+        options: Mapping[str, _V],
+        make: Callable[[Mapping[str, _V]], _T],
+        places: Mapping[str, Place] | None = None,
+    ) -> _T | None:
+        """Return the result for options that are tried one by one, then together.
+
+        An option that is wrong alone is a mistake with its own path and is left out, so that all
+        others are checked as well. ``places`` has the path of options that stand elsewhere.
+        """
+        right = {}
+        for name, value in options.items():
+            known = len(self._found)
+            where = (places or {}).get(name, (*place, name))
+            self.tried(where, lambda name=name, value=value: make({name: value}))  # type: ignore[misc]
+            if len(self._found) == known:
+                right[name] = value
+        return self.tried(place, lambda: make(right))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add_pydantic(self, error: ValidationError, schema: dict[str, Any]) -> list[Place]:
+        """Keep the mistakes that pydantic found, and return their places, the innermost only.
+
+        Alternatives of one value are one mistake.
+        """
+        by_place: dict[Place, list[Any]] = {}
+        for problem in error.errors(include_url=False):
+            by_place.setdefault(self._place(problem), []).append(problem)
+        inner = [
+            place
+            for place in by_place
+            if not any(other != place and other[: len(place)] == place for other in by_place)
+        ]
+        for place in inner:
+            self._keep(place, *_said(place, by_place[place], schema))
+        self._invalid += inner
+        return inner
+
+    def _place(self, problem: Any) -> Place:
+        """Return where the file has the problem, without the names of pydantic's alternatives."""
+        place: Place = ()
+        for part in problem["loc"]:
+            if self.document.has((*place, part)):
+                place = (*place, part)
+        missing = problem["type"] == "missing"
+        return (*place, problem["loc"][-1]) if missing else place
+
+    def check(self) -> None:
+        """Raise if there are any.
+
+        Raises
+        ------
+        ConfigError
+            With every mistake, in the order of the lines.
+        """
+        if self._found:
+            lines = [text for _, text in sorted(self._found)]
+            count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
+            raise ConfigError(f"this configuration has {count}", where=self.document.name, mistakes=lines)
+
+
+def _said(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
+    """Return what is wrong in one place, and what was probably meant."""
+    kinds = {problem["type"] for problem in problems}
+    first = problems[0]
+    if kinds == {"extra_forbidden"}:
+        known = _keys(schema, place[:-1])
+        return "there is no such key", nearest(str(place[-1]), known) or _listed(known)
+    if kinds == {"missing"}:
+        return "this key is missing", None
+    found = repr(first["input"])
+    found = found if len(found) < 60 else found[:57] + "…"
+    meant = AS_BOOLEAN.get(first["input"].lower()) if isinstance(first["input"], str) else None
+    if meant is not None and "bool_type" in kinds:
+        return f"{found} is text, not a boolean", f"write {meant}"
+    if kinds == {"literal_error"}:
+        expected = first["ctx"]["expected"]
+        choices = [choice.strip("' ") for choice in expected.replace(" or ", ", ").split(",")]
+        return f"{found} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
+    wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
+    return f"{found} is not {' or '.join(wants)}", None
+
+
+def _in_keys(text: str) -> str:
+    """Return a message that names tables and options as a configuration does.
+
+    >>> _in_keys('pass train=, or catalogue="items"')
+    'write data: {train: …}, or catalogue: items'
+    """
+    text = re.sub(r"\bpass (train|items|users|baseline)=(?=$|,)", r"write data: {\1: …}", text)
+    text = re.sub(r"\bevaluate\(…, ([^()]*)\)", r"evaluation: {\1}", text)
+    return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
+
+
+def _listed(names: set[str]) -> str | None:
+    return f"known: {', '.join(sorted(names))}" if 0 < len(names) <= 12 else None
+
+
+def _keys(schema: dict[str, Any], place: Place) -> set[str]:
+    """Return the keys that the schema knows in a place."""
+    here = list(_plain(schema, schema))
+    for part in place:
+        inner = []
+        for node in here:
+            properties = node.get("properties", {})
+            if part in properties:
+                inner.append(properties[part])
+            elif isinstance(node.get("additionalProperties"), dict) and not properties:
+                inner.append(node["additionalProperties"])
+            elif isinstance(part, int) and "items" in node:
+                inner.append(node["items"])
+            elif isinstance(part, int):  # what may be a list of one is written without it
+                inner.append(node)
+        here = [plain for node in inner for plain in _plain(node, schema)]
+    return {key for node in here for key in node.get("properties", {})}
+
+
+def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return a node of the schema, or its alternatives, with references followed."""
+    if "$ref" in node:
+        yield from _plain(schema["$defs"][node["$ref"].rsplit("/", 1)[1]], schema)
+    alternatives = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    for other in alternatives:
+        yield from _plain(other, schema)
+    if "$ref" not in node and not alternatives:
+        yield node
+
+
+def systems_by_name(config: Config, mistakes: Mistakes) -> dict[str, Any]:
+    """Return the systems by name, those of ``data.recommendations`` as well."""
+    alone = config.data.recommendations
+    if alone is not None and config.systems:
+        mistakes.add(("data", "recommendations"), "systems already give the recommendation lists")
+    if alone is not None:
+        return {plain_stem(alone.path): alone}
+    if not config.systems:
+        mistakes.add(("systems",), "there is nothing to evaluate", "write systems: {name: run.csv}")
+    for name, system in config.systems.items():
+        if isinstance(system, Source):
+            continue
+        known = MODELS[system.model].__dataclass_fields__
+        for key in system.model_fields_set - {"model", "k"}:
+            if key not in known:
+                mistakes.add(("systems", name, key), f"{system.model} has no parameter {key!r}")
+    return dict(config.systems)
+
+
+def has_training(config: Config, folder: Path) -> bool:
+    """Return whether there are training interactions: named, of a split, or in the folder of one."""
+    if config.data.train is not None or config.split is not None:
+        return True
+    if config.data.truth is None:
+        return False
+    path = folder / config.data.truth.path
+    if not path.is_dir():  # a folder that is missing is a mistake of its own
+        return not path.exists() and not path.suffix
+    return any("train" in part.name for part in path.iterdir())
+
+
+def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> None:
+    """Check that the tables that are needed are named, and none twice."""
+    data, place = config.data, ("data",)
+    if config.split is None and data.interactions is not None:
+        mistakes.add(
+            ("data", "interactions"),
+            "these are split by `split`, which is missing",
+            "write split: {rule: GlobalTime, share: 0.2}",
+        )
+    if config.split is not None:
+        if data.interactions is None:
+            mistakes.add(("split",), "there are no interactions to split", "write data: {interactions: ratings.csv}")
+        for role in ("truth", "train"):
+            if getattr(data, role) is not None:
+                mistakes.add((*place, role), "split makes it from data.interactions")
+    fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
+    trained = has_training(config, folder)
+    if fitted and not trained:
+        mistakes.add(
+            ("systems", fitted[0]), "a baseline needs training interactions", "write data: {train: …}, or split"
+        )
+    if fitted and data.truth is None and config.split is None:
+        mistakes.add(
+            ("systems", fitted[0]), "a baseline needs the users of the ground truth", "write data: {truth: …}, or split"
+        )
+    sliced = None if config.decision is None else config.decision.slices
+    by = _name_set(config.evaluation.by) | _name_set(sliced)
+    of_train = by & set(get_args(TrainGroup))
+    if by - of_train and data.users is None:
+        mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")
+    if of_train and not trained:
+        mistakes.add(
+            ("evaluation", "by"),
+            f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
+            "write data: {train: …}, or split",
+        )
+
+
+def _name_set(given: Any) -> set[str]:
+    return {given} if isinstance(given, str) else set(given or ())
+
+
+def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
+    """Raise if the output folder holds the configuration or one of its inputs, or is a file.
+
+    Raises
+    ------
+    ParameterError
+        If it holds what is read, which a run would replace.
+    OutputError
+        If it is a file.
+    """
+    whole, here = out.resolve(), folder.resolve()
+    held = [path for source in sources if (path := (folder / source.path).resolve()).is_relative_to(whole)]
+    if whole == here or here.is_relative_to(whole) or held:
+        raise ParameterError(
+            "the output folder holds the configuration, or what it reads",
+            where=str(out),
+            found=str(held[0] if held else here),
+            hint="name another: output: {folder: results}",
+        )
+    if out.exists() and not out.is_dir():
+        raise OutputError("this is a file, not a folder", where=str(out))
+
+
+def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> list[str]:
+    """Check what is ranked, samples, candidate sets and seen items; return notes about it."""
+    evaluation, trained = config.evaluation, has_training(config, folder)
+    sampled, notes = evaluation.strategy == "sampled", []
+    given = evaluation.model_fields_set
+    drawn_by = evaluation.negative_sampling if sampled else "uniform"
+    if sampled and config.data.truth is None and config.split is None:
+        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", "write data: {truth: …}, or split")
+    if drawn_by == "popularity" and not trained:
+        mistakes.add(
+            ("evaluation", "negative_sampling"),
+            "drawing by popularity needs training interactions",
+            "write data: {train: …}, or split",
+        )
+    if not sampled:
+        notes += [
+            f"evaluation.{key} has no effect with strategy: full"
+            for key in ("negative_sampling", "neg_alpha")
+            if key in given
+        ]
+    elif "neg_alpha" in given and drawn_by == "uniform":
+        notes.append("evaluation.neg_alpha has no effect with negative_sampling: uniform")
+    if evaluation.candidates != "all" and sampled:
+        notes.append("evaluation.candidates has no effect with strategy: sampled")
+    _check_candidates(config, systems, mistakes, trained=trained)
+    return notes
+
+
+def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Mistakes, *, trained: bool) -> None:
+    """Check the items that may be ranked: cold or warm ones, seen ones."""
+    evaluation = config.evaluation
+    if evaluation.candidates != "all" and evaluation.strategy == "full":
+        if not trained:
+            mistakes.add(
+                ("evaluation", "candidates"),
+                "cold and warm items are told apart by training interactions",
+                "write data: {train: …}, or split",
+            )
+        if evaluation.candidates == "cold" and config.data.items is None:
+            mistakes.add(
+                ("evaluation", "candidates"),
+                "cold items are those of the catalogue without training interactions",
+                "write data: {items: …}",
+            )
+    if evaluation.mask_seen == "context":
+        mistakes.add(
+            ("evaluation", "mask_seen"),
+            "tables have no contexts here, so that items seen in another context cannot be told apart",
+            "write mask_seen: pair (the same as exclude_seen: true), or none",
+        )
+    fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
+    if evaluation.mask_seen == "none" and fitted:
+        mistakes.add(
+            ("evaluation", "mask_seen"),
+            f"baselines never recommend items that a user has seen ({', '.join(fitted)})",
+            "evaluate run files with mask_seen: none",
+        )
+
+
+def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
+    """Return every file that is named, and where."""
+    named = [(("data", role), getattr(config.data, role)) for role in type(config.data).model_fields]
+    found: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
+    found += [
+        (("systems", name), s)
+        for name, s in systems.items()
+        if isinstance(s, Source) and s is not config.data.recommendations
+    ]
+    return found
+
+
+def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> None:
+    """Check that files are there, and that what is said of their format makes sense."""
+    for place, source in sources_of(config, systems):
+        path = folder / source.path
+        if not path.exists():
+            near = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
+            mistakes.add(place, f"there is no file {source.path}", nearest(path.name, near))
+        elif path.is_dir() and source.format not in (None, "parquet"):
+            mistakes.add((*place, "format"), "the files of a folder tell their format", "leave format out")
+        elif path.is_dir() and not is_table_folder(path) and place not in (("data", "truth"), ("data", "train")):
+            mistakes.add(place, f"{source.path} is a folder, and not of Parquet files")
+        if (source.separator or source.header) and source.format not in ("csv", "movielens"):
+            mistakes.add((*place, "format"), "separator and header go with format: csv or movielens")
+        if source.format is not None and config.engine.name == "spark":
+            mistakes.add((*place, "format"), "Spark recognises formats itself")
+
+
+def check_tools(config: Config, mistakes: Mistakes) -> None:
+    """Check that the libraries that the outputs need are installed, before any work."""
+    if config.output.report is not False:
+        needed = ("jinja2", "altair", "vl_convert")
+        missing = [name for name in needed if find_spec(name) is None]
+        if missing:
+            mistakes.add(
+                ("output", "report"),
+                f"a report needs {', '.join(missing)}",
+                'pip install "rankwise[report]", or write report: false',
+            )
+    name = config.output.report
+    if isinstance(name, str) and name.lower() in AS_BOOLEAN:
+        mistakes.add(
+            ("output", "report"), f"{name!r} is text, not a boolean", f"write report: {AS_BOOLEAN[name.lower()]}"
+        )
+    elif isinstance(name, str) and (Path(name).name != name or Path(name).suffix != ".html"):
+        mistakes.add(
+            ("output", "report"), f"{name!r} is no name of a file in the output folder", "write report: page.html"
+        )
+    engine = config.engine
+    if engine.name == "spark":
+        if find_spec("pyspark") is None:
+            mistakes.add(("engine",), "pyspark is missing", 'pip install "rankwise[spark]"')
+        if config.evaluation.strategy == "sampled":
+            mistakes.add(("evaluation", "strategy"), "sampling needs the engine local")
+        elif config.evaluation.candidates != "all":
+            mistakes.add(("evaluation", "candidates"), "candidate sets need the engine local")
+    elif engine.master is not None or engine.buckets is not None:
+        mistakes.add(("engine",), "master and buckets need the engine spark")
+
+
+def check_inputs(
+    config: Config, folder: Path, measures: Mapping[Measure, Place], settings: Settings, mistakes: Mistakes
+) -> None:
+    """Check that every measure and option has the tables that it needs."""
+    tables = _tables(config, folder, mistakes)
+    for measure, place in measures.items():
+        for problem in _problems(measure, config, settings, tables):
+            mistakes.tried(place, partial(_raise, problem))
+    if "truth" not in tables and not any(measure.reads_truth for measure in measures):
+        mistakes.tried(("evaluation",), partial(without_truth, settings))
+    train = True if "train" in tables else None
+    for option in ("exclude_seen", "warm_and_cold"):
+        if getattr(settings, option):
+            key = "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
+            mistakes.tried(("evaluation", key), partial(check_whole, settings, train=train, chunk_rows=None))
+    if isinstance(settings.weights, str) and "users" not in tables:
+        mistakes.add(
+            ("evaluation", "weights"),
+            f"weights {settings.weights!r} is a column of the table of users, and there is none",
+            "write data: {users: users.csv}, or weights: {user: weight}",
+        )
+
+
+def check_questions(measures: Sequence[str], options: Mapping[str, Any], mistakes: Mistakes) -> None:
+    """Check that the measures can be evaluated together, read from text as the run reads them."""
+
+    def check() -> None:
+        for settings in questions(measures, options)[1]:
+            plan = Plan(settings.measures, settings.rules, settings.by)
+            plan.check_sums(settings.evaluated)
+            assert plan.leaf_rules is not None  # raises where a part would have two rules
+
+    mistakes.tried(("evaluation",), check)
+
+
+def _raise(error: RankwiseError) -> None:
+    raise error
+
+
+def _tables(config: Config, folder: Path, mistakes: Mistakes) -> set[TableRole]:
+    """Return the tables that the configuration names, wrongly or not, those of a split as well."""
+    roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "baseline")
+    tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}
+    if mistakes.says(("split",)):
+        tables |= {"truth", "train"}
+    if config.data.truth is not None or config.split is not None:
+        tables.add("truth")
+    if has_training(config, folder):
+        tables.add("train")
+    return tables
+
+
+def _problems(measure: Measure, config: Config, settings: Settings, tables: set[TableRole]) -> list[RankwiseError]:
+    """Return everything that a measure lacks: every table, not only the first."""
+    plan = Plan((measure,), settings.rules, settings.by)
+    groups = {*TRAIN_GROUPS} & {*settings.by}
+    checks: list[Any] = [partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()]
+    checks.append(partial(check_catalogue, plan, settings.catalogue, tables))
+    if settings.ranks == "keep":
+        checks.append(partial(check_kept, plan.needs, numbers_items=plan.numbers_items))
+    if "truth" not in tables:
+        checks.append(partial(check_reads_no_truth, measure))
+    if config.evaluation.strategy == "sampled":
+        checks.append(partial(check_sampled, plan, "strategy: sampled"))
+    problems: dict[str, RankwiseError] = {}
+    for check in checks:
+        try:
+            check()
+        except RankwiseError as error:
+            problems.setdefault(str(error), error)
+    return list(problems.values())
+
+
+def check_comparisons(
+    comparisons: Sequence[tuple[Place, dict[str, Any]]],
+    expected: Mapping[str, Result],
+    mistakes: Mistakes,
+    *,
+    complete: bool,
+) -> None:
+    """Check that what is compared is evaluated, and can be compared.
+
+    Unless ``complete``, some measures are wrong: others may be meant by them.
+    """
+    if len(expected) < 2:  # nothing is compared
+        return
+    first = next(iter(expected.values()))
+
+    def known_before(name: str) -> bool:
+        return not _is_group(first, name) and (complete or _is_evaluated(first, name))
+
+    for place, options in comparisons:
+        known, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
+        primary, margin, names = options.get("primary"), options.get("margin"), _name_list(options.get("measures"))
+        for key, name in [("primary", primary), *(("measures", name) for name in names)]:
+            if name is not None and known_before(name):
+                where = (*place, key)
+                if key == "primary" and not mistakes.document.has(where):
+                    where = ("evaluation", "validation_metric")
+                mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
+        for name in margin if isinstance(margin, Mapping) else ():
+            if known_before(name):
+                mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
+        if complete and len(mistakes) == known and primary is None and not names:
+            mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
+        named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
+        mistakes.tried_together(place, named, lambda some: check_options(systems_of((expected,)), **some))
+
+
+_NOT_CHECKED = ("primary", "measures", "margin", "force", "alpha", "baseline")
+"""Options of a comparison that are checked one by one, with a path of their own."""
+
+
+def _name_list(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _is_evaluated(result: Result, name: str) -> bool:
+    """Return whether a value is among those that are known to be evaluated, or is no text of a metric."""
+    try:
+        return result.cell(name) in result.values
+    except MissingValueError:
+        try:
+            parse_all(name, result.convention, cutoffs=False)
+        except RankwiseError:
+            return True
+        return False
+
+
+def _is_group(result: Result, name: str) -> bool:
+    """Return whether a name is the value of a group, which only the tables name."""
+    measure = name.rpartition("[")[0] if name.endswith("]") and "=" in name.rpartition("[")[2] else ""
+    return bool(measure) and any(
+        str(parsed @ ()) == str(one @ ())
+        for parsed in parse_all(measure, result.convention, cutoffs=False)
+        for one in result.measures
+    )
+
+
+def check_decision(
+    options: Mapping[str, Any], expected: Mapping[str, Result], mistakes: Mistakes, *, complete: bool
+) -> None:
+    """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
+    if not expected:
+        return
+    known, first = len(mistakes), next(iter(expected.values()))
+    for key in ("success", "guardrails", "deterioration"):
+        given = options.get(key) or ()
+        for at, name in enumerate([given] if isinstance(given, str) else given):
+            place: Place = ("decision", key)
+            place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(given, str) else place
+            if complete or _is_evaluated(first, name):
+                mistakes.tried(place, partial(deciding_cell, first, name))
+    if len(expected) < 2 or not complete or len(mistakes) > known:
+        return
+    between = {name: options[name] for name in ("success", "baseline", "system") if name in options}
+    mistakes.tried(("decision",), lambda: rule_for(expected, **between))
+    if len(mistakes) == known:
+        others = {name: value for name, value in options.items() if name not in between}
+        mistakes.tried_together(("decision",), others, lambda some: rule_for(expected, **between, **some))
+
+
+def expected_results(
+    measures: Mapping[Measure, Place], systems: Mapping[str, Any], settings: Settings
+) -> dict[str, Result]:
+    """Return results as the run will have them, with the names and kinds of values and no users.
+
+    Their numbers are 0, for numbers that are not known yet are nothing that a check may read.
+    """
+    every, weighted = tuple(measures), settings.weights is not None
+    cells = [cell for measure in every for cell in measure.cells if not measure.cells_only]
+    replicates = None
+    if settings.jackknife is not None:
+        names = {cell for measure in jackknifed(every, weighted=weighted) for cell in measure.cells}
+        replicates = pl.DataFrame({name: [0.0] for name in ["group", *sorted(names)]})
+    provenance = {
+        "convention": None if settings.convention is None else settings.convention.to_dict(),
+        "settings": settings.to_dict(),
+    }
+    result = Result(
+        measures=every,
+        values=Values(dict.fromkeys(cells, 0.0)),
+        kinds=kinds_of_values(every, weighted=weighted),
+        per_user=pl.DataFrame({"user": [0], **{cell: [0.0] for cell in cells}}),
+        counts={},
+        slices=None,
+        provenance=provenance,
+        replicates=replicates,
+    )
+    return dict.fromkeys(systems, result)
+
+
+def comparisons_of(
+    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
+) -> list[tuple[Place, dict[str, Any]]]:
+    """Return the options of every comparison, with its place."""
+    evaluation = config.evaluation
+    options: list[dict[str, Any]] = []
+    section: Place = ("comparison",)
+    if evaluation.stat_significance is not None:
+        section = ("evaluation", "stat_significance")
+        options, refused = tests_of(evaluation.stat_significance)
+        for text in refused:
+            mistakes.add(("evaluation", "stat_significance"), text)
+        if config.comparison is not None:
+            mistakes.add(("evaluation", "stat_significance"), "the section comparison is given too")
+    elif config.comparison is not None:
+        options = [one.model_dump(exclude_unset=True) for one in config.comparison]
+    out: list[tuple[Place, dict[str, Any]]] = []
+    for at, one in enumerate(options or [{}]):
+        place = (*section, at) if mistakes.document.has((*section, at)) else section
+        _check_names_and_alpha(one, ("baseline",), place, systems, mistakes)
+        margin = one.get("margin")
+        for name, size in margin.items() if isinstance(margin, Mapping) else [(None, margin)]:
+            if size is not None:
+                inner: Place = (*place, "margin") if name is None else (*place, "margin", name)
+                mistakes.tried(inner, partial(check_margin, size))
+        if evaluation.validation_metric is not None:
+            one.setdefault("primary", evaluation.validation_metric)
+        out.append((place, one))
+    return out
+
+
+def decision_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) -> dict[str, Any] | None:
+    """Return the options of the decision, its names checked."""
+    if config.decision is None:
+        return None
+    options: dict[str, Any] = config.decision.model_dump(exclude_unset=True)
+    _check_names_and_alpha(options, ("baseline", "system"), ("decision",), systems, mistakes)
+    if len(systems) > 2 and options.get("system") is None:
+        mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
+    if not options.get("success"):
+        mistakes.add(("decision", "success"), "a decision needs a measure of success")
+    if len(systems) < 2:
+        mistakes.add(("decision",), "a decision compares two systems")
+    for name, margin in (options.get("guardrails") or {}).items():
+        mistakes.tried(("decision", "guardrails", name), partial(check_margin, margin))
+    return options
+
+
+def _check_names_and_alpha(
+    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any], mistakes: Mistakes
+) -> None:
+    """Check that the systems that options name are there, and the significance level."""
+    for key in keys:
+        name = options.get(key)
+        if name is not None and name not in systems:
+            mistakes.add((*place, key), f"there is no system {name!r}", nearest(str(name), systems))
+    if "alpha" in options:
+        mistakes.tried((*place, "alpha"), partial(check_level, "alpha", options["alpha"]))
+
+
+def cutoffs_of(config: Config, mistakes: Mistakes) -> list[int]:
+    """Return the cut-offs of measures that name none, without those that are wrong."""
+    evaluation = config.evaluation
+    if evaluation.k is not None and evaluation.top_k is not None:
+        mistakes.add(("evaluation", "top_k"), "this is the same as k")
+    key = "top_k" if evaluation.k is None else "k"
+    given = getattr(evaluation, key)
+    if given is None:
+        return []
+    right: list[int] = []
+    for at, k in enumerate([given] if isinstance(given, int) else given):
+        place: Place = ("evaluation", key) if isinstance(given, int) else ("evaluation", key, at)
+        if not 1 <= k <= LARGEST:
+            mistakes.add(place, f"a cut-off is a whole number from 1 to {LARGEST:,} ({k})")
+        elif k in right:
+            mistakes.add(place, f"duplicate cut-off ({k})")
+        else:
+            right.append(k)
+    return right
+
+
+def measures_of(config: Config, convention: Convention | None, mistakes: Mistakes) -> dict[Measure, Place]:
+    """Return the measures that are asked for, each once, with the first place that asks for it."""
+    evaluation, known = config.evaluation, len(mistakes)
+    cutoffs = cutoffs_of(config, mistakes)
+    strict = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
+    places: dict[Measure, Place] = {}
+
+    def ask(place: Place, read: Callable[[], Iterable[Measure]]) -> None:
+        for measure in mistakes.tried(place, read) or ():
+            places.setdefault(_with_propensity(measure, config, mistakes), place)
+
+    for key in ("measures", "metrics"):
+        names = getattr(evaluation, key)
+        listed = [names] if isinstance(names, str) else names or []
+        for at, name in enumerate(listed):
+            place: Place = ("evaluation", key, at) if isinstance(names, list) else ("evaluation", key)
+            ask(place, partial(_named, name, cutoffs, convention, strict))
+    for at, metric in enumerate(evaluation.complex_metrics):
+        ask(("evaluation", "complex_metrics", at), lambda m=metric: (complex_measure(m, cutoffs, convention),))  # type: ignore[misc]
+    primary = evaluation.validation_metric
+    if primary is not None:
+        place = ("evaluation", "validation_metric")
+        for measure in mistakes.tried(place, partial(_named, primary, cutoffs, convention)) or ():
+            if not any(set(measure.cells) <= set(other.cells) for other in places):
+                places[measure] = place
+    if not places and len(mistakes) == known:
+        for name in DEFAULT_MEASURES:
+            if convention is None or convention.means(name) is not None:
+                text = name.partition("@")[0] if cutoffs else name
+                ask(("evaluation",), partial(_named, text, cutoffs, convention))
+    return places
+
+
+def _with_propensity(measure: Measure, config: Config, mistakes: Mistakes) -> Measure:
+    """Return a measure with the propensities of the section ``propensity``, if there is one."""
+    propensity = config.evaluation.propensity
+    if propensity is None:
+        return measure
+    weighted = with_propensity(measure, propensity)
+    debiased = any(isinstance(part, ByPropensity) for part in Plan((measure,)).every)
+    if debiased and propensity.estimator == "uniform":
+        mistakes.add(
+            ("evaluation", "propensity", "estimator"),
+            f"uniform propensities correct nothing, and {measure} is a debiased metric",
+            "write estimator: popularity",
+        )
+    return weighted
+
+
+def _named(
+    name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
+) -> tuple[Measure, ...]:
+    """Return the measures of a text, those without a cut-off at ``cutoffs``.
+
+    Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
+    """
+    out = []
+    for measure in _parsed(name, convention):
+        at = measure @ list(cutoffs) if (cutoffs and not measure.k and measure.cutoff != "none") else measure
+        if strict:
+            at.require_cutoff()
+        out.append(at)
+    return tuple(out)
+
+
+def _parsed(name: str, convention: Convention | None) -> tuple[Measure, ...]:
+    """Return the measures of a text, which a comma may have ended: in YAML it separates entries."""
+    try:
+        return parse_all(name, convention, cutoffs=False)
+    except RankwiseError as error:
+        if any(name.count(left) != name.count(right) for left, right in ("()", "[]")):
+            hint = "a comma begins another entry: put the metric in quotation marks"
+            raise MeasureError(error.what, found=error.found, hint=hint) from error
+        raise

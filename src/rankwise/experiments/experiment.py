@@ -1,0 +1,311 @@
+"""A configuration file, read, checked as a whole and ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from rankwise.convention.convention import Convention
+from rankwise.evaluation.plan import whole_settings
+from rankwise.evaluation.settings import Settings, option_fields, without_shorthands
+from rankwise.experiments.checks import (
+    Mistakes,
+    check_comparisons,
+    check_decision,
+    check_files,
+    check_inputs,
+    check_named_tables,
+    check_output,
+    check_questions,
+    check_ranking,
+    check_tools,
+    comparisons_of,
+    decision_of,
+    expected_results,
+    measures_of,
+    sources_of,
+    systems_by_name,
+)
+from rankwise.experiments.schema import Config, Document, Place, Source, json_schema, read_document
+from rankwise.metrics.base import Measure
+from rankwise.splits.reading import from_dict
+from rankwise.splits.splitter import SingleSplitter, Splitter
+
+__all__ = ["Experiment", "read_experiment"]
+
+_ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
+_MEASURES = ("measures", "metrics", "complex_metrics", "validation_metric", "k", "top_k")
+_NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """What a configuration file describes, with nothing left to look up.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the file lies: paths in it are relative to this folder.
+    config : Config
+        The file as it was written, with defaults filled in.
+    settings : Settings
+        The measures and every option of the evaluation.
+    systems : mapping of str to Source or Baseline
+        Run files and baselines, by name.
+    comparisons : sequence of dict
+        The options of `rankwise.compare`, once for each comparison.
+    splitter : Splitter or None
+        The rule that splits the interactions.
+    decision : dict or None
+        The options of `rankwise.decide`.
+    given : mapping of str to object
+        The options of the evaluation that the file gives.
+    notes : sequence of str
+        What a reader should know: keys without effect, defaults that were chosen.
+    """
+
+    folder: Path
+    config: Config
+    settings: Settings
+    systems: Mapping[str, Any]
+    comparisons: Sequence[dict[str, Any]]
+    splitter: SingleSplitter | None
+    decision: dict[str, Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def path(self, source: Source) -> Path:
+        """Return the path of a source from where we are."""
+        return self.folder / source.path
+
+    @property
+    def sampled(self) -> bool:
+        """Whether lists are ranked from sampled negatives."""
+        return bool(self.config.evaluation.strategy == "sampled")
+
+    @property
+    def candidates(self) -> Literal["all", "cold", "warm"]:
+        """The items that are ranked."""
+        candidates: Literal["all", "cold", "warm"] = self.config.evaluation.candidates
+        return "all" if self.sampled else candidates
+
+    @property
+    def sources(self) -> list[Source]:
+        """Every file that is read."""
+        return [source for _, source in sources_of(self.config, self.systems)]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `rankwise.evaluate`: all of them, or those that a convention leaves."""
+        convention = self.settings.convention
+        if convention is not None:
+            return {"convention": convention, **self.given}
+        return {name: getattr(self.settings, name) for name in option_fields()}
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures as text, in the language of the convention."""
+        convention = self.settings.convention
+        return [str(m) if convention is None else convention.write(m) for m in self.settings.measures]
+
+
+def read_experiment(path: str | Path, *, output: Path | None = None) -> Experiment:
+    """Read a configuration file, and check all that can be checked without reading tables.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    output : Path, optional
+        The folder that is written to in place of the file's ``output.folder``.
+
+    Raises
+    ------
+    ConfigError
+        With every mistake at once: its line, the path to it, and what was probably meant.
+    FileError
+        If there is no such file.
+    """
+    document = read_document(path)
+    mistakes = Mistakes(document)
+    config = _validated(document, mistakes)
+    if config is None:
+        mistakes.check()
+        raise AssertionError("a file without mistakes is valid")
+    folder = Path(path).resolve().parent
+    systems = systems_by_name(config, mistakes)
+    check_named_tables(config, systems, folder, mistakes)
+    check_files(config, systems, folder, mistakes)
+    check_tools(config, mistakes)
+    notes = check_ranking(config, systems, folder, mistakes)
+    if output is None:  # else the run checks the folder that it is given
+        sources = [source for _, source in sources_of(config, systems)]
+        mistakes.tried(("output", "folder"), lambda: check_output(folder / config.output.folder, folder, sources))
+    splitter = _splitter(config, mistakes)
+    comparisons = comparisons_of(config, systems, mistakes)
+    decision = decision_of(config, systems, mistakes)
+    settings, given = _evaluation(config, folder, systems, comparisons, decision, mistakes)
+    mistakes.check()
+    assert settings is not None
+    notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
+    experiment = Experiment(
+        folder=folder,
+        config=config,
+        settings=settings,
+        systems=systems,
+        comparisons=[one for _, one in comparisons],
+        splitter=splitter,
+        decision=decision,
+        given=given,
+        notes=notes,
+    )
+    check_questions(experiment.measures, experiment.options, mistakes)
+    mistakes.check()
+    return experiment
+
+
+def _evaluation(
+    config: Config,
+    folder: Path,
+    systems: Mapping[str, Any],
+    comparisons: Sequence[tuple[Place, dict[str, Any]]],
+    decision: dict[str, Any] | None,
+    mistakes: Mistakes,
+) -> tuple[Settings | None, dict[str, Any]]:
+    """Return the settings of the evaluation and the options given, checked with what is made of its results."""
+    options = _options(config, [one for _, one in comparisons], decision, mistakes)
+    known = len(mistakes)
+    convention, given = _shorthands(options, mistakes)
+    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
+    measures = {} if wrong_convention else measures_of(config, convention, mistakes)
+    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
+    settings = _settings(measures, convention, given, mistakes)
+    if measures and settings is not None:
+        check_inputs(config, folder, measures, settings, mistakes)
+        wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
+        expected = expected_results(measures, systems, replace(settings, jackknife=2) if wrong else settings)
+        check_comparisons(comparisons, expected, mistakes, complete=complete)
+        if decision is not None:
+            check_decision(decision, expected, mistakes, complete=complete)
+    return settings, given
+
+
+def _validated(document: Document, mistakes: Mistakes) -> Config | None:
+    """Return the configuration without the values that are wrong, so that all others are checked.
+
+    None if nothing is left that could be checked.
+    """
+    values = deepcopy(dict(document.values))
+    for _ in range(_ROUNDS):
+        try:
+            return Config.model_validate(values)
+        except ValidationError as error:
+            for place in mistakes.add_pydantic(error, json_schema()):
+                # Half a system would be another kind of system, with mistakes of its kind.
+                _remove(values, place[:2] if place[:1] == ("systems",) else place)
+    return None
+
+
+def _remove(values: Any, place: Place) -> None:
+    """Remove a value, or what should hold it if it is not there."""
+    if not place:
+        values.clear()
+        return
+    *path, last = place
+    holder = values
+    for part in path:
+        inside = isinstance(holder, dict) and part in holder
+        if not inside and not (isinstance(holder, list) and isinstance(part, int)):
+            return
+        holder = holder[part]
+    if isinstance(holder, dict) and last in holder:
+        del holder[last]
+    else:  # a key is missing, or an element of a list is wrong
+        _remove(values, tuple(path))
+
+
+def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
+    if config.split is None:
+        return None
+    rule = config.split.model_dump(exclude={"time_unit", "time_format"})
+    splitter: Splitter | None = mistakes.tried(("split",), lambda: from_dict(rule))
+    if splitter is not None and not isinstance(splitter, SingleSplitter):
+        mistakes.add(
+            ("split", "rule"),
+            f"{config.split.rule} makes several splits, and one is run",
+            "rankwise split writes folds",
+        )
+        return None
+    return splitter
+
+
+def _options(
+    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None, mistakes: Mistakes
+) -> dict[str, Any]:
+    """Return the options of the evaluation, with what single tables say of their columns."""
+    evaluation = config.evaluation
+    options = {name: getattr(evaluation, name) for name in option_fields() if name in evaluation.model_fields_set}
+    if evaluation.threshold is not None:
+        options["threshold"] = evaluation.threshold
+    if evaluation.batch_size is not None:
+        if options.get("block_size") is not None:
+            mistakes.add(("evaluation", "batch_size"), "this is the same as block_size")
+        options["block_size"] = evaluation.batch_size
+    if evaluation.mask_seen is not None:
+        masked = evaluation.mask_seen != "none"
+        if options.get("exclude_seen", masked) != masked:
+            mistakes.add(("evaluation", "mask_seen"), f"this is the same as exclude_seen: {str(masked).lower()}")
+        options["exclude_seen"] = masked
+    columns = dict(options.get("columns") or {})
+    for role in type(config.data).model_fields:
+        source = getattr(config.data, role)
+        for key, name in {} if source is None else source.columns.items():
+            columns[f"{role}.{key}"] = name
+    if columns:
+        options["columns"] = columns
+    sliced = (decision or {}).get("slices") or []
+    named = {by for one in comparisons for key in ("by", "clusters") if (by := one.get(key))}
+    wanted = sorted(named | ({sliced} if isinstance(sliced, str) else set(sliced)))
+    if wanted:  # groups are compared where they were evaluated
+        given = options.get("by") or []
+        listed = [given] if isinstance(given, str) else list(given)
+        options["by"] = [*listed, *(by for by in wanted if by not in listed)]
+    return options
+
+
+def _shorthands(options: Mapping[str, Any], mistakes: Mistakes) -> tuple[Convention | None, dict[str, Any]]:
+    """Return the convention, and all other options without shorthands."""
+    chosen = options.get("convention")
+    convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
+    others = {name: value for name, value in options.items() if name != "convention"}
+    read = mistakes.tried(("evaluation", "threshold"), lambda: without_shorthands(others))
+    if read is None:
+        others.pop("threshold", None)
+    return convention, others if read is None else read[1]
+
+
+_SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exclude_seen": "mask_seen"}
+"""Options that have a second key."""
+
+
+def _settings(
+    measures: Mapping[Measure, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: Mistakes
+) -> Settings | None:
+    """Return the settings of the evaluation without options that are wrong."""
+    places: dict[str, Place] = {
+        name: ("evaluation", key)
+        for name, key in _SPELLED.items()
+        if mistakes.document.has(("evaluation", key)) and not mistakes.document.has(("evaluation", name))
+    }
+
+    def make(options: Mapping[str, Any]) -> Settings:
+        if not measures:  # their mistakes are known
+            return Settings.of((), None, options)
+        return whole_settings(tuple(measures), convention, options)
+
+    return mistakes.tried_together(("evaluation",), given, make, places)

@@ -1,0 +1,613 @@
+"""Running a configuration: split, systems, results, comparisons, audit, tables and report."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import polars as pl
+import yaml
+
+from rankwise.candidates import Candidates, these
+from rankwise.candidates import sampled as sampled_candidates
+from rankwise.comparison.compare import compare
+from rankwise.comparison.comparison import Comparison, folder_names, result_folders, write_head
+from rankwise.comparison.decision import Decision, decide
+from rankwise.convention.convention import Convention
+from rankwise.core import __version__
+from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
+from rankwise.evaluation.evaluate import evaluate
+from rankwise.experiments.checks import check_output
+from rankwise.experiments.experiment import Experiment
+from rankwise.experiments.schema import MODELS, Source, options_of
+from rankwise.reporting.report import report
+from rankwise.results.result import Result
+from rankwise.splits.audit import audit
+from rankwise.splits.audit_parts import Audit
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.files import is_table_folder, read_file, table_hash
+from rankwise.tables.formats import Declared
+from rankwise.tables.read import read_table
+from rankwise.tables.storage import new_file, new_folder, write_text
+from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
+from rankwise.tables.training import matching
+
+__all__ = [
+    "HEAD",
+    "Inputs",
+    "Outcome",
+    "Say",
+    "clear",
+    "evaluate_locally",
+    "execute",
+    "finished",
+    "over_candidates",
+    "resolved_text",
+    "unfinished",
+    "write_comparisons",
+    "write_decision",
+    "write_report",
+    "write_results",
+]
+
+HEAD = """\
+# What was run, by rankwise {version}: every option in full, and the hash of every file.
+# `rankwise run` of this file gives the same bits, or says which file has changed.
+"""
+
+
+def resolved_text(experiment: Experiment, folder: Path) -> str:
+    """Return the text of the configuration to be saved in ``folder``.
+
+    Paths are relative to that folder, measures are written in full, and what other names or
+    sections said stands where rankwise has it.
+    """
+    text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
+    return HEAD.format(version=__version__) + _own_definitions(experiment) + text
+
+
+def _own_definitions(experiment: Experiment) -> str:
+    """Return the comment that names the metrics that the convention does not have."""
+    convention = experiment.settings.convention
+    own = {} if convention is None else convention.own_definitions(experiment.settings.measures)
+    if not own:
+        return ""
+    lines = "".join(f"#   {text}\n" for text in own.values())
+    return f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
+
+
+def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    config = experiment.config
+    data = {
+        role: _source(experiment, source, folder)
+        for role in type(config.data).model_fields
+        if role != "recommendations" and (source := getattr(config.data, role)) is not None
+    }
+    # The columns of single tables stand in the options of the evaluation.
+    values: dict[str, Any] = {
+        "data": {role: {k: v for k, v in source.items() if k != "columns"} for role, source in data.items()}
+    }
+    if experiment.splitter is not None:
+        assert config.split is not None
+        values["split"] = _plain(experiment.splitter.to_dict()) | (
+            config.split.model_dump(include={"time_unit", "time_format"}, exclude_none=True)
+        )
+    values["systems"] = {
+        name: _source(experiment, system, folder)
+        if isinstance(system, Source)
+        else system.model_dump(exclude_none=True)
+        for name, system in experiment.systems.items()
+    }
+    values["evaluation"] = {
+        "measures": experiment.measures,
+        **{name: _plain(value) for name, value in experiment.options.items()},
+    }
+    evaluation = config.evaluation
+    if experiment.sampled:
+        keys = ("strategy", "num_negatives", "negative_sampling", "neg_alpha", "seed")
+        values["evaluation"] |= {key: getattr(evaluation, key) for key in keys}
+    if experiment.candidates != "all":
+        values["evaluation"]["candidates"] = experiment.candidates
+    usual = {name: default for name, (_, default, _) in options_of(compare).items()}
+    values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
+    if experiment.decision is not None:
+        usual = {
+            name: default
+            for name, (_, default, _) in options_of(decide).items()
+            if default is not inspect.Parameter.empty
+        }
+        values["decision"] = _plain({**usual, **experiment.decision})
+    output = config.output.model_dump(exclude_none=True)
+    values["output"] = output | {"folder": "rerun"}
+    if config.evaluation.save_per_user and config.output.per_user is None:
+        values["output"]["per_user"] = "csv"
+    values["engine"] = config.engine.model_dump(exclude_none=True)
+    return values
+
+
+def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, Any]:
+    path = experiment.path(source)
+    entry = source.model_dump(exclude_defaults=True)
+    entry["path"] = Path(os.path.relpath(path, folder)).as_posix()
+    if path.is_file() or is_table_folder(path):
+        entry["sha256"] = table_hash(path)
+    return entry
+
+
+def _plain(value: Any) -> Any:
+    """Return values as YAML holds them."""
+    if isinstance(value, Convention):
+        return _plain(value.to_dict())
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+Say: TypeAlias = Callable[[str], object]
+"""A function that gets progress messages, line by line."""
+_WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
+
+
+class Inputs:
+    """The tables of an experiment: read once, split, and with the lists of baselines."""
+
+    def __init__(self, experiment: Experiment, out: Path, say: Say) -> None:
+        self.experiment, self.out, self._say = experiment, out, say
+        data = experiment.config.data
+        self._local = experiment.config.engine.name == "local"
+        given = self._split() if experiment.splitter is not None else None
+        self.truth: Any = given or self._source(data.truth, "truth")
+        self.train: Any = None if given else self._source(data.train, "train")
+        if self._local:  # a folder of a split is read once, for all systems
+            self.truth, self.train = self.parts
+        self._others: dict[str, Any] = {
+            "items": self._source(data.items, "items"),
+            "users": self._source(data.users, "users"),
+            "baseline": self._source(data.baseline, "baseline"),
+        }
+
+    def options(self, system: Any) -> dict[str, Any]:
+        """Return the tables and options to evaluate a system with."""
+        options = self.experiment.options
+        if isinstance(system, Source) and system.columns:
+            own = {f"recommendations.{key}": name for key, name in system.columns.items()}
+            options["columns"] = (options["columns"] or {}) | own
+        return {"train": self.train, **self._others, **options}
+
+    @cached_property
+    def parts(self) -> tuple[Any, Any]:
+        """Ground truth and training interactions, those of a split as well; read once."""
+        parts: tuple[Any, Any] = truth_and_train(self.truth, self.train, self.experiment.settings.columns)
+        return parts
+
+    @property
+    def items(self) -> Any:
+        """The table of items, or its path."""
+        return self._others["items"]
+
+    def run(self, name: str, system: Any) -> Any:
+        """Return the recommendation lists of a system."""
+        run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
+        whole = not self.experiment.sampled and self.experiment.candidates == "all"
+        return run if whole else self._over_candidates(run, system)
+
+    def _split(self) -> str:
+        """Split the interactions, and return the folder of the parts."""
+        experiment = self.experiment
+        source, split = experiment.config.data.interactions, experiment.config.split
+        assert source is not None
+        assert split is not None
+        assert experiment.splitter is not None
+        self._say("splitting the interactions …")
+        made = experiment.splitter.split(
+            self._source(source, "interactions"),
+            columns=experiment.settings.columns,
+            time_unit=split.time_unit,
+            time_format=split.time_format,
+        )
+        target = self.out / "split"
+        with new_folder(target) as part:
+            made.save(part)
+        return str(target)
+
+    def _source(self, source: Source | None, role: TableRole) -> Any:
+        """Return a table, or the path of one for an engine that reads for itself."""
+        if source is None:
+            return None
+        path = self.experiment.path(source)
+        if source.sha256 is not None and table_hash(path) != source.sha256:
+            raise FileError(
+                "this file is not the one that the configuration was resolved for",
+                where=str(path),
+                hint="leave sha256 out to evaluate it as it is",
+            )
+        if not self._local or path.is_dir() or role == "interactions":
+            return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
+        columns = self.experiment.settings.columns
+        if role == "recommendations":
+            columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
+        if source.format is None:
+            return read_table(str(path), role, columns)
+        raw = self._declared(path, source)
+        table = read_table(raw, role, columns)
+        return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
+
+    def _declared(self, path: Path, source: Source) -> Any:
+        assert source.format is not None
+        return read_file(path, Declared(source.format, source.separator, tuple(source.header)))
+
+    def _fitted(self, name: str, system: Any) -> str:
+        """Fit a baseline, and return the file of its lists, which a report can read again."""
+        truth, train = self._interactions
+        cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
+        k = system.k or max(cuts, default=10)
+        if self.experiment.sampled or self.experiment.candidates != "all":
+            k = train.trained.frame["item"].n_unique()
+            if k * truth["user"].n_unique() > _WIDEST:
+                raise ParameterError(
+                    "a baseline over some candidates has to rank the whole catalogue first",
+                    found=f"{truth['user'].n_unique():,} users, {k:,} items",
+                    hint="write strategy: full, candidates: all",
+                )
+        given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
+        model = MODELS[system.model](**given).fit(train)
+        lists = model.recommend(truth["user"].unique().sort(), k)
+        path = self.out / "runs" / f"{folder_names(self.experiment.systems)[name]}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new_file(path, lists.write_parquet)
+        return str(path)
+
+    @cached_property
+    def _interactions(self) -> tuple[pl.DataFrame, Table]:
+        """The ground truth and the training interactions, for all baselines; read once."""
+        truth, train = self.parts
+        return self._table(truth, "truth").frame, self._table(train, "train")
+
+    def _table(self, source: Any, role: TableRole) -> Table:
+        if source is None:
+            raise EmptyError(f"there are no {role} interactions for a baseline")
+        return read_table(source, role, self.experiment.settings.columns)
+
+    def _over_candidates(self, run: Any, system: Any) -> Recommendations:
+        """Return lists of candidates alone."""
+        columns = self.options(system).get("columns")
+        table = read_table(run, "recommendations", columns)
+        return over_candidates(table, self._candidates)
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        """The candidates of all systems: sampled negatives, or the cold or warm items."""
+        settings, chosen = self.experiment.settings, self.experiment.config.evaluation
+        truth, train = self.parts
+        if not self.experiment.sampled:
+            return self._cold_or_warm(train)
+        popular = chosen.negative_sampling == "popularity"
+        return sampled_candidates(
+            truth,
+            chosen.num_negatives,
+            seed=chosen.seed,
+            items=self._others["items"],
+            train=train,
+            by=chosen.negative_sampling,
+            power=chosen.neg_alpha if popular else 1.0,
+            relevance_threshold=settings.relevance_threshold,
+            columns=settings.columns,
+        )
+
+    def _cold_or_warm(self, train: Any) -> Candidates:
+        """Return the items with training interactions, or those of the catalogue without."""
+        columns = self.experiment.settings.columns
+        training = read_table(train, "train", columns)
+        if self.experiment.candidates == "warm":
+            return these(training.frame["item"].unique().sort())
+        catalogue = read_table(self._others["items"], "items", columns).frame.select("item").unique()
+        seen = matching(training, "item", catalogue["item"]).select("item")
+        cold = catalogue.join(seen, on="item", how="anti")
+        if cold.is_empty():
+            raise EmptyError("every item of the catalogue has training interactions", hint="write candidates: all")
+        return these(cold["item"].sort())
+
+
+def over_candidates(table: Table, candidates: Any) -> Recommendations:
+    """Return lists without the items that are no candidates of their user, or of anybody.
+
+    Candidates that a list does not hold come after those that it holds, and are not counted as
+    recommended: lists should be long, at best the whole catalogue.
+    """
+    ids = candidates.frame.columns  # of items, and of users if each has candidates of their own
+    pairs = candidates.frame.with_columns(pl.col(name).cast(table.frame.schema[name], strict=False) for name in ids)
+    if any(pairs[name].null_count() for name in ids):
+        raise ParameterError(
+            "the ids of recommendations and ground truth are of different types",
+            found=f"{table.frame.schema['item']} and {candidates.frame.schema['item']}",
+        )
+    kept = table.frame.join(pairs, on=ids, how="semi", maintain_order="left")
+    if kept.is_empty():
+        raise EmptyError("no recommended item is a candidate", where=table.source)
+    if "rank" in kept.columns:
+        kept = kept.sort("user", "rank", maintain_order=True)
+        kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    expected = len(pairs) * (1 if candidates.per_user else kept["user"].n_unique())
+    counts = {"candidates_without_scores": expected - len(kept)}
+    columns = {name: table.columns[name] for name in kept.columns if name in table.columns}
+    return Recommendations(
+        kept,
+        "recommendations",
+        table.source,
+        table.format,
+        columns,
+        is_text=table.is_text,
+        sha256=table.sha256,
+        protocol=candidates.protocol,
+        counts={**candidates.counts, **counts},
+    )
+
+
+_DECISION = "decision.json"
+_NOTE = "unfinished.txt"
+_OURS = (
+    _NOTE,
+    "comparison.json",
+    "comparison-*.json",
+    _DECISION,
+    "table.md",
+    "table.tex",
+    "table.csv",
+    "report.html",
+    "results",
+    "per_user",
+    "runs",
+    "split",
+)
+"""What a run writes, and clears if it finds its own configuration beside it."""
+_SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+def clear(experiment: Experiment, out: Path) -> None:
+    """Make a folder ready: nothing of an earlier run is left to be taken for this one's.
+
+    The resolved configuration is written first, beside a note that says that the run has not
+    finished: so it stays if the run is killed.
+
+    Raises
+    ------
+    ParameterError
+        If the folder holds the configuration or one of its inputs.
+    """
+    check_output(out, experiment.folder, experiment.sources)
+    out.mkdir(parents=True, exist_ok=True)
+    config = out / "config.yaml"
+    resolved = resolved_text(experiment, out)
+    if config.is_file() and config.read_text(encoding="utf-8").startswith(HEAD.split("{")[0]):
+        for name in _OURS:
+            for old in out.glob(name):
+                if old.is_dir():
+                    shutil.rmtree(old)
+                else:
+                    old.unlink()
+    write_text(out / _NOTE, _RUNNING)
+    write_text(config, resolved)
+
+
+_RUNNING = """\
+This run has not finished: it goes on, or it was ended from outside. What is in this folder is whole,
+file by file; what is missing was not written. `rankwise run` of config.yaml makes everything anew.
+"""
+
+
+def unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
+    """Write why a run ended and what was finished before, and return it in one line."""
+    kept = ", ".join(done) or "nothing"
+    reason = str(error) if isinstance(error, RankwiseError) else f"{type(error).__name__}: {error}"
+    text = f"This run did not finish.\n\nFinished before: {kept}\n\nIt ended with:\n\n{reason}\n"
+    with suppress(OSError):  # a full disk is what ended the run, and is told
+        write_text(out / _NOTE, text)
+    return f"finished before, and kept in {out}: {kept}; {_NOTE} has the error"
+
+
+def finished(out: Path) -> None:
+    """Remove the note: everything is written."""
+    (out / _NOTE).unlink(missing_ok=True)
+
+
+def write_comparisons(out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]) -> None:
+    """Write comparisons of saved results."""
+    if comparisons:
+        write_head(out, comparisons[0].to_dict(), results)
+        for at, other in enumerate(comparisons[1:], start=2):
+            settings = other.settings
+            name = f"comparison-{at}-{settings['test']}-{settings['correction']}.json"
+            write_text(out / name, other.export("json"))
+
+
+def write_decision(out: Path, decision: Decision) -> None:
+    """Write the decision."""
+    decision.save(out / _DECISION)
+
+
+def write_results(
+    experiment: Experiment, out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]
+) -> None:
+    """Write tables of all users and of each of them."""
+    output = experiment.config.output
+    for form in output.tables:
+        shown: Any = comparisons[0] if comparisons else next(iter(results.values()))
+        write_text(out / f"table.{_SUFFIXES[form]}", shown.export(form))
+    per_user = output.per_user or ("csv" if experiment.config.evaluation.save_per_user else None)
+    if per_user is not None:
+        _write_per_user(out / "per_user", results, per_user)
+
+
+def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, part in folder_names(results).items():
+        frame = results[name].per_user
+        writers: dict[str, Any] = {"csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json}
+        new_file(folder / f"{part}.{form}", writers[form])
+
+
+def write_report(
+    experiment: Experiment,
+    out: Path,
+    results: Mapping[str, Result],
+    comparisons: Sequence[Comparison],
+    found: Audit | None,
+    inputs: Inputs,
+    runs: Mapping[str, Any],
+    decision: Decision | None,
+) -> Mapping[str, str]:
+    """Write the report, and return what it is without."""
+    output = experiment.config.output
+    if output.report is False:
+        return {}
+    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    options = {"truth": truth, "train": train, "items": inputs.items}
+    local = {name: run for name, run in runs.items() if isinstance(run, Table)}
+    page = report(
+        comparisons[0] if comparisons else dict(results),
+        title=output.title,
+        audit=found,
+        decision=decision,
+        recommendations=local,
+        columns=experiment.settings.columns,
+        **options,
+    )
+    page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
+    return page.missing
+
+
+class Evaluate(Protocol):
+    """An engine: `rankwise.evaluate`, or that of Spark with its session."""
+
+    def __call__(self, recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result: ...
+
+
+def evaluate_locally(recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result:
+    """Evaluate in this process."""
+    return evaluate(recommendations, truth, measures, **options)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a configuration gave.
+
+    Attributes
+    ----------
+    folder : Path
+        Where everything was written.
+    results : mapping of str to Result
+        The result of each system.
+    comparisons : sequence of Comparison
+        What was compared, the first one for the report; empty for a single system.
+    audit : Audit or None
+        What was found in the split.
+    decision : Decision or None
+        Whether to ship, if the configuration asks for it.
+    missing : mapping of str to str
+        What the report is without, and why.
+    """
+
+    folder: Path
+    results: Mapping[str, Result]
+    comparisons: Sequence[Comparison]
+    audit: Audit | None
+    missing: Mapping[str, str]
+    decision: Decision | None = None
+
+
+def execute(
+    experiment: Experiment,
+    *,
+    evaluate: Evaluate = evaluate_locally,
+    folder: Path | None = None,
+    say: Say = lambda _: None,
+) -> Outcome:
+    """Run an experiment, and write what it gives into its folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to do.
+    evaluate : callable, default=evaluate_locally
+        The engine.
+    folder : Path, optional
+        Where to write; by default where the configuration says.
+    say : callable, optional
+        Is told what is being done.
+
+    Raises
+    ------
+    RankwiseError
+        If a table cannot be evaluated as it is, or a file cannot be written. What was finished
+        before stays in the folder, with a note.
+    """
+    out = experiment.folder / experiment.config.output.folder if folder is None else folder
+    clear(experiment, out)
+    done: list[str] = []
+    try:
+        outcome = _executed(experiment, out, evaluate, say, done)
+    except BaseException as error:
+        say(unfinished(out, done, error))
+        raise
+    finished(out)
+    return outcome
+
+
+def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str]) -> Outcome:
+    """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
+    for note in experiment.notes:
+        say(note)
+    inputs = Inputs(experiment, out, say)
+    if experiment.splitter is not None:
+        done.append("the split")
+    folders = result_folders(out, experiment.systems)
+    runs, results = {}, {}
+    for name, system in experiment.systems.items():
+        say(f"evaluating {name} …")
+        runs[name] = inputs.run(name, system)
+        options = inputs.options(system)
+        results[name] = evaluate(runs[name], inputs.truth, experiment.measures, options)
+        results[name].save(folders[name])
+        done.append(f"the result of {name}")
+    comparisons = _compared(experiment, results, say)
+    if comparisons:
+        write_comparisons(out, results, comparisons)
+        done.append("the comparison")
+    write_results(experiment, out, results, comparisons)
+    decision = None if experiment.decision is None else decide(results, **experiment.decision)
+    if decision is not None:
+        write_decision(out, decision)
+        done.append("the decision")
+    found = _audited(experiment, inputs, say)
+    missing = write_report(experiment, out, results, comparisons, found, inputs, runs, decision)
+    return Outcome(out, results, comparisons, found, missing, decision)
+
+
+def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:
+    """Return every comparison; a single system has none."""
+    if len(results) < 2:
+        return []
+    say("comparing …")
+    return [compare(results, **options) for options in experiment.comparisons]
+
+
+def _audited(experiment: Experiment, inputs: Inputs, say: Say) -> Audit | None:
+    """Return the audit of the split, where there is training data."""
+    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    if not experiment.config.output.audit or train is None or truth is None:
+        return None
+    say("auditing the split …")
+    try:
+        return audit(train, truth, columns=experiment.settings.columns)
+    except RankwiseError as error:
+        say(f"no audit: {error.what}")
+        return None

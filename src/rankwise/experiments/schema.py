@@ -1,0 +1,730 @@
+"""Configuration files: YAML read with line numbers, the schema of its keys, and the keys of WarpRec.
+
+A YAML file as plain values, with the line of each: a safe reader of YAML 1.2's core schema.
+
+PyYAML's own loader follows YAML 1.1, in which ``no`` is false, ``010`` is 8, ``1e-3`` is text and
+``2024-01-01`` a date. Here true and false are the only Booleans, numbers are what they look like,
+and everything else is text. Tags, and with them code, are refused. Merge keys (``<<: *base``)
+are those of YAML 1.1, and keys of the file that begin with ``x-`` hold what others refer to.
+
+The keys of WarpRec's ``evaluation`` section (1.4 and 2.2.8), as metrics and options of rankwise.
+
+They name what to compute, not how: values follow rankwise's definitions, or those of the
+configuration's convention.
+
+Options of the evaluation come from `Settings`, those of comparisons from the signature of
+`rankwise.compare`, rules of splits from `rankwise.splits`: none of them is listed here again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model
+
+from rankwise.comparison.compare import compare
+from rankwise.comparison.decision import decide
+from rankwise.convention.convention import Convention
+from rankwise.core.arguments import TimeUnit
+from rankwise.errors import ConfigError, FileError, ParameterError, nearest
+from rankwise.evaluation.settings import ListOptions, option_fields, option_types
+from rankwise.metrics import registry
+from rankwise.metrics.base import Measure, parse_all, show_value
+from rankwise.metrics.debiased import ByPropensity
+from rankwise.models import recommenders
+from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
+from rankwise.splits.reading import FILTERS, RULES
+from rankwise.tables.formats import FormatName, plain_stem
+
+__all__ = [
+    "MODELS",
+    "WARPREC_FIELDS",
+    "ComplexMetric",
+    "Config",
+    "Document",
+    "Place",
+    "Propensity",
+    "Source",
+    "complex_measure",
+    "json_schema",
+    "options_of",
+    "read_document",
+    "spelled",
+    "tests_of",
+    "with_propensity",
+]
+
+Place: TypeAlias = tuple[str | int, ...]
+"""The way to a value: keys of mappings and positions in lists."""
+
+_LARGEST = 5_000_000  # bytes of a file
+_MOST = 100_000  # values: aliases of aliases could make any number of them
+_DEEPEST = 50
+_BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_NULL = ("", "~", "null", "Null", "NULL")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITY = re.compile(r"([-+]?)\.(inf|Inf|INF)")
+_UNQUOTED = re.compile(r"\w+(\([^)]*\))?@\[[^]]*\]")
+"""A metric at several cut-offs, whose brackets are a list to YAML unless it is quoted."""
+_EXTENSION = "x-"
+_MERGE = "tag:yaml.org,2002:merge"
+_TAGS = {
+    f"tag:yaml.org,2002:{name}"
+    for name in ("bool", "float", "int", "map", "merge", "null", "seq", "str", "timestamp", "value")
+}
+"""The tags of plain values in PyYAML; any other tag is explicit, and might run code."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """The values of a file, with the line of each."""
+
+    values: Mapping[str, Any]
+    lines: Mapping[Place, int]
+    name: str
+    mistakes: Sequence[tuple[int, Place, str]] = ()
+    """Line, place and text of what YAML allows and configurations do not; the rest is read."""
+
+    def line(self, place: Place) -> int:
+        """Return the line of a value, or of its innermost existing parent."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def value(self, place: Place) -> Any:
+        """Return the value in a place; None if there is none."""
+        value: Any = self.values
+        for part in place:
+            inside = isinstance(value, dict) and part in value
+            if not inside and not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+                return None
+            value = value[part]
+        return value
+
+    def has(self, place: Place) -> bool:
+        """Return whether the file says something there."""
+        return place in self.lines
+
+
+def spelled(place: Place) -> str:
+    """Return a place as readers write it.
+
+    >>> spelled(("evaluation", "metrics", 0))
+    'evaluation.metrics[0]'
+    """
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.lstrip(".") or "the file"
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a YAML file (JSON is YAML as well).
+
+    Duplicate keys, tags and keys that are no text are among the ``mistakes`` of the document.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or it is no text.
+    ConfigError
+        If it is no YAML, not a mapping of keys to values, or too large to be read.
+    """
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError("this file cannot be read", where=name, found=error.strerror) from error
+    if len(data) > _LARGEST:
+        raise FileError("this is too large for a configuration file", where=name, found=f"{len(data):,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        raise FileError("this file is not UTF-8", where=name, found=str(error)) from error
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        said = " ".join(filter(None, (error.context, error.problem)))
+        hint = _syntax_hint((text.splitlines() or [""])[line - 1 :][:1], error.problem or "")
+        raise _no_yaml(name, f"line {line}: {said}{hint}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _no_yaml(name, str(error).splitlines()[0]) from error
+    if not isinstance(node, yaml.MappingNode):
+        raise _no_yaml(name, "line 1: the file holds no keys", "a mapping of keys to values")
+    reader = _Reader(name)
+    values = {key: value for key, value in reader.read(node, ()).items() if not str(key).startswith(_EXTENSION)}
+    return Document(values, reader.lines, name, reader.mistakes)
+
+
+def _syntax_hint(lines: list[str], problem: str) -> str:
+    """Return how to write what YAML reads as something else, in the line with the problem."""
+    line = lines[0] if lines else ""
+    metric = _UNQUOTED.search(line)
+    if metric is not None:
+        return f'; put the metric in quotation marks: "{metric[0]}"'
+    if "\\t" in problem:
+        return "; indent with spaces, not with tabs"
+    if "cannot start any token" in problem or "mapping values are not allowed" in problem:
+        return "; put text with such characters in quotation marks"
+    return ""
+
+
+def _no_yaml(name: str, mistake: str, what: str = "YAML") -> ConfigError:
+    return ConfigError(f"this file is not {what}", where=name, mistakes=[mistake])
+
+
+class _Reader:
+    """Makes plain values of nodes, and remembers where each stood and what was wrong."""
+
+    def __init__(self, name: str) -> None:
+        self.lines: dict[Place, int] = {}
+        self.mistakes: list[tuple[int, Place, str]] = []
+        self._name, self._count = name, 0
+
+    def read(self, node: yaml.Node, place: Place) -> Any:
+        """Return the value of a node."""
+        self.lines.setdefault(place, _line(node))
+        self._count += 1
+        if self._count > _MOST or len(place) > _DEEPEST:
+            raise self._unreadable(node, place[:5], "too many values, or too deeply nested")
+        if node.tag not in _TAGS:
+            self._wrong(node, place, f"the tag {node.tag} is refused: values are plain")
+        if isinstance(node, yaml.MappingNode):
+            return dict(self._items(node, place))
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(inner, (*place, at)) for at, inner in enumerate(node.value)]
+        return self._scalar(node)
+
+    def _items(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str | int, Any]]:
+        """Yield keys and values: those that are written out, then those that merge keys add."""
+        merged: dict[str | int, tuple[yaml.Node, yaml.Node]] = {}
+        written: set[str | int] = set()
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                for name, pair in self._merged(value_node, (*place, "<<"), 0):
+                    merged.setdefault(name, pair)  # of several bases, the first one counts
+                continue
+            key = self._key(key_node, place)
+            if key is None:
+                continue
+            if key in written:
+                self._wrong(key_node, (*place, key), "duplicate key")
+                continue
+            written.add(key)
+            self.lines[*place, key] = _line(key_node)
+            yield key, self.read(value_node, (*place, key))
+        for name, (key_node, value_node) in merged.items():
+            if name not in written:
+                self.lines[*place, name] = _line(key_node)
+                yield name, self.read(value_node, (*place, name))
+
+    def _merged(
+        self, base: yaml.Node, place: Place, depth: int
+    ) -> Iterator[tuple[str | int, tuple[yaml.Node, yaml.Node]]]:
+        """Yield the keys of what a merge key names, a mapping or a list of them, with their nodes."""
+        if depth > _DEEPEST:
+            raise self._unreadable(base, place, "a merge key that contains itself")
+        if isinstance(base, yaml.SequenceNode):
+            for inner in base.value:
+                yield from self._merged(inner, place, depth + 1)
+            return
+        if not isinstance(base, yaml.MappingNode):
+            self._wrong(base, place, "a merge key needs a mapping; write <<: *name, and name: &name {…} before")
+            return
+        inherited = []
+        for key_node, value_node in base.value:
+            if key_node.tag == _MERGE:
+                inherited.append(value_node)
+            elif (key := self._key(key_node, place)) is not None:
+                yield key, (key_node, value_node)
+        for value_node in inherited:
+            yield from self._merged(value_node, place, depth + 1)
+
+    def _key(self, node: yaml.Node, place: Place) -> str | int | None:
+        """Return a key as a value, None if it is no text."""
+        if not isinstance(node, yaml.ScalarNode) or node.tag not in _TAGS:
+            self._wrong(node, place, "a key is not text")
+            return None
+        key = self._scalar(node)
+        return key if isinstance(key, str | int) and not isinstance(key, bool) else str(node.value)
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        assert isinstance(node, yaml.ScalarNode)
+        text = str(node.value)
+        if node.style is not None:  # quoted, or a block of text
+            return text
+        if text in _BOOL:
+            return _BOOL[text]
+        if text in _NULL:
+            return None
+        if _INTEGER.fullmatch(text) and len(text) < 40:
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        infinity = _INFINITY.fullmatch(text)
+        return text if infinity is None else float(f"{infinity[1]}inf")
+
+    def _wrong(self, node: yaml.Node, place: Place, what: str) -> None:
+        self.mistakes.append((_line(node), place, what))
+
+    def _unreadable(self, node: yaml.Node, place: Place, what: str) -> ConfigError:
+        mistake = f"line {_line(node)}, {spelled(place)}: {what}"
+        return ConfigError("this file cannot be read", where=self._name, mistakes=[mistake])
+
+
+def _line(node: yaml.Node) -> int:
+    line: int = node.start_mark.line
+    return line + 1
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ComplexMetric(_Strict):
+    """A metric with parameters."""
+
+    name: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class Corrections(_Strict):
+    """Corrections for several tests; each that is true gives a comparison."""
+
+    bonferroni: bool = False
+    holm_bonferroni: bool = False
+    fdr: bool = False
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+
+
+class Significance(_Strict):
+    """Significance tests; each that is true gives a comparison."""
+
+    paired_t_test: bool = False
+    wilcoxon_test: bool = False
+    kruskal_test: bool = False
+    whitney_u_test: bool = False
+    corrections: Corrections = Field(default_factory=lambda: Corrections())
+
+
+class Propensity(_Strict):
+    """The propensities that debiased metrics divide by."""
+
+    estimator: Literal["uniform", "popularity"] = Field(
+        "uniform", description="popularity: estimated from training; uniform corrects nothing."
+    )
+    power: float = Field(0.5, ge=0, description="Exponent of the estimate.")
+    clip: float = Field(0.1, gt=0, le=1, description="Smallest propensity.")
+
+
+_UNUSED = "Accepted, and without effect here."
+WARPREC_FIELDS: dict[str, Any] = {
+    "top_k": (int | list[int] | None, Field(None, description="The same as k.")),
+    "metrics": (
+        list[str] | None,
+        Field(None, description="Names of metrics, at the cut-offs of top_k; also measures as text."),
+    ),
+    "complex_metrics": (
+        list[ComplexMetric],
+        Field(default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}."),
+    ),
+    "validation_metric": (str | None, Field(None, description="The primary measure, such as nDCG@10.")),
+    "batch_size": (int | None, Field(None, ge=1, description="The same as block_size.")),
+    "strategy": (
+        Literal["full", "sampled"],
+        Field("full", description="Rank all items, or each user's relevant items and sampled negatives."),
+    ),
+    "num_negatives": (int, Field(99, ge=1, description="Negatives per user, if sampled.")),
+    "negative_sampling": (
+        Literal["uniform", "popularity"],
+        Field("uniform", description="How negatives are drawn, if sampled."),
+    ),
+    "neg_alpha": (
+        float,
+        Field(0.75, ge=0, description="Exponent of an item's number of training users, if drawn by popularity."),
+    ),
+    "candidates": (
+        Literal["all", "cold", "warm"],
+        Field("all", description="Items that are ranked: all, those without training interactions, or the rest."),
+    ),
+    "mask_seen": (
+        Literal["auto", "context", "pair", "none"] | None,
+        Field(None, description="auto and pair: the same as exclude_seen: true; none: exclude_seen: false."),
+    ),
+    "propensity": (Propensity | None, Field(None, description="Propensities of debiased metrics.")),
+    "seed": (int, Field(42, ge=0, description="Seed of the sampled negatives.")),
+    "stat_significance": (
+        Significance | None,
+        Field(None, description="Tests and corrections, in place of the section comparison."),
+    ),
+    "save_per_user": (bool, Field(False, description="The same as output.per_user: csv.")),
+    "save_evaluation": (bool, Field(True, description=_UNUSED)),
+    "full_evaluation_on_report": (bool, Field(False, description=_UNUSED)),
+    "max_metric_per_row": (int, Field(4, description=_UNUSED)),
+}
+"""Fields of the model of the section ``evaluation``: type and default of each."""
+
+_TESTS = {"paired_t_test": "t", "wilcoxon_test": "wilcoxon"}
+_CORRECTIONS = {"bonferroni": "bonferroni", "holm_bonferroni": "holm", "fdr": "bh"}
+_UNPAIRED = {"kruskal_test": "Kruskal-Wallis", "whitney_u_test": "Mann-Whitney"}
+
+
+def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the options of every requested comparison, and messages for unsupported ones."""
+    refused = [
+        f"{key}: {name} treats the systems' users as unrelated, though they are the same users; "
+        "use paired_t_test or wilcoxon_test"
+        for key, name in _UNPAIRED.items()
+        if getattr(significance, key)
+    ]
+    tests = [test for key, test in _TESTS.items() if getattr(significance, key)]
+    given = significance.corrections
+    corrections = [c for key, c in _CORRECTIONS.items() if getattr(given, key)] or ["none"]
+    options = [
+        {"test": test, "correction": correction, "alpha": given.alpha} for test in tests for correction in corrections
+    ]
+    return options, refused
+
+
+_PARAMETERS = {
+    "f": {"metric_name_1": "first", "metric_name_2": "second", "metric_1": "first", "metric_2": "second"},
+    "euclidean_distance": {"metric_names": "measures", "utopia_points": "utopia"},
+    "hypervolume": {"metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions"},
+}
+"""Parameters that WarpRec calls otherwise, by measure: ``metric_name_1`` in 1.4, ``metric_1`` in 2.2.8."""
+
+
+def complex_measure(metric: ComplexMetric, k: Sequence[int], convention: Convention | None = None) -> Measure:
+    """Return the measure that a metric with parameters is, its parts in the language of a convention.
+
+    >>> str(complex_measure(ComplexMetric(name="F1", params={"metric_1": "nDCG",
+    ...     "metric_2": "MAP", "beta": 0.5}), [10]))
+    'f(beta=0.5,first=ndcg,second=map)@10'
+
+    Raises
+    ------
+    MeasureError, ParameterError
+        If there is no such measure or parameter.
+    """
+    (measure,) = parse_all(_text(metric, convention), convention, cutoffs=False)
+    measure = measure @ list(k) if k and measure.cutoff != "none" else measure
+    measure.require_cutoff()
+    return measure
+
+
+def _text(metric: ComplexMetric, convention: Convention | None) -> str:
+    """Return a metric with parameters as text, the parameters as rankwise calls them."""
+    name = metric.name
+    if convention is not None and [*metric.params] == ["relevance"]:  # the library's own name of a variant
+        variant = f"{name}[{metric.params['relevance']}]"
+        if convention.means(variant) is not None:
+            return variant
+    cls = registry.find(parse_all(name, convention, cutoffs=False)[0].name)
+    params = _renamed(metric.params, _PARAMETERS.get(cls.name, {}), cls().parameters, cls.name)
+    return f"{name}({','.join(f'{key}={show_value(value)}' for key, value in params.items())})" if params else name
+
+
+def _renamed(
+    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], measure: str
+) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for asked, value in params.items():
+        name = names.get(asked, asked)
+        if name not in known:
+            raise ParameterError(
+                f"{measure} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+            )
+        if name in renamed:
+            raise ParameterError(f"{asked} is another name of a parameter that is given already", found=f"{name}")
+        renamed[name] = tuple(value) if isinstance(value, list) else value
+    return renamed
+
+
+def with_propensity(measure: Measure, propensity: Propensity) -> Measure:
+    """Return a measure whose debiased parts have this power and clip, unless they say their own.
+
+    >>> str(with_propensity(registry.find("ips_recall")(), Propensity(estimator="popularity", clip=0.2)))
+    'ips_recall(clip=0.2)'
+    """
+    changed = {name for name, _ in measure.changed}
+    parts: dict[str, Any] = {}
+    for name, value in measure.parameters.items():
+        if name in measure.fixed:
+            continue
+        if isinstance(value, Measure):
+            parts[name] = with_propensity(value, propensity)
+        elif isinstance(value, tuple) and value and all(isinstance(part, Measure) for part in value):
+            parts[name] = tuple(with_propensity(part, propensity) for part in value)
+    if isinstance(measure, ByPropensity) and measure.propensity == "popularity":
+        own = {"power": propensity.power, "clip": propensity.clip}
+        parts |= {name: value for name, value in own.items() if name not in changed}
+    return replace(measure, **parts) if parts else measure
+
+
+MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours)}
+"""The baselines that a system may name."""
+
+
+def _as_source(value: Any) -> Any:
+    """Return a path alone as a source; a list is left for pydantic to refuse."""
+    return {"path": value} if isinstance(value, str) else value
+
+
+class Source(_Strict):
+    """A file, a folder of Parquet files, or the folder of a split."""
+
+    path: str = Field(description="The file or folder, relative to the configuration file.")
+    format: FormatName | None = Field(
+        default=None, description="Its format, if it is not recognised by suffix and first line."
+    )
+    separator: str | None = Field(default=None, description="The text between fields.", min_length=1)
+    header: list[str] = Field(default_factory=list, description="The names of the columns of a file without a header.")
+    columns: dict[str, str | None] = Field(
+        default_factory=dict, description="The column of each role: {user: uid, relevance: stars}; null: none."
+    )
+    sha256: str | None = Field(
+        default=None, description="The SHA-256 hash that the file must have, as in resolved configurations."
+    )
+
+
+SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_source, json_schema_input_type=str | Source)]
+
+
+class Data(_Strict):
+    """The tables that all systems share."""
+
+    recommendations: SourceOrPath | None = Field(
+        default=None, description="The recommendation lists, if there is one system."
+    )
+    truth: SourceOrPath | None = Field(default=None, description="The ground truth, or the folder of a split.")
+    train: SourceOrPath | None = Field(default=None, description="Training interactions.")
+    items: SourceOrPath | None = Field(
+        default=None, description="The catalogue: categories, features, groups and titles of items."
+    )
+    users: SourceOrPath | None = Field(default=None, description="One row per user: groups and weights.")
+    baseline: SourceOrPath | None = Field(default=None, description="The lists of another run, for overlap metrics.")
+    interactions: SourceOrPath | None = Field(default=None, description="Interactions to be split by `split`.")
+
+
+def _baseline_fields() -> dict[str, Any]:
+    """Return the parameters of all baselines: which of them has which is checked later."""
+    known: dict[str, Any] = {}
+    for name, model in MODELS.items():
+        hints = get_type_hints(model, vars(recommenders))
+        for entry in fields(model):
+            if entry.init:
+                text = f"Parameter of {name}.  [default: {entry.default}]"
+                known[entry.name] = (hints[entry.name] | None, Field(None, description=text))
+    return known
+
+
+def _made(name: str, text: str, described: dict[str, Any]) -> Any:
+    """Return a model of the fields that other code describes."""
+    return create_model(name, __base__=_Strict, __doc__=text, **described)
+
+
+Baseline: Any = _made(
+    "Baseline",
+    "A baseline of rankwise, fitted to the training interactions.",
+    {
+        "model": (Literal[tuple(MODELS)], Field(description="The baseline.")),
+        "k": (int | None, Field(None, ge=1, description="Length of the lists.  [default: the largest cut-off]")),
+        **_baseline_fields(),
+    },
+)
+
+
+class Output(_Strict):
+    """What is written, and where."""
+
+    folder: str = Field(default="rankwise-results", description="The folder to write to.")
+    report: bool | str = Field(
+        default=True, description="Write the HTML report: true (report.html), false, or another name."
+    )
+    title: str | None = Field(default=None, description="The title of the report.")
+    tables: list[Literal["markdown", "latex", "csv"]] = Field(
+        default_factory=list, description="Formats of the table of the comparison or single result."
+    )
+    per_user: Literal["csv", "parquet", "json"] | None = Field(
+        default=None, description="Also write per-user values as tables of this format."
+    )
+    audit: bool = Field(default=True, description="Audit the split for leakage, if there is training data.")
+
+
+class Engine(_Strict):
+    """Where the evaluation runs."""
+
+    name: Literal["local", "spark"] = Field(default="local", description="Evaluate in this process, or on Spark.")
+    master: str | None = Field(default=None, description="Spark's master, such as local[4] or yarn.")
+    buckets: int | None = Field(default=None, ge=1, description="Number of buckets of users on Spark.")
+
+
+class Split(BaseModel):
+    """A rule of `rankwise.splits` with its parameters, as ``split.json`` writes it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    rule: Literal[tuple(sorted(RULES))] = Field(  # type: ignore[valid-type]
+        description="The rule."
+    )
+    time_unit: TimeUnit | None = Field(default=None, description="Unit of numeric timestamps.")
+    time_format: str | None = Field(default=None, description="Format of dates, such as %d/%m/%Y.")
+
+
+_TEXT = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?:    .*\n?)+)", re.MULTILINE)
+
+
+@cache
+def _texts(document: str) -> Mapping[str, str]:
+    """Return the descriptions of parameters in a numpydoc docstring, on one line each."""
+    return {
+        name.strip(): " ".join(text.split())
+        for names, text in _TEXT.findall(inspect.cleandoc(document))
+        for name in names.split(",")
+    }
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Any, str]]:
+    """Return the options of a function: type, default and description of each.
+
+    >>> sorted(options_of(decide))[:3]
+    ['alpha', 'baseline', 'deterioration']
+    """
+    hints, texts = get_type_hints(function), _texts(function.__doc__ or "")
+    return {
+        name: (_plain_type(hints[name]), parameter.default, texts.get(name, ""))
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return a type as YAML can hold it: lists for sequences, mappings with keys of any kind."""
+    arguments = get_args(kind)
+    if kind is Convention:  # described by its choices
+        return dict[str, Any]
+    if kind is Sequence or getattr(kind, "__origin__", None) is Sequence:
+        return list[arguments[0]]  # type: ignore[valid-type]
+    if getattr(kind, "__origin__", None) is Mapping:
+        return dict[Any, arguments[1]]  # type: ignore[valid-type]
+    if arguments and not isinstance(arguments[0], str):
+        out: Any = _plain_type(arguments[0])
+        for argument in arguments[1:]:
+            out = out | _plain_type(argument)
+        return out
+    return kind
+
+
+def _evaluation_options() -> dict[str, tuple[Any, Any]]:
+    """Return the options of `Settings` as fields of a model, with the shorthands of `evaluate`."""
+    known, types = option_fields(), option_types()
+    made: dict[str, tuple[Any, Any]] = {}
+    for name in ListOptions.__annotations__ | types:
+        entry = known.get(name)
+        default = None if entry is None else entry.default
+        text = "" if entry is None else entry.metadata["text"].replace("``", "")
+        kind = _plain_type(types[name])
+        default = list(default) if isinstance(default, tuple) else default
+        made[name] = (kind, Field(default, description=text or _SHORT.get(name, "")))
+    return made
+
+
+_SHORT = {"k": "Cut-offs of metrics that are given without one.", "threshold": "Alias of relevance_threshold."}
+
+Evaluation: Any = _made(
+    "Evaluation",
+    "Metrics, and every option of `rankwise.evaluate`.",
+    {
+        "measures": (
+            str | list[str] | None,
+            Field(default=None, description='Measures as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]".'),
+        )
+    }
+    | WARPREC_FIELDS
+    | _evaluation_options(),
+)
+
+
+def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options of a function as fields of a model."""
+    return {
+        name: (
+            kind,
+            Field(description=text)
+            if default is inspect.Parameter.empty
+            else Field(list(default) if isinstance(default, tuple) else default, description=text),
+        )
+        for name, (kind, default, text) in options_of(function).items()
+    }
+
+
+Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
+Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
+
+
+def _as_systems(value: Any) -> Any:
+    """Return systems by name: files alone are called after themselves."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list) and all(isinstance(path, str) for path in value):
+        return {plain_stem(path.replace("\\", "/")): path for path in value}
+    return value
+
+
+def _as_engine(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) or value is None else [value]
+
+
+def _kind(value: Any) -> str:
+    model = "model" in value if isinstance(value, Mapping) else isinstance(value, Baseline)
+    return "baseline" if model else "run"
+
+
+_System: Any = Annotated[
+    Annotated[Source, Tag("run")] | Annotated[Baseline, Tag("baseline")],
+    Discriminator(_kind),
+    BeforeValidator(_as_source, json_schema_input_type=str | Source | Baseline),
+]
+
+
+class Config(_Strict):
+    """A configuration file of ``rankwise run``."""
+
+    data: Data = Field(default_factory=lambda: Data(), description="The tables.")
+    split: Split | None = Field(default=None, description="The split of `data.interactions`.")
+    systems: Annotated[
+        dict[str, _System],
+        BeforeValidator(_as_systems, json_schema_input_type=str | list[str] | dict[str, str | Source | Baseline]),
+    ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
+    evaluation: Evaluation = Field(default_factory=lambda: Evaluation(), description="The metrics and their options.")
+    comparison: Annotated[
+        list[Comparison] | None, BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None)
+    ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
+    decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
+    output: Output = Field(default_factory=lambda: Output(), description="The output files.")
+    engine: Annotated[
+        Engine, BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine)
+    ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of configuration files, for editors."""
+    schema = Config.model_json_schema()
+    rules = schema["$defs"]["Split"]
+    parameters = {name for rule in RULES.values() for name in rule.__dataclass_fields__}
+    rules["properties"] |= {name: {} for name in sorted(parameters - {"filters"})}
+    filters = {"type": "object", "required": ["filter"], "properties": {"filter": {"enum": sorted(FILTERS)}}}
+    rules["properties"]["filters"] = {"type": "array", "items": filters}
+    rules["additionalProperties"] = False
+    schema["patternProperties"] = {"^x-": {}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "rankwise configuration"}

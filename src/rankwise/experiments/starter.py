@@ -1,0 +1,328 @@
+"""A commented configuration file to begin with, and the demo on synthetic data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from rankwise.comparison.compare import compare
+from rankwise.comparison.comparison import Comparison
+from rankwise.core.terminal import TableView, plain
+from rankwise.datasets import Dataset, synthetic
+from rankwise.errors import RankwiseError
+from rankwise.evaluation.evaluate import evaluate
+from rankwise.evaluation.settings import option_fields, option_summary
+from rankwise.experiments.schema import json_schema
+from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
+from rankwise.reporting.report import Report
+from rankwise.results.result import Result
+from rankwise.splits import GlobalTime, Split
+from rankwise.splits.audit import audit
+from rankwise.splits.reading import truth_and_train
+from rankwise.tables.formats import plain_stem
+from rankwise.tables.read import read_table
+from rankwise.tables.storage import new_file, new_folder, write_text
+
+__all__ = [
+    "COLUMNS",
+    "MEASURES",
+    "Outcome",
+    "compared",
+    "configuration",
+    "page",
+    "run",
+    "save",
+    "starter_text",
+    "tables",
+    "write_starter",
+]
+
+MEASURES = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
+_THRESHOLD = 4  # of the ratings that count as relevant
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The data, its split, and the recommendation lists and results of each model."""
+
+    data: Dataset
+    split: Split
+    runs: Mapping[str, pl.DataFrame]
+    results: Mapping[str, Result]
+
+
+def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Return the results of three baselines on synthetic interactions, split by time."""
+    say("making interactions of 1,500 users with 800 films over two years …")
+    data = synthetic(seed=seed)
+    split = GlobalTime(share=0.2).split(data.interactions)
+    say(f"split by time: {len(split.train):,} training rows, {len(split.test):,} to test on …")
+    models: dict[str, Baseline] = {
+        "random": Random(seed=seed),
+        "popularity": Popularity(),
+        "neighbours": ItemNeighbours(),
+    }
+    users, runs, results = split.test["user"].unique().sort(), {}, {}
+    for name, model in models.items():
+        say(f"fitting and evaluating: {name} …")
+        runs[name] = model.fit(split.train).recommend(users, 10)
+        results[name] = evaluate(
+            runs[name],
+            split,
+            MEASURES,
+            items=data.items,
+            users=data.users,
+            by="activity",
+            relevance_threshold=_THRESHOLD,
+            jackknife=32,
+        )
+    return Outcome(data, split, runs, results)
+
+
+def save(outcome: Outcome, folder: Path) -> None:
+    """Write everything into a folder, as files that the command line reads.
+
+    An earlier demo in the same folder is replaced, and nothing else is touched.
+    """
+    tables = {
+        "interactions": outcome.data.interactions,
+        "items": outcome.data.items,
+        "users": outcome.data.users,
+        **{f"runs/{name}": lists for name, lists in outcome.runs.items()},
+    }
+    with new_folder(folder / "split") as part:
+        outcome.split.save(part, format="csv")
+    for name, table in tables.items():
+        path = folder / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        new_file(path, table.write_csv)
+    for name, result in outcome.results.items():
+        result.save(folder / "results" / name)
+
+
+def compared(outcome: Outcome) -> Comparison:
+    """Return the comparison of the three baselines."""
+    return compare(outcome.results, baseline="popularity", primary="ndcg@10")
+
+
+def page(outcome: Outcome, comparison: Comparison) -> Report:
+    """Return the report, with the lists and tables behind the results and an audit of the split.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``report`` is not installed.
+    """
+    split = outcome.split
+    return comparison.report(
+        title="rankwise demo: three baselines on synthetic data",
+        recommendations=outcome.runs,
+        truth=split,
+        train=split,
+        items=outcome.data.items,
+        audit=audit(split),
+    )
+
+
+def configuration(folder: Path) -> None:
+    """Write a configuration file for the files of the demo.
+
+    Raises
+    ------
+    ImportError
+        If the extra ``config`` is not installed.
+    """
+    tables = {"truth": "split", "items": "items.csv", "users": "users.csv"}
+    runs = [str(folder / "runs" / f"{name}.csv") for name in ("random", "popularity", "neighbours")]
+    write_starter(folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()})
+
+
+COLUMNS = """\
+What the columns of the comparison mean:
+  baseline, system  mean of the measure over the users
+  difference        system minus baseline, over the same users; interval: its 95 % interval
+  lift              the difference as a share of the baseline
+  p, adjusted       two-sided p-value, and corrected for the number of pairs
+  d_z               the difference in standard deviations of the users' differences
+  verdict           better or worse if the adjusted p is below 0.05, else undecided"""
+"""Below the tables of the demo."""
+
+
+def tables(outcome: Outcome, comparison: Comparison) -> str:
+    """Return the tables: means with intervals, the comparison, and groups of users."""
+    first = next(iter(outcome.results.values()))
+    rows = [[name, *(_cell(result, measure) for measure in MEASURES)] for name, result in outcome.results.items()]
+    n_train, n_test = len(outcome.split.train), len(outcome.split.test)
+    data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
+    notes = [
+        f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
+        "± is the half-width of a 95 % interval over users.",
+    ]
+    texts = [plain(TableView(["model", *MEASURES], rows, notes)), repr(comparison), COLUMNS]
+    if first.slices is not None:
+        groups = first.slices.to_dicts()
+        head = ["ndcg@10", *(f"{group['group']} ({group['users']})" for group in groups)]
+        rows = [
+            [name, *(f"{value:.4f}" for value in result.slices["ndcg@10"])]
+            for name, result in outcome.results.items()
+            if result.slices is not None
+        ]
+        texts.append(plain(TableView(head, rows, caption=f"By {groups[0]['by']} (users):")))
+    return "\n\n".join(texts)
+
+
+def _cell(result: Result, measure: str) -> str:
+    interval = result.interval(measure)
+    return f"{interval.estimate:.4f} ±{(interval.high - interval.low) / 2:.4f}"
+
+
+_SCHEMA = "rankwise.schema.json"
+_ACCURACY = ("ndcg@[5,10]", "recall@[5,10]", "map@10", "mrr@10", "hit_rate@10")
+_REPORT = {
+    True: "  report: true  # report.html",
+    False: '  report: false  # true needs the extra report: pip install "rankwise[report]"',
+}
+"""What is asked for, by whether a report can be written here."""
+_BEYOND = ("catalog_coverage@10", "gini@10")
+
+
+def write_starter(path: Path, runs: Sequence[str], tables: Mapping[str, str]) -> Path:
+    """Write a configuration file, and beside it its schema, whose path is returned."""
+    text = starter_text(path.parent, runs, tables)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = path.with_name(_SCHEMA)
+    write_text(schema, json.dumps(json_schema(), indent=2) + "\n")
+    write_text(path, text)
+    return schema
+
+
+def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -> str:
+    """Return the text of a configuration file that lies in ``folder``.
+
+    Raises
+    ------
+    InputError
+        If the ground truth or the interactions cannot be read.
+    """
+    split, threshold = "interactions" in tables, _threshold(tables)
+    data = {role: _relative(path, folder) for role, path in tables.items()}
+    has_train = split or "train" in tables or Path(tables["truth"]).is_dir()
+    measures = [*_ACCURACY, *_BEYOND]
+    lines = [
+        f"# yaml-language-server: $schema={_SCHEMA}",
+        "# For `rankwise run`. Paths are relative to this file; `rankwise check` validates it.",
+        "",
+        "data:",
+        *(f"  {role}: {_scalar(path)}" for role, path in data.items()),
+        "  # A table whose columns have other names:",
+        "  # items: {path: items.csv, columns: {item: movieId}}",
+        "",
+    ]
+    if split:
+        lines += ["split: {rule: GlobalTime, share: 0.2}  # the last 20 % of the rows, by time", ""]
+    lines += [
+        "systems:  # what is evaluated, by name: run files, and baselines of rankwise",
+        *_systems(runs, folder, fitted=has_train),
+        "",
+        "evaluation:",
+        "  measures:",
+        *(f"    - {_scalar(name)}" for name in measures),
+        *_options({"relevance_threshold": threshold, "by": _groups(tables) or None, "jackknife": 64}),
+        "",
+        "comparison:  # every option of rankwise.compare",
+        "  primary: ndcg@10  # corrected for several pairs; other measures are exploratory",
+        "  # baseline: popularity  # without it all pairs are compared",
+        "",
+        "output:",
+        "  folder: rankwise-results",
+        _REPORT[find_spec("jinja2") is not None],
+        "  tables: [markdown]  # also latex, csv",
+        "  # per_user: parquet",
+        "",
+        "# engine: spark",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _systems(runs: Sequence[str], folder: Path, *, fitted: bool) -> list[str]:
+    names = [plain_stem(run) for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"{name}-{at}" for at, name in enumerate(names, start=1)]
+    lines = [f"  {_scalar(name)}: {_scalar(_relative(run, folder))}" for name, run in zip(names, runs, strict=True)]
+    baselines = [
+        "popularity: {model: Popularity}",
+        "random: {model: Random, seed: 0}",
+        "neighbours: {model: ItemNeighbours}",
+    ]
+    if fitted:
+        lines += [f"  # {text}" if runs else f"  {text}" for text in baselines]
+    return lines or ["  # name: run.csv"]
+
+
+_WHY = {
+    "relevance_threshold": "rating threshold: ratings of at least this are relevant",
+    "by": "groups of users that are evaluated as well",
+    "jackknife": "for intervals of coverage and Gini, which are not per-user means",
+}
+
+
+def _options(chosen: Mapping[str, Any]) -> list[str]:
+    """Return the options that are chosen here, then every other one, commented out."""
+    lines = [f"  {name}: {_scalar(value)}  # {_WHY[name]}" for name, value in chosen.items() if value is not None]
+    for name, entry in option_fields().items():
+        if name != "columns" and chosen.get(name) is None:
+            default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
+            lines.append(f"  # {name}: {_scalar(default)}  # {option_summary(entry)}")
+    return lines
+
+
+def _groups(tables: Mapping[str, str]) -> list[str]:
+    """Return the columns of the users that hold a few groups each."""
+    if "users" not in tables:
+        return []
+    try:
+        users = read_table(tables["users"], "users").frame
+    except RankwiseError:
+        return []  # `rankwise run` says what is wrong with the table
+    few = range(2, min(20, len(users) // 10) + 1)
+    return [
+        name
+        for name, kind in users.schema.items()
+        if name != "user" and kind == pl.String and users[name].n_unique() in few
+    ]
+
+
+def _threshold(tables: Mapping[str, str]) -> float | None:
+    """Return a threshold for ratings of several values, of which most people mean the upper ones.
+
+    It is a beginning that the file shows, for its owner to change: two thirds of the scale.
+    """
+    role = "truth" if "truth" in tables else "interactions"
+    try:
+        source, _ = truth_and_train(tables[role], None)
+        values = read_table(source, "truth").frame
+    except RankwiseError:
+        return None  # `rankwise run` says what is wrong with the table
+    if "relevance" not in values.columns or values["relevance"].n_unique() < 3:
+        return None
+    low, high = float(values["relevance"].min()), float(values["relevance"].max())  # type: ignore[arg-type]
+    return float(round(low + (high - low) * 2 / 3))
+
+
+def _relative(path: str, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _scalar(value: Any) -> str:
+    """Return a value as YAML writes it within a line."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("...\n").strip()

@@ -1,0 +1,556 @@
+"""Accuracy of recommendation lists: what share of the relevant items is found, and how early.
+
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
+users; users without relevant items have no value.
+
+Reciprocal ranks: one over the rank of the first hit, or of every hit.
+
+Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is
+relevant, else 0. Users without relevant items have no value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from rankwise import functional as plain
+from rankwise.blocks.block import Block, Cutoffs
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.metrics.arithmetic import at_least_one, check_parameter, need_cutoff
+from rankwise.metrics.base import Measure, measure, preset
+from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
+
+__all__ = [
+    "ARHR",
+    "NCRR",
+    "AveragePrecision",
+    "AverageRecall",
+    "F",
+    "HitRate",
+    "InterpolatedPrecision",
+    "LabelRankingAveragePrecision",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "ReciprocalRank",
+]
+
+
+@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.precision_at_k)
+class Precision(HitSum):
+    r"""Share of the top k that is relevant.
+
+    .. math:: P@k = |R_u \cap L_u^k| / k
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    denominator : {"k", "length"}, default="k"
+        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``:
+        divide by min(k, list length), which does not penalise short lists.
+
+    References
+    ----------
+    Cleverdon, Mills & Keen 1966, Factors Determining the Performance of Indexing Systems.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "precision@5")["precision@5"]
+    0.4
+    """
+
+    denominator: Literal["k", "length"] = "k"
+
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit."""
+        return block.hits.probability
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number of items in the top k, for denominator=length."""
+        return block.top_length(k) if self.denominator == "length" else None
+
+    def scale(self, k: Array) -> Array:
+        """Return k, unless the denominator is the length."""
+        return k if self.denominator == "k" else 1.0
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm does not follow the length of the list."""
+        return self.denominator == "k"
+
+
+@measure("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
+class Recall(HitSum):
+    r"""Share of the relevant items that is in the top k.
+
+    .. math:: R@k = |R_u \cap L_u^k| / |R_u|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    denominator : {"relevant", "capped"}, default="relevant"
+        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k
+        with only relevant items scores 1.
+
+    References
+    ----------
+    Cleverdon, Mills & Keen 1966, Factors Determining the Performance of Indexing Systems.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "recall@5")
+    >>> result["recall@5"]
+    0.6667
+    """
+
+    denominator: Literal["relevant", "capped"] = "relevant"
+
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit."""
+        return block.hits.probability
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items, or of those that fit into the top k."""
+        return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
+
+
+@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
+class F(Composed):
+    r"""Weighted harmonic mean of precision and recall, or of any two measures.
+
+    .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
+
+    :math:`m_1` and :math:`m_2` are the values of the two measures, by default precision and recall;
+    0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
+    values of the two measures.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        The weight of the second measure: above 1 it counts more than the first.
+    of : {"users", "means"}, default="users"
+        ``"users"`` combines the two values of each user, then averages over users. ``"means"``
+        combines the two means over users, once.
+    first : measure, default=precision
+        The first measure, :math:`m_1`.
+    second : measure, default=recall
+        The second measure, :math:`m_2`.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, "f1@5")["f@5"]
+    0.5
+    >>> str(rw.parse("f(first=ndcg, second=map, beta=0.5)@10"))
+    'f(beta=0.5,first=ndcg,second=map)@10'
+    """
+
+    beta: float = 1.0
+    of: Literal["users", "means"] = "users"
+    first: Measure = Precision()
+    second: Measure = Recall()
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "beta", 0 <= self.beta <= 1e100, "must lie between 0 and 1e100")
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The two measures at the cut-offs of this one."""
+        return at_cutoffs(self.first, self.k), at_cutoffs(self.second, self.k)
+
+    def combine(self, *values: Array) -> Array:
+        """Return the weighted harmonic mean, elementwise."""
+        first, second = values
+        square = float(self.beta) ** 2
+        xp = namespace(first)
+        top, bottom = (1 + square) * first * second, square * first + second
+        # `bottom == 0` is false for NaN: where one part is undefined, so is the harmonic mean.
+        return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
+
+
+@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate_at_k)
+class HitRate(RunningSum):
+    r"""Share of users with a relevant item in the top k.
+
+    .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
+
+    1 for a user with any of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
+    Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 3], "bob": [7, 8]}
+    >>> rw.evaluate(recommendations, {"ann": {3}, "bob": {9}}, "hit_rate@2")["hit_rate@2"]
+    0.5
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return 1 for the first hit of each user, 0 for others."""
+        return block.hits.first()
+
+
+@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision_at_k)
+class AveragePrecision(HitSum):
+    r"""Mean of the precision at the rank of each relevant item.
+
+    .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
+
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
+    norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
+    items. Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
+        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores,
+        the expected sum over the expected number of hits), the number of items in the top k, or the
+        smaller of this number and \|R_u\|.
+    ties : {"expected", "blocks"}, default="expected"
+        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
+        over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
+        the precision at the end of the block (as in scikit-learn).
+    without_relevant : {"undefined", "one"}, default="undefined"
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of
+        the evaluation applies, or 1 (as in scikit-learn's
+        ``label_ranking_average_precision_score``).
+
+    References
+    ----------
+    Buckley & Voorhees 2000, Evaluating Evaluation Measure Stability, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4, 5]}, {"ann": {1, 3, 5}}, "map@5")["map@5"]
+    0.7556
+    """
+
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min"
+    ties: Literal["expected", "blocks"] = "expected"
+    without_relevant: Literal["undefined", "one"] = "undefined"
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:  # type: ignore[override]
+        """Users with relevant items, or every user if the others count 1."""
+        return "relevance" if self.without_relevant == "undefined" else "user"
+
+    def require_cutoff(self) -> None:
+        """Raise if the sum is divided by k and there is no k."""
+        need_cutoff(self, where=self.normaliser == "k", setting="normaliser=k")
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,)."""
+        values = super().values(block, k)
+        if self.without_relevant == "undefined":
+            return values
+        return [block.xp.where(block.n_relevant > 0, value, block.xp.ones_like(value)) for value in values]
+
+    def terms(self, block: Block) -> Array:
+        """Return the precision at the rank of each hit: hits so far over the rank."""
+        hits = block.hits
+        if self.ties == "blocks" and hits.groups is not None:
+            position, rank = hits.block_ends(hits.groups)
+            return hits.probability * position / rank
+        return hits.probability * hits.position / hits.rank
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number that ``normaliser`` names."""
+        if self.normaliser == "k":
+            return None
+        if self.normaliser == "relevant":
+            return block.n_relevant
+        if self.normaliser == "hits":
+            return block.sum_hits(block.hits.unweighted, k)
+        if self.normaliser == "length":
+            return block.top_length(k)
+        if self.normaliser == "min_length":
+            return block.xp.minimum(block.relevant_in_reach(k), block.top_length(k))
+        return block.relevant_in_reach(k)
+
+    def scale(self, k: Array) -> Array:
+        """Return k, if that is the normaliser."""
+        return k if self.normaliser == "k" else 1.0
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm follows neither the list nor its hits."""
+        return self.normaliser in ("min", "k", "relevant")
+
+
+@preset(
+    "lrap", "label_ranking_average_precision", family="accuracy", fixed={"ties": "blocks", "normaliser": "relevant"}
+)
+class LabelRankingAveragePrecision(AveragePrecision):
+    r"""Label ranking average precision: the preset ``map(ties=blocks,normaliser=relevant)``.
+
+    .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
+              \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
+
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0. Range [0, 1];
+    higher is better.
+
+    References
+    ----------
+    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery
+    Handbook; scikit-learn, ``label_ranking_average_precision_score``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {"ann": {1: 0.75, 2: 0.5, 3: 0.5, 4: 0.25}}
+    >>> rw.evaluate(lists, {"ann": {1, 3}}, "lrap")["lrap"]
+    0.83333
+    """
+
+
+@measure("mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k)
+class AverageRecall(HitSum):
+    r"""Mean of the recall at the rank of each relevant item.
+
+    .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
+
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
+    Range [0, 1]; higher is better. An ideal list scores less than 1 if :math:`|R_u| > 1`:
+    :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "mar@3")["mar@3"]
+    0.75
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return the number of hits down to the rank of each hit."""
+        return block.hits.probability * block.hits.position
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items, times that of those that fit into the top k."""
+        return block.n_relevant * block.relevant_in_reach(k)
+
+
+@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.r_precision)
+class RPrecision(HitSum):
+    r"""Precision at a cut-off equal to the user's number of relevant items.
+
+    .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
+
+    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of
+    the list. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Buckley & Voorhees 2000, Evaluating Evaluation Measure Stability, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "r_precision")["r_precision"]
+    0.5
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return 1 for each hit in the first R ranks."""
+        hits, xp = block.hits, block.xp
+        return hits.probability * (hits.rank <= xp.take(block.n_relevant, hits.user))
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items."""
+        return block.n_relevant
+
+
+@measure(
+    "mrr",
+    "rr",
+    "reciprocal_rank",
+    "recip_rank",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.reciprocal_rank_at_k,
+)
+class ReciprocalRank(RunningSum):
+    r"""One over the rank of the first relevant item.
+
+    .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
+    is in the top k. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Voorhees 1999, The TREC-8 Question Answering Track Report.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {"ann": [1, 2, 3], "bob": [1, 2, 3], "cyd": [1, 2, 3]}
+    >>> rw.evaluate(recommendations, {"ann": {1}, "bob": {3}, "cyd": {9}}, "mrr@3")["mrr@3"]
+    0.4444
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return one over the rank of the first hit of each user, 0 for other hits."""
+        return block.hits.first() / block.hits.rank
+
+
+@measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
+class ARHR(HitSum):
+    r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
+
+    .. math:: ARHR@k = \sum_{i \le k} rel_i / i
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
+    one relevant item. Range [0, inf); higher is better.
+
+    References
+    ----------
+    Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, "arhr@4")["arhr@4"]
+    1.25
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return one over the rank of each hit."""
+        return block.hits.probability / block.hits.rank
+
+
+@measure("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)
+class NCRR(ARHR):
+    r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
+
+    .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i. Range
+    [0, 1]; higher is better.
+
+    References
+    ----------
+    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems,
+    JMLR 21(95), whose ideal list is no longer than the list itself.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, "ncrr@4")["ncrr@4"]
+    0.83333
+    """
+
+    inputs = ("ideal",)
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the sum of one over the rank for the ideal list."""
+        return block.sum_ideal(block.xp.ones_like, lambda rank: 1.0 / rank, k)
+
+
+@measure(
+    "iprec",
+    "interpolated_precision",
+    range=(0, 1),
+    higher_is_better=True,
+    family="accuracy",
+    plain=plain.interpolated_precision_at_k,
+)
+class InterpolatedPrecision(PerUser):
+    r"""Interpolated precision at a recall, or averaged over 11 recalls from 0 to 1.
+
+    .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
+
+    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
+    level. Range [0, 1]; higher is better. Tied items are taken in order of item id.
+
+    Parameters
+    ----------
+    level : float or None, default=None
+        The recall level, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
+    rounding : {"exact", "trec_eval"}, default="exact"
+        The number of hits that reaches a level, with R the number of relevant items: ``"exact"``
+        is at least level times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in
+        floating point. For multiples of 0.1 both agree, except at level 0.7 with R = 3, where
+        trec_eval requires 2 hits instead of 3.
+
+    References
+    ----------
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval,
+    ``iprec_at_recall`` and ``11pt_avg``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> names = ["iprec(level=0.5)", "iprec"]
+    >>> result = rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1, 4}}, names)
+    >>> result["iprec(level=0.5)"], result["iprec"]
+    (1.0, 0.77273)
+    """
+
+    inputs = ("judged",)
+    level: float | None = None
+    rounding: Literal["exact", "trec_eval"] = "exact"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        allowed = self.level is None or 0 <= self.level <= 1
+        check_parameter(self, "level", allowed, "must lie in [0, 1]")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return interpolated precision, shape (U,)."""
+        rows, xp = block.judged, block.xp
+        within = xp.where(rows.rank <= k, rows.relevant, xp.zeros_like(rows.relevant))
+        n_hits = bincount(rows.user, within, block.n_users)
+        before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
+        hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
+        n_relevant = at_least_one(xp.take(block.n_relevant, rows.user))
+        precision = within * hits / rows.rank
+        n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
+        levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]
+        total = xp.zeros(block.n_users, dtype=xp.float64)
+        for level in levels:
+            if self.rounding == "exact":
+                reached = hits / n_relevant >= level
+            else:
+                reached = hits >= xp.floor(level * n_relevant + 0.9)
+            enough = xp.where(reached, precision, xp.zeros_like(precision))
+            total = total + _largest_of_each(rows.user, enough, n_rows)
+        return total / len(levels)
+
+
+def _largest_of_each(user: Array, values: Array, n_rows: Array) -> Array:
+    """Return the largest value of each user's rows, 0 without rows; rows in order of user."""
+    if not values.shape[0]:
+        return n_rows * 0.0
+    xp = namespace(values)
+    order = xp.argsort(values, stable=True)
+    order = xp.take(order, xp.argsort(xp.take(user, order), stable=True))
+    last = xp.astype(xp.cumulative_sum(n_rows), xp.int64) - 1
+    largest = xp.take(xp.take(values, order), xp.clip(last, min=0))
+    return xp.where(n_rows > 0, largest, 0.0)

@@ -1,0 +1,665 @@
+"""The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
+
+A measure for readers: its family, range, better direction, inputs and parameters.
+
+`Measure` shows itself in notebooks by this module, which would import `Measure` in a circle: it
+takes anything with the attributes of `ShownMeasure` instead.
+
+The base class of all measures, and the decorator that registers a class as a measure.
+
+A measure is a small frozen object. Its parameters are its fields; its name, range, direction and
+other properties of the class are class attributes that `measure` sets. The mathematics is one
+method, whose name depends on the kind of measure: see `rankwise.metrics.kinds`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import keyword
+import math
+import operator
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
+
+from rankwise.blocks.block import Cutoffs
+from rankwise.core.arguments import bounded
+from rankwise.core.terminal import TableView, html
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
+from rankwise.metrics.registry import Registered, add, parse_text, several_measures
+
+__all__ = [
+    "FAMILIES",
+    "WHOLE_LIST",
+    "Measure",
+    "MeasureLike",
+    "Reader",
+    "ShownMeasure",
+    "ValueKind",
+    "as_written",
+    "better",
+    "extra_inputs",
+    "interval",
+    "measure",
+    "measure_html",
+    "one_by_one",
+    "parse",
+    "parse_all",
+    "preset",
+    "show_value",
+    "summary",
+]
+
+FAMILIES = {
+    "accuracy": "Accuracy",
+    "rating": "Rating error",
+    "confusion": "Confusion counts",
+    "coverage": "Coverage",
+    "novelty": "Novelty",
+    "diversity": "Diversity",
+    "popularity": "Popularity bias",
+    "debiased": "Debiased accuracy",
+    "fairness": "Fairness",
+    "multiobjective": "Multi-objective",
+    "hygiene": "List hygiene",
+}
+"""The families in the order in which they are shown, and their titles."""
+
+_INPUTS = {
+    "popularity": "train",
+    "history": "train",
+    "similarity": "train",
+    "source": "train",
+    "baseline": "baseline",
+    "categories": "items: categories",
+    "features": "items: features",
+    "item_group": "items: group",
+    "propensity": "items: propensity",
+    "user_group": "users: group",
+}
+
+
+class ShownMeasure(Protocol):
+    """The attributes of `rankwise.Measure` that displays read."""
+
+    @property
+    def family(self) -> str:
+        """The family, a key of `FAMILIES` unless a plug-in has its own."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest value."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """The better direction; None if neither is."""
+
+    @property
+    def cutoff(self) -> Literal["required", "optional", "none"]:
+        """Whether a cut-off must, may or must not be given."""
+
+    @property
+    def k(self) -> Cutoffs:
+        """The cut-offs."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its value."""
+
+    @property
+    def parts(self) -> tuple[ShownMeasure, ...]:
+        """The measures that it is composed of."""
+
+    @property
+    def reads(self) -> Inputs:
+        """The inputs that it declares."""
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether it compares lists with the ground truth."""
+
+
+def measure_html(measure: ShownMeasure) -> str:
+    """Return a measure as tables for a notebook: what it is, and its parameters."""
+    needs = ["recommendations", *(["ground truth"] if measure.reads_truth else [])]
+    whole = {"required": "required", "optional": "none: the whole list", "none": "none"}
+    rows = [
+        ("definition", summary(type(measure))),
+        ("family", FAMILIES.get(measure.family, measure.family)),
+        ("range", interval(measure.range)),
+        ("better", better(measure.higher_is_better, "neither direction")),
+        ("cut-off k", ", ".join(map(str, measure.k)) or whole[measure.cutoff]),
+        ("needs", ", ".join([*needs, *extra_inputs(measure)])),
+    ]
+    views = [TableView(["measure", str(measure)], rows, left=(0, 1))]
+    if measure.parameters:
+        defaults = type(measure)().parameters
+        values = [(name, as_written(value), as_written(defaults[name])) for name, value in measure.parameters.items()]
+        views.append(TableView(["parameter", "value", "default"], values, left=(0, 1, 2)))
+    return html(*views)
+
+
+def summary(cls: type[object]) -> str:
+    """Return the first line of the docstring of a measure."""
+    text = inspect.getdoc(cls)
+    return text.splitlines()[0] if text else ""
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """Return a range as an interval.
+
+    >>> interval((0, 1)), interval((0, math.inf))
+    ('[0, 1]', '[0, inf)')
+    """
+    low, high = ends
+    left, right = "(" if math.isinf(low) else "[", ")" if math.isinf(high) else "]"
+    return f"{left}{low:g}, {high:g}{right}"
+
+
+def better(higher_is_better: bool | None, neither: str = "–") -> str:
+    """Return which direction is better."""
+    return {True: "higher", False: "lower", None: neither}[higher_is_better]
+
+
+def extra_inputs(measure: ShownMeasure) -> list[str]:
+    """Return the inputs that a measure needs beyond recommendations and ground truth."""
+    parts = [measure, *measure.parts]
+    inputs = {_INPUTS[fact.kind] for part in parts for fact in part.reads.facts}
+    if any("scores" in part.reads.rows for part in parts):
+        inputs.add("scores")
+    return sorted(inputs)
+
+
+def as_written(value: object) -> str:
+    """Return the value of a parameter as one would write it.
+
+    >>> as_written((1, True)), as_written(()), as_written(math.hypot)
+    ('[1, true]', 'none', 'math:hypot')
+    """
+    if isinstance(value, tuple) and value:
+        return f"[{', '.join(map(as_written, value))}]"
+    if value is None or value == ():
+        return "none"
+    if callable(value):
+        return f"{value.__module__}:{getattr(value, '__qualname__', value)}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+ValueKind: TypeAlias = Literal[
+    "mean", "weighted mean", "sum", "pooled", "all lists", "composed", "groups", "distribution"
+]
+"""How a value is computed: a mean over users, a sum over users, or a function of sums over users,
+of all lists together, of other values, of the means of user groups, or of all per-user values."""
+WHOLE_LIST = 2**62
+"""The cut-off in place of none: larger than any list, small enough to add numbers to."""
+LARGEST = 10_000_000  # largest cut-off: some measures keep a number for every rank up to it
+
+_M = TypeVar("_M", bound="type[Measure]")
+
+if TYPE_CHECKING:
+
+    class _Given:
+        """Cut-offs to type checkers: one number or several go in, a tuple comes out."""
+
+        def __get__(self, owner: object, kind: object) -> Cutoffs: ...
+        def __set__(self, owner: object, k: int | Sequence[int]) -> None: ...
+else:
+    _Given = tuple
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Measure(Registered):
+    """What all measures share.
+
+    Parameters
+    ----------
+    k : int or sequence of int, default=()
+        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is
+        ``NDCG() @ [5, 10]``. Empty: the whole list.
+    """
+
+    k: _Given = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
+
+    range: ClassVar[tuple[float, float]]
+    higher_is_better: ClassVar[bool | None]
+    cutoff: ClassVar[Literal["required", "optional", "none"]]
+    plain: ClassVar[Callable[..., Any] | None] = None
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    """The parameters that a preset fixes, with their values."""
+    counts_candidates: ClassVar[bool] = False
+    """Whether it needs the history only to count candidates; exact ranks have their number."""
+    reads_below_k: ClassVar[bool] = False
+    """Whether it compares ranks below any cut-off."""
+    cells_only: ClassVar[bool] = False
+    """Whether it has only cells, one value per group, and no overall value."""
+
+    def __post_init__(self) -> None:
+        if type(self) is Measure:
+            raise TypeError("Measure is a base class: derive from PerUser, Pooled or another kind")
+        for parameter in fields(self):
+            if parameter.name != "k":
+                value = _as_measures(parameter.default, getattr(self, parameter.name))
+                object.__setattr__(self, parameter.name, value)
+                _check(self, parameter.name, getattr(self, parameter.name))
+        object.__setattr__(self, "k", _cutoffs(self, self.k))
+        if self.k and self.cutoff == "none":
+            raise ParameterError(f"{self.name} has no cut-off", found=f"@{_show_k(self.k)}", hint=f"write {self.name}")
+
+    def __matmul__(self, k: int | Sequence[int]) -> Self:
+        """Set the cut-offs."""
+        key = (k,) if type(k) is int else k
+        if not isinstance(key, tuple) or any(type(one) is not int for one in key):
+            return dataclasses.replace(self, k=k)
+        if key not in self._at:
+            self._at[key] = dataclasses.replace(self, k=k)
+        return self._at[key]
+
+    @cached_property
+    def _at(self) -> dict[tuple[int, ...], Self]:
+        return {}  # the same measure at other cut-offs, which are asked for again and again
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters and cut-offs, without cached values."""
+        return {**self.parameters, "k": self.k}
+
+    def __str__(self) -> str:
+        """Write the measure as the parser reads it, without parameters at their default."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        changed = [f"{name}={show_value(value)}" for name, value in self.changed]
+        arguments = f"({','.join(changed)})" if changed else ""
+        return self.name + arguments + (f"@{_show_k(self.k)}" if self.k else "")
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed)
+        at = f" @ {self.k[0] if len(self.k) == 1 else list(self.k)}" if self.k else ""
+        return f"{type(self).__name__}({changed}){at}"
+
+    def _repr_html_(self) -> str:
+        return measure_html(self)
+
+    @property
+    def changed(self) -> list[tuple[str, Any]]:
+        """The parameters that are not at their default, with their values."""
+        pairs = [(parameter, getattr(self, parameter.name)) for parameter in fields(self)]
+        return [(p.name, value) for p, value in pairs if p.name != "k" and value != p.default]
+
+    @cached_property
+    def cells(self) -> list[str]:
+        """The name of each value: the measure at each of its cut-offs."""
+        return [str(self @ k) for k in self.k] if self.k else [str(self)]
+
+    @property
+    def ks(self) -> Cutoffs:
+        """The cut-offs as numbers: one that no list reaches if there is none."""
+        return self.k or (WHOLE_LIST,)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its value, including defaults."""
+        names = [parameter.name for parameter in fields(self) if parameter.name != "k"]
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def parts(self) -> tuple[Measure, ...]:
+        """The measures whose values are computed first; none except for composed measures."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The inputs beyond hits, lengths of lists and numbers of relevant items."""
+        return ()
+
+    @cached_property
+    def reads(self) -> Inputs:
+        """The inputs, grouped by provider."""
+        return Inputs.of(self.inputs)
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """How the value is computed; each kind of measure defines it."""
+        raise NotImplementedError
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether it compares lists with the ground truth; measures that describe lists do not."""
+        return True
+
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
+        """Return diagnostics of the value, such as the effective sample size of its weights."""
+        return {}
+
+    def require_cutoff(self) -> None:
+        """Raise if the measure needs a cut-off and has none."""
+        if self.cutoff == "required" and not self.k:
+            raise MeasureError(f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10")
+        for part in self.parts:
+            part.require_cutoff()
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def measure(
+    name: str,
+    *aliases: str,
+    range: tuple[float, float],  # noqa: A002 - the field's word, and what the attribute is called
+    higher_is_better: bool | None,
+    cutoff: Literal["required", "optional", "none"] = "optional",
+    family: str | None = None,
+    plain: Callable[..., Any] | None = None,
+) -> Callable[[_M], _M]:
+    """Make a class a measure: a registered frozen dataclass with these class attributes.
+
+    Parameters
+    ----------
+    name : str
+        The canonical name, in lower case.
+    *aliases : str
+        Other names that the field uses.
+    range : tuple of float
+        The smallest and the largest value.
+    higher_is_better : bool or None
+        The better direction; None if neither direction is better.
+    cutoff : {"optional", "required", "none"}
+        Whether ``@k`` may, must or must not be given.
+    family : str, optional
+        The family; by default the name of the module.
+    plain : callable, optional
+        Its definition in plain Python; common parameters have the same default.
+
+    Returns
+    -------
+    callable
+        A class decorator. It adds the parameters that only docstrings of base classes describe.
+    """
+
+    def decorate(cls: _M) -> _M:
+        dataclass(frozen=True, kw_only=True, repr=False)(cls)  # changes the class in place
+        cls.name, cls.aliases, cls.range = name, aliases, range
+        cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
+        cls.plain = plain and staticmethod(plain)
+        cls.family = family or cls.__module__.rsplit(".", 1)[-1]
+        _describe_inherited(cls)
+        add(cls)
+        return cls
+
+    return decorate
+
+
+def _describe_inherited(cls: type[Measure]) -> None:
+    """Add parameters that only base classes document to the docstring of a measure."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
+    parameters = {parameter.name for parameter in fields(cls)}
+    for base in cls.__mro__[1 : cls.__mro__.index(Measure)]:
+        inherited = inspect.cleandoc(base.__doc__ or "")
+        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
+            name = description.split()[0]
+            if name in parameters and not re.search(rf"^{name} : ", head, re.MULTILINE):
+                title = "" if "\nParameters\n---" in head else "\n\nParameters\n----------"
+                head = f"{head}{title}\n{description}"
+    cls.__doc__ = "\n\n".join([head, *tail])
+
+
+@cache
+def _annotations(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _check(owner: Measure, name: str, value: object) -> None:
+    """Raise unless the value of a parameter matches its annotation."""
+    cls: Any = type(owner)
+    kind = _annotations(cls)[name]
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        ok, want = value in choices, "one of " + ", ".join(map(str, choices))
+    elif kind is bool:
+        ok, want = isinstance(value, bool), "true or false"
+    elif typing.get_origin(kind) is tuple:
+        ok = isinstance(value, tuple) and all(_is_a(entry, choices[0]) for entry in value)
+        want = f"a list of {choices[0].__name__.lower()}s"
+    elif kind is object:  # the measure itself checks it
+        return
+    elif kind in (int, float) or (choices and choices[0] in (int, float)):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = number and -sys.float_info.max <= value <= sys.float_info.max  # type: ignore[operator]
+        ok = number or (value is None and type(None) in choices)
+        want = "a finite number"
+    else:
+        ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
+    if not ok:
+        raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
+
+
+def _as_measures(default: object, value: Any) -> Any:
+    """Turn lists into tuples, and names into measures where the default is a measure."""
+    if isinstance(value, list):
+        value = tuple(value)
+    wanted = default[0] if isinstance(default, tuple) and default else default
+    if not isinstance(wanted, Measure):
+        return value
+    if isinstance(value, tuple):
+        return tuple(_parsed(entry) for entry in value)
+    return _parsed(value)
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    measures = parse_text(value)
+    if len(measures) != 1:
+        raise several_measures(value)
+    return measures[0]
+
+
+def _is_a(value: object, kind: type) -> bool:
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _cutoffs(owner: Measure, k: Any) -> Cutoffs:
+    """Return cut-offs as a tuple of Python's integers."""
+    given = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
+    for cutoff in given:
+        whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        if not whole or not 1 <= operator.index(cutoff) <= LARGEST:
+            raise ParameterError(
+                f"{owner.name}: a cut-off is a whole number from 1 to {LARGEST:,}",
+                found=f"k={cutoff!r}",
+                hint=f"without a cut-off, {owner.name} is computed on the whole list"
+                if owner.cutoff != "required" and whole and cutoff > LARGEST
+                else None,
+            )
+    plain = tuple(operator.index(cutoff) for cutoff in given)
+    if len(set(plain)) < len(plain):
+        raise ParameterError(f"{owner.name}: duplicate cut-off", found=f"k={_show_k(plain)}")
+    return plain
+
+
+def _show_k(k: Cutoffs) -> str:
+    return str(k[0]) if len(k) == 1 else f"[{','.join(map(str, k))}]"
+
+
+def show_value(value: object) -> str:
+    """Write the value of a parameter as the parser reads it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{','.join(map(show_value, value))}]"
+    if isinstance(value, str) and (
+        not value.isidentifier() or keyword.iskeyword(value) or value.lower() in ("true", "false", "none")
+    ):
+        return value if value == "none" else repr(value)
+    if callable(value):
+        return repr(f"{value.__module__}:{getattr(value, '__qualname__', value)}")
+    return str(value)
+
+
+def preset(
+    name: str,
+    *aliases: str,
+    fixed: Mapping[str, Any],
+    family: str,
+    range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
+    plain: Callable[..., Any] | None = None,
+) -> Callable[[_M], _M]:
+    """Make a subclass of a measure a preset: the same measure with parameters that are fixed.
+
+    Parameters
+    ----------
+    name, *aliases : str
+        The names.
+    fixed : mapping of str to object
+        The values of the parameters that are fixed; the preset does not have these parameters.
+    family : str
+        The family.
+    range : tuple of float, optional
+        The smallest and the largest value; by default those of the measure.
+    plain : callable, optional
+        The definition in plain Python; by default that of the measure.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+    """
+
+    def decorate(cls: _M) -> _M:
+        base = cls.__mro__[1]
+        assert issubclass(base, Measure)
+        cls.__annotations__ = {**inspect.get_annotations(cls), **dict.fromkeys(fixed, ClassVar[Any])}
+        for parameter, value in fixed.items():
+            setattr(cls, parameter, value)
+        cls.fixed = dict(fixed)
+        return measure(
+            name,
+            *aliases,
+            range=range or base.range,
+            higher_is_better=base.higher_is_better,
+            cutoff=base.cutoff,
+            family=family,
+            plain=plain or base.plain,
+        )(cls)
+
+    return decorate
+
+
+MeasureLike: TypeAlias = "str | Measure | type[Measure]"
+
+
+class Reader(Protocol):
+    """A reader of measures with its own notation: a convention."""
+
+    def read(self, text: str) -> list[Measure]:
+        """Return the measures that a text names."""
+
+    def check_object(self, measure: Measure) -> None:
+        """Raise if an object would mean another measure as text."""
+
+
+def parse(text: str) -> Measure:
+    """Return the measure that a text names.
+
+    Examples
+    --------
+    >>> parse("nDCG(gain=exponential) @ 10")
+    NDCG(gain='exponential') @ 10
+    >>> str(parse("R@5,10"))
+    'recall@[5,10]'
+    """
+    measures = parse_text(text)
+    if len(measures) != 1:
+        raise several_measures(text)
+    measure: Measure = measures[0]
+    return measure
+
+
+def parse_all(
+    measures: MeasureLike | Iterable[MeasureLike], reader: Reader | None = None, *, cutoffs: bool = True
+) -> tuple[Measure, ...]:
+    """Return the measures that are given as text, objects or classes, in a list or alone.
+
+    Without ``cutoffs`` also measures that need a cut-off may have none. A ``reader`` says what text
+    means; by default it means what rankwise writes.
+
+    Examples
+    --------
+    >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
+    ['ndcg@10', 'recall@[5,10]']
+    """
+    several: Any = measures
+    if isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__"):
+        several = [measures]
+    given = bounded("measures", several, 10_000)
+    out: list[Measure] = []
+    for entry in given:
+        if isinstance(entry, str):
+            out += parse_text(entry) if reader is None else reader.read(entry)
+        elif isinstance(entry, Measure) or (isinstance(entry, type) and issubclass(entry, Measure)):
+            out.append(entry if isinstance(entry, Measure) else entry())
+            if reader is not None:
+                reader.check_object(out[-1])
+        else:
+            raise MeasureError(
+                "a measure is text or a measure object",
+                found=f"{entry!r} ({type(entry).__name__})",
+                hint='write "ndcg@10" or rankwise.NDCG() @ 10',
+            )
+    if not out:
+        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
+    cells: set[str] = set()
+    for measure in out:
+        if cutoffs:
+            measure.require_cutoff()
+        twice = cells.intersection(measure.cells)
+        if twice:
+            raise MeasureError("duplicate measure", found=min(twice))
+        cells.update(measure.cells)
+    return tuple(out)
+
+
+def one_by_one(texts: Iterable[str]) -> list[str]:
+    """Return measures one by one, each at one cut-off, in whatever language they are.
+
+    >>> one_by_one(["ndcg@5,10, f(first=map,second=dcg(gain=binary))@[1]"])
+    ['ndcg@5', 'ndcg@10', 'f(first=map,second=dcg(gain=binary))@1']
+    """
+    out: list[str] = []
+    for text in texts if isinstance(texts, Iterable) else [texts]:
+        if not isinstance(text, str):
+            raise MeasureError(
+                "measures must be text here: each convention has its own notation",
+                found=f"{text!r} ({type(text).__name__})",
+                hint='write "ndcg@10"',
+            )
+        for part in _top_level(text):
+            name, _, cutoffs = part.rpartition("@")
+            if part.isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
+                name, cutoffs = out[-1].rpartition("@")[0], part
+            if cutoffs.startswith("[") and cutoffs.endswith("]"):
+                out += [f"{name}@{k.strip()}" for k in cutoffs[1:-1].split(",")]
+            else:
+                out.append(f"{name}@{cutoffs}" if name else part)
+    if not out:
+        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
+    return out
+
+
+def _top_level(text: str) -> list[str]:
+    """Return the parts between commas that are outside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

@@ -1,0 +1,340 @@
+"""The confusion matrix: counts and rates of items recommended or not, by relevant or not; micro-averages.
+
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
+relevant items in the ground truth.
+
+Rates of the confusion matrix of one list: accuracy, Matthews correlation, fall-out.
+
+For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not
+relevant, in the top k), FN (relevant, not in the top k) or TN (neither). With tied scores these
+numbers are expected values. Users without relevant items have no value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+from rankwise import functional as plain
+from rankwise.blocks.block import Block
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.errors import ParameterError
+from rankwise.metrics.accuracy import Recall
+from rankwise.metrics.arithmetic import divide, or_nan, retrieved
+from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.inputs import Input
+from rankwise.metrics.kinds import OfMeasure, PerUser, Pooled, RunningSum, Sums
+
+__all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelation", "MicroAverage"]
+
+
+class _Count(PerUser):
+    defined_for = "user"
+    aggregate = "sum"
+
+
+@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+class TP(_Count):
+    r"""Number of recommended and relevant items, over all users.
+
+    .. math:: \sum_u |L_u^k \cap R_u|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); higher is better.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}, "tp@3")["tp@3"]
+    2.0
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of hits, shape (U,)."""
+        return block.sum_hits(block.hits.probability, k)
+
+
+@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+class FP(_Count):
+    r"""Number of recommended items that are not relevant, over all users.
+
+    .. math:: \sum_u |L_u^k \setminus R_u|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); lower is better.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}, "fp@3")["fp@3"]
+    1.0
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of misses in the top k, shape (U,)."""
+        return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
+
+
+@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+class FN(_Count):
+    r"""Number of relevant items that were not recommended, over all users.
+
+    .. math:: \sum_u |R_u \setminus L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); lower is better.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}, "fn@3")["fn@3"]
+    1.0
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of relevant items outside the top k, shape (U,)."""
+        return block.n_relevant - block.sum_hits(block.hits.probability, k)
+
+
+@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+class TN(Pooled):
+    r"""Number of items neither recommended nor relevant, over all users.
+
+    .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items. Range [0, inf); higher is better. The catalogue :math:`I` is ``items``, or by
+    default all items seen.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}, "tn@3", items=range(20))
+    >>> result["tn@3"]
+    16.0
+    """
+
+    inputs = ("whole_catalogue",)
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return 1 and the number of recommended or relevant items, shape (U,) both."""
+        hits = block.sum_hits(block.hits.probability, k)
+        n_either = retrieved(block, k) + block.n_relevant - hits
+        return block.xp.ones_like(n_either), n_either
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return users times catalogue size, minus the recommended or relevant items."""
+        n_users, n_either = sums
+        return n_users * catalogue_size - n_either
+
+
+@measure("micro", "micro_average", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.micro)
+class MicroAverage(OfMeasure, Pooled):
+    r"""Micro-average of a measure: the sum of users' numerators over that of their denominators.
+
+    .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
+
+    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
+    of relevant items. Users with many relevant items weigh more. Only users with relevant items
+    count. Range [0, inf), the range of the measure; higher is better.
+
+    Parameters
+    ----------
+    of : measure, default=recall(denominator=capped)
+        A measure that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
+        default, hits over min(k, relevant items), is called precision by the library implicit.
+
+    References
+    ----------
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6;
+    implicit, ``precision_at_k``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": [1, 2], "bob": [3, 4]}, {"ann": {1, 2}, "bob": {9}}
+    >>> rw.evaluate(lists, truth, "micro(recall)@2")["micro(of=recall)@2"]
+    0.66667
+    """
+
+    done: ClassVar[str] = "averaged"
+    defined_for = "relevance"
+    of: Measure = Recall(denominator="capped")
+
+    def _check_of(self) -> None:
+        if not isinstance(self.of, RunningSum):
+            raise ParameterError(
+                f"{self.name}: {self.of.name} is not a sum over hits",
+                found=str(self.of),
+                hint="recall, precision, ndcg, map, mrr and rbp are",
+            )
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return numerator and denominator of every user, shape (U,) both."""
+        assert isinstance(self.of, RunningSum)
+        counts = block.xp.astype(block.n_relevant > 0, block.xp.float64)
+        above, below = self.of.ratio(block, block.sum_hits(self.of.terms(block), k), k)
+        return above * counts, below * counts
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the ratio of the sums; NaN if nothing divides."""
+        above, below = sums
+        return or_nan(divide(above, below), below > 0)
+
+
+class _Sums(NamedTuple):
+    tp: Array
+    fp: Array
+    fn: Array
+    listed: Array
+    """The number of irrelevant items in the whole list."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _OfConfusion(Pooled):
+    """A function of the confusion matrix of each user."""
+
+    defined_for = "relevance"
+    mean_of_users = True
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The size of the catalogue."""
+        return ("whole_catalogue",)
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return TP, FP, FN and the irrelevant items of the list, arrays of shape (U,)."""
+        hits = block.hits
+        tp = block.sum_hits(hits.probability, k)
+        n_hits = bincount(hits.user, hits.probability, block.n_users)
+        return _Sums(tp, retrieved(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
+
+
+@measure("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
+class ListAccuracy(_OfConfusion):
+    r"""Share of the catalogue that is recommended and relevant, or neither.
+
+    .. math:: \frac{TP + TN}{|I|}
+
+    TP is the number of relevant items in the top k, TN the number of items of the catalogue
+    :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
+    catalogue. Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items
+    seen.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}
+    >>> rw.evaluate(lists, truth, "list_accuracy@3", items=range(20))["list_accuracy@3"]
+    0.9
+    """
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return accuracy."""
+        s = _Sums(*sums)
+        return 1.0 - (s.fp + s.fn) / catalogue_size
+
+
+@measure("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
+class MatthewsCorrelation(_OfConfusion):
+    r"""Matthews correlation coefficient of being recommended and being relevant.
+
+    .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
+
+    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
+    top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
+    numbers. 0 where a factor of the denominator is 0. Range [-1, 1]; higher is better; 0 for a
+    random list.
+    The catalogue is ``items``, or by default all items seen.
+
+    References
+    ----------
+    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage
+    Lysozyme, Biochimica et Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": [1, 3, 5]}, {"ann": {1, 5, 10}}
+    >>> rw.evaluate(lists, truth, "mcc@3", items=range(20))["mcc@3"]
+    0.60784
+    """
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the correlation."""
+        s = _Sums(*sums)
+        tn = catalogue_size - s.tp - s.fp - s.fn
+        squared = (s.tp + s.fp) * (s.tp + s.fn) * (tn + s.fp) * (tn + s.fn)
+        return divide(s.tp * tn - s.fp * s.fn, namespace(s.tp).sqrt(squared))
+
+
+@measure(
+    "fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k
+)
+class FallOut(_OfConfusion):
+    r"""Fall-out, the false positive rate: share of the irrelevant items that is in the top k.
+
+    .. math:: \frac{FP}{FP + TN}
+
+    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
+    Users for whom every item is relevant have no value. Range [0, 1]; lower is better. The
+    catalogue is ``items``, or by default all items seen. 0, the best value, is also that of a user
+    without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever
+    the list: with ``population="both"`` neither is in the mean.
+
+    Parameters
+    ----------
+    negatives : {"catalogue", "listed"}, default="catalogue"
+        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the
+        recommendation list, at any rank (as in TorchMetrics, where a list without any scores 0).
+
+    References
+    ----------
+    Swets 1963, Information Retrieval Systems, Science 141; TorchMetrics, ``RetrievalFallOut``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name = "fallout(negatives=listed)@3"
+    >>> rw.evaluate({"ann": [1, 3, 5, 7]}, {"ann": {1, 5}}, name)[name]
+    0.5
+    """
+
+    negatives: Literal["catalogue", "listed"] = "catalogue"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The size of the catalogue, if irrelevant items are counted there."""
+        return super().inputs if self.negatives == "catalogue" else ()
+
+    @property
+    def reads_below_k(self) -> bool:  # type: ignore[override]
+        """Whether irrelevant items of the whole list are counted."""
+        return self.negatives == "listed"
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return fall-out; NaN without irrelevant items."""
+        s = _Sums(*sums)
+        negatives = catalogue_size - s.tp - s.fn if self.negatives == "catalogue" else s.listed
+        return or_nan(divide(s.fp, negatives), negatives > 0)

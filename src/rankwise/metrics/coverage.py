@@ -1,0 +1,518 @@
+"""Coverage, list hygiene and rank-biased overlap: metrics of lists that no relevance enters.
+
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the
+catalogue.
+
+List hygiene: defects and descriptions of recommendation lists that no relevance enters.
+
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are
+means over users with a list.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from rankwise import functional as plain
+from rankwise.blocks.block import POPULARITY, Block
+from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_baseline
+from rankwise.metrics.base import measure
+from rankwise.metrics.kinds import Catalogue, PerUser
+
+__all__ = [
+    "CatalogCoverage",
+    "ColdItemShare",
+    "DuplicateRate",
+    "ItemCoverage",
+    "MeanScore",
+    "NumRetrieved",
+    "Overlap",
+    "RankBiasedOverlap",
+    "Repeated",
+    "Unsatisfied",
+    "UserCoverage",
+    "UserCoverageAtN",
+]
+
+_WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
+"""Items that only one group of users has vary less than the jackknife takes them to."""
+
+
+@measure("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
+class ItemCoverage(Catalogue):
+    r"""Number of distinct items in all users' top k.
+
+    .. math:: |\bigcup_u L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of items];
+    higher is better.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
+    5.0
+    """
+
+    jackknife_caveat: ClassVar[str] = _WIDE
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the number of items recommended at least once."""
+        xp = namespace(counts)
+        return float(xp.sum(xp.astype(counts > 0, xp.int64)))
+
+
+@measure(
+    "catalog_coverage",
+    "coverage",
+    "catalogue_coverage",
+    range=(0, 1),
+    higher_is_better=True,
+    plain=plain.catalog_coverage,
+)
+class CatalogCoverage(Catalogue):
+    r"""Share of the catalogue that is in at least one user's top k.
+
+    .. math:: |\bigcup_u L_u^k| / |I|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
+    ``items``, or by default all items seen. Range [0, 1]; higher is better. Recommended items
+    outside ``items`` do not count; the result reports their number.
+
+    Parameters
+    ----------
+    padding : int, default=0
+        The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> result = rw.evaluate(recommendations, truth, "coverage@3", items=range(100))
+    >>> result["coverage@3"]
+    0.05
+    """
+
+    jackknife_caveat: ClassVar[str] = _WIDE
+    padding: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the padding."""
+        super().__post_init__()
+        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the share of items recommended at least once."""
+        xp = namespace(counts)
+        n_recommended = float(xp.sum(xp.astype(counts > 0, xp.int64)))
+        return n_recommended / (catalogue_size + self.padding)
+
+
+class _OfAllUsers(PerUser):
+    defined_for = "user"
+    reads_truth = False
+
+
+@measure("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
+class UserCoverage(_OfAllUsers):
+    r"""Number of users with at least one item in their top k.
+
+    .. math:: |\{u : L_u^k \neq \emptyset\}|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of users];
+    higher is better.
+
+    Parameters
+    ----------
+    as_share : bool, default=False
+        Return the share of the evaluated users instead of their number, in [0, 1].
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
+    1.0
+    """
+
+    as_share: bool = False
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """The mean is the share of users, the sum their number."""
+        return "mean" if self.as_share else "sum"
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with a recommendation list, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length > 0, block.xp.float64)
+
+
+@measure("num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k)
+class NumRetrieved(_OfAllUsers):
+    r"""Mean number of items in the users' top k.
+
+    .. math:: \min(k, |L_u|)
+
+    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
+    without a list counts 0. Range [0, k]; higher is better.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3], "bob": [2]}, truth, "num_retrieved@2")["num_retrieved@2"]
+    1.5
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the number of items in the top k, shape (U,)."""
+        return retrieved(block, k)
+
+
+@measure(
+    "user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.user_coverage_at_n
+)
+class UserCoverageAtN(_OfAllUsers):
+    r"""Number of users whose recommendation list has at least k items.
+
+    .. math:: |\{u : |L_u| \ge k\}|
+
+    :math:`L_u` is the recommendation list of user u. Range [0, number of users]; higher is better.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({1: [1, 3], 2: [2]}, {1: {1}, 2: {2}}, "user_coverage_at_n@2")
+    >>> result["user_coverage_at_n@2"]
+    1.0
+    """
+
+    aggregate = "sum"
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with at least k items, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length >= k, block.xp.float64)
+
+
+class _OfList(PerUser):
+    defined_for = "list"
+
+
+@measure(
+    "duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none", plain=plain.duplicate_rate, family="hygiene"
+)
+class DuplicateRate(_OfList):
+    r"""Share of the recommendation list that repeats an item from a higher rank.
+
+    .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
+
+    The mean over users with a list. Range [0, 1]; lower is better. Needs ``duplicates="first"``: by
+    default, a repeated item raises an error.
+
+    References
+    ----------
+    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
+    Consistently?, RecSys (the effect of duplicates on other measures).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 2, 1, 1]}, {"ann": {2}}, "duplicate_rate",
+    ...                      duplicates="first")
+    >>> result["duplicate_rate"]
+    0.5
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of duplicates, shape (U,)."""
+        xp = block.xp
+        n_dropped = xp.astype(block.n_dropped, xp.float64)
+        return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))
+
+
+@measure(
+    "unsatisfied",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="required",
+    plain=plain.unsatisfied_at_k,
+    family="hygiene",
+)
+class Unsatisfied(PerUser):
+    r"""Number of users whose recommendation list has fewer than k items.
+
+    .. math:: |\{u : |L_u| < k\}|
+
+    :math:`L_u` is the recommendation list of user u; users without a list count. Range [0, number
+    of users]; lower is better.
+
+    Parameters
+    ----------
+    as_share : bool, default=False
+        Return the share of the evaluated users instead of their number, in [0, 1].
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR (its complement).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 3], "bob": [2]}, {"ann": {1}, "bob": {2}}, "unsatisfied@2")[
+    ...     "unsatisfied@2"]
+    1.0
+    """
+
+    defined_for = "user"
+    reads_truth = False
+    as_share: bool = False
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """The mean is the share of users, the sum their number."""
+        return "mean" if self.as_share else "sum"
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return 1 for users with fewer than k items, else 0, shape (U,)."""
+        return block.xp.astype(block.list_length < k, block.xp.float64)
+
+
+@measure("repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k, family="hygiene")
+class Repeated(_OfList):
+    r"""Share of the top k that is in the user's training history.
+
+    .. math:: |L_u^k \cap H_u| / |L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
+    history. The mean over users with a list. Range [0, 1]; lower is better unless repeated
+    consumption is wanted. Needs ``train``.
+
+    References
+    ----------
+    Anderson et al. 2014, The Dynamics of Repeat Consumption, WWW (repeats as a goal).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [1, 7]}
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2}}, "repeated@2", train=train)["repeated@2"]
+    0.5
+    """
+
+    inputs = ("overlap_history",)
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of seen items, shape (U,)."""
+        return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
+
+
+@measure("cold_item_share", range=(0, 1), higher_is_better=None, plain=plain.cold_item_share_at_k, family="hygiene")
+class ColdItemShare(_OfList):
+    r"""Share of cold-start items in the top k: items without training interactions.
+
+    .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
+    training users of item i. The mean over users with a list. Range [0, 1]; neither direction
+    counts as better. Needs ``train``.
+
+    References
+    ----------
+    Schein et al. 2002, Methods and Metrics for Cold-Start Recommendations, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name, train = "cold_item_share@2", {"ann": [1, 7]}
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2}}, name, train=train)[name]
+    0.5
+    """
+
+    inputs = ("recommended", POPULARITY)
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of cold-start items, shape (U,)."""
+        cold, xp = block[POPULARITY].count == 0, block.xp
+        is_cold = xp.astype(xp.take(cold, block.recommended.item), xp.float64)
+        return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
+
+
+@measure("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
+class Overlap(_OfList):
+    r"""Share of the top k that is also in the baseline's top k.
+
+    .. math:: |L_u^k \cap B_u^k| / |L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
+    user's list in ``baseline``, the recommendations of another run. The mean over users with both
+    lists. Range [0, 1]; neither direction counts as better. Equal to 1 minus ``unexpectedness``.
+    Needs ``baseline``.
+
+    Parameters
+    ----------
+    denominator : {"length", "k", "union"}, default="length"
+        The divisor: the number of items in the top k, k, or the number of items in at least one of
+        the two (``"union"``, the Jaccard index).
+
+    References
+    ----------
+    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber,
+    Moffat & Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name, other = "overlap@2", {"ann": [2, 1, 3]}
+    >>> rw.evaluate({"ann": [1, 5]}, {"ann": {1}}, name, baseline=other)[name]
+    0.5
+    """
+
+    inputs = ("overlap_baseline",)
+    denominator: Literal["length", "k", "union"] = "length"
+
+    def require_cutoff(self) -> None:
+        """Raise if the sum is divided by k and there is no k."""
+        need_cutoff(self, where=self.denominator == "k", setting="denominator=k")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of common items, shape (U,)."""
+        return shared_with_baseline(block, k, self.denominator)
+
+
+@measure(
+    "mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k, family="hygiene"
+)
+class MeanScore(_OfList):
+    r"""Mean predicted score of the items in the top k.
+
+    .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
+    item i. The mean over users with a list. Range (-inf, inf), in the unit of the scores; neither
+    direction counts as better. Needs recommendations with scores.
+
+    References
+    ----------
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 5.0, 2: 3.0}}, {"ann": {1}}, "mean_score@2")["mean_score@2"]
+    4.0
+    """
+
+    inputs = ("recommended", "scores")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the mean score, shape (U,)."""
+        return divide(block.sum_recommended(block.recommended.score, k), retrieved(block, k))
+
+
+@measure("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
+class RankBiasedOverlap(PerUser):
+    r"""Rank-biased overlap of the top k with the baseline's top k.
+
+    .. math:: (1 - p) \left(\sum_{d=1}^{l} p^{d - 1} \frac{X_d}{d}
+              + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
+              + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
+
+    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
+    :math:`s` that of the shorter, both cut at k. Users without a baseline list have no value. Range
+    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``baseline``.
+
+    Parameters
+    ----------
+    p : float, default=0.9
+        The persistence of the reader, in (0, 1): the first :math:`1 / (1 - p)` ranks weigh most.
+    form : {"extrapolated", "lower"}, default="extrapolated"
+        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both
+        lists continue to agree as they do at their ends. ``"lower"`` is the first sum alone, times
+        :math:`1 - p`: a lower bound for all continuations of the lists.
+
+    References
+    ----------
+    Webber, Moffat & Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> name, other = "rbo(p=0.5,form=lower)@2", {"ann": [2, 1, 3]}
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, name, baseline=other)[name]
+    0.25
+    """
+
+    inputs = ("overlap_baseline",)
+    defined_for = "list"
+    p: float = 0.9
+    form: Literal["extrapolated", "lower"] = "extrapolated"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return rank-biased overlap, shape (U,)."""
+        xp, overlap, p = block.xp, block.overlap_baseline, float(self.p)
+        ours, theirs = block.top_length(k), xp.clip(overlap.length, max=k)
+        short, longer = xp.minimum(ours, theirs), xp.maximum(ours, theirs)
+        # An item that is in both top d from depth m on adds p^(d-1) / d at each depth from m to l.
+        depth = xp.maximum(overlap.rank, overlap.rank_there)
+        last = xp.take(longer, overlap.user)
+        weights = _geometric_over_depth(block, longer, p)
+        start = xp.clip(depth, max=last + 1) - 1  # nothing if it is not in both within k
+        added = xp.clip(xp.take(weights, last) - xp.take(weights, start), min=0.0)
+        lower = (1.0 - p) * _sum(block, overlap.user, added)
+        defined = short > 0
+        if self.form == "lower":
+            return or_nan(lower, defined)
+        s, n = (xp.astype(xp.clip(x, min=1), xp.float64) for x in (short, longer))
+        at_short = _sum(block, overlap.user, depth <= xp.take(short, overlap.user))
+        at_end = _sum(block, overlap.user, depth <= last)
+        # Below its end the shorter list agrees as at its end: the sum of p^(d-1) (d - s) / d.
+        steps = p**s * (1.0 - p ** (n - s)) / (1.0 - p)
+        between = steps - s * (xp.take(weights, longer) - xp.take(weights, short))
+        continued = (1.0 - p) * at_short / s * between
+        return or_nan(lower + continued + ((at_end - at_short) / n + at_short / s) * p**n, defined)
+
+
+def _geometric_over_depth(block: Block, longer: Array, p: float) -> Array:
+    """Return the running sum of p^(d-1) / d, from 0 at depth 0 to the longest list."""
+    xp = block.xp
+    deepest = int(xp.max(longer)) if block.n_users else 0
+    depth = np.arange(1, deepest + 1)
+    sums = np.concatenate([[0.0], np.cumsum(p ** (depth - 1.0) / depth)])
+    return namespace(longer).asarray(sums, dtype=xp.float64)
+
+
+def _sum(block: Block, user: Array, values: Array) -> Array:
+    return bincount(user, block.xp.astype(values, block.xp.float64), block.n_users)

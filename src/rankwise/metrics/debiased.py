@@ -1,0 +1,493 @@
+r"""Debiased accuracy: inverse propensity weights correct for exposure bias in the ground truth.
+
+Weights of relevant items, shared by all debiased measures.
+
+A weighted measure defines the weight of every item and reports how much its value depends on few
+of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
+items, the share of the largest weight, the clip, and the share of relevant items with a clipped
+propensity.
+
+Debiasing by weights, for any measure that is a sum over relevant items.
+
+Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
+:math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
+The normalisation inside :math:`c_{ui}`, for example by the ideal DCG, stays unweighted: values
+exceed 1 if items of large weight rank high.
+Self-normalised weights have the mean 1 for every user:
+:math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
+
+:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
+comes from the number of training users :math:`n_i` of each item, as
+:math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
+measures the result reports the effective sample size of the weights of all relevant items, the
+share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from rankwise import functional as plain
+from rankwise.blocks.block import POPULARITY, PROPENSITY, Block
+from rankwise.core.arrays import Array, namespace, refuse
+from rankwise.errors import ParameterError, ScoreError
+from rankwise.metrics.accuracy import Recall
+from rankwise.metrics.arithmetic import check_parameter, discount
+from rankwise.metrics.base import Measure, ValueKind, measure, preset
+from rankwise.metrics.graded import DCG
+from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
+from rankwise.metrics.kinds import OfMeasure, PerUser, Pooled, RunningSum, Sums, Weightable
+
+__all__ = [
+    "IPS",
+    "IPSDCG",
+    "SNIPS",
+    "SNIPSDCG",
+    "ByPropensity",
+    "ByStratum",
+    "ByWeight",
+    "IPSRecall",
+    "SNIPSRecall",
+    "Stratified",
+    "StratifiedRecall",
+]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ByWeight(Measure):
+    """A measure whose relevant items are weighted."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The relevant items, also counted for the diagnostics of their weights."""
+        return (*super().inputs, "relevant", RelevantCount())
+
+    def weight(self, known: Block | CatalogueSums) -> Array:
+        """Return the weight of every item."""
+        raise NotImplementedError
+
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
+        """Return how much depends on few weights."""
+        count = items.sum(RelevantCount(), 0)
+        relevant = count > 0
+        weight, count = np.asarray(self.weight(items))[relevant], count[relevant]
+        total = float(np.sum(count * weight))
+        square = float(np.sum(count * weight**2))
+        return {
+            "relevant_items": float(np.sum(count)),
+            "effective_sample_size": total**2 / square if square else math.nan,
+            "largest_weight_share": float(weight.max()) / total if total else math.nan,
+        }
+
+    def checked(self, weight: Array) -> Array:
+        """Return the weights of relevant items; raise if one has none."""
+        xp = namespace(weight)
+        missing = xp.isnan(weight)
+        refuse(
+            missing,
+            lambda: ScoreError(
+                f"{self.name}: a relevant item has no propensity",
+                where="items",
+                found=f"{int(xp.sum(xp.astype(missing, xp.int64)))} such rows",
+                hint="give every ground truth item a propensity, or use propensity=popularity",
+            ),
+        )
+        return weight
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ByPropensity(ByWeight):
+    """Relevant items count 1 / propensity: 1 over the probability that they are observed.
+
+    Parameters
+    ----------
+    propensity : {"popularity", "given"}, default="popularity"
+        Where propensities come from: estimated as (training users of the item / the largest such
+        number) to the power of ``power``, or given in the column ``propensity`` of ``items``.
+    power : float, default=0.5
+        The exponent of the estimate, 0 or more; 0 gives all items the same propensity.
+    clip : float, default=0.1
+        The smallest propensity, in (0, 1]; smaller values are raised to it.
+    """
+
+    propensity: Literal["popularity", "given"] = "popularity"
+    power: float = 0.5
+    clip: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "clip", 0 < self.clip <= 1, "must lie in (0, 1]")
+        check_parameter(self, "power", 0 <= self.power < math.inf, "must be 0 or more")
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The popularity in training, or the column of propensities."""
+        source: Input = PROPENSITY if self.propensity == "given" else POPULARITY
+        return (*super().inputs, source)
+
+    def weight(self, known: Block | CatalogueSums) -> Array:
+        """Return 1 / clipped propensity of every item."""
+        propensity = self._propensity(known)
+        return 1.0 / namespace(propensity).clip(propensity, min=float(self.clip))
+
+    def diagnose(self, items: CatalogueSums) -> dict[str, float]:
+        """Return how much depends on few weights, and on the clip."""
+        count = items.sum(RelevantCount(), 0)
+        below = np.asarray(self._propensity(items)) < self.clip
+        total = float(np.sum(count))
+        clipped = float(np.sum(count[below])) / total if total else math.nan
+        return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
+
+    def _propensity(self, known: Block | CatalogueSums) -> Array:
+        if self.propensity == "given":
+            return known[PROPENSITY].probability
+        training = known[POPULARITY]
+        return (training.count / training.most) ** float(self.power)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ByStratum(ByWeight):
+    """Popular items count less.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        How strongly the probability that an interaction is observed grows with popularity, 0 or
+        more; 0 weights all items alike.
+    """
+
+    gamma: float = 1.0
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The popularity in training."""
+        return (*super().inputs, POPULARITY)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "must be 0 or more")
+
+    def weight(self, known: Block | CatalogueSums) -> Array:
+        """Return the weight of every item; items never seen in training count as seen once."""
+        training = known[POPULARITY]
+        count = namespace(training.count).clip(training.count, min=1.0)
+        return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Reweighted(ByWeight, OfMeasure, Pooled):
+    """A measure whose relevant items are weighted.
+
+    Parameters
+    ----------
+    of : measure, default=recall
+        The measure to weight.
+    """
+
+    normalised: ClassVar[bool] = True
+    done: ClassVar[str] = "weighted"
+    mean_of_users = True
+    of: Measure
+
+    def _check_of(self) -> None:
+        if not (isinstance(self.of, Weightable) and isinstance(self.of, PerUser | Pooled)):
+            raise ParameterError(
+                f"{self.name}: {self.of.name} is not a sum over relevant items",
+                found=str(self.of),
+                hint="recall, precision, ndcg, map, rbp, auc and related metrics are",
+            )
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """As the weighted measure, whose users may have weights."""
+        weighted = isinstance(self.of, Pooled) and self.of.value_kind == "weighted mean"
+        return "weighted mean" if weighted else super().value_kind
+
+    @property
+    def counts_candidates(self) -> bool:  # type: ignore[override]
+        """As the weighted measure."""
+        return self.of.counts_candidates
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """As the weighted measure."""
+        assert isinstance(self.of, PerUser | Pooled)
+        return self.of.defined_for
+
+    @property
+    def reads_below_k(self) -> bool:  # type: ignore[override]
+        """As the weighted measure."""
+        return self.of.reads_below_k
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return each user's total weight of relevant items, and the weighted measure's sums."""
+        xp, rows = block.xp, block.relevant
+        weight = self.weight(block)
+        total = block.sum_rows(rows, self.checked(xp.take(weight, rows.item)))
+        scale = xp.ones(block.n_users, dtype=xp.float64)
+        if self.normalised:
+            relevant = xp.astype(block.n_relevant, xp.float64)
+            scale = relevant / xp.where(total > 0, total, scale)
+        weighted = block.weighted(weight, scale)
+        if isinstance(self.of, PerUser):
+            return total, *self.of.values(weighted, (k,))
+        assert isinstance(self.of, Pooled)
+        return total, *self.of.sums(weighted, k)
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the weighted measure's value for its sums."""
+        if isinstance(self.of, PerUser):
+            return sums[1]
+        assert isinstance(self.of, Pooled)
+        return self.of.pool(sums[1:], catalogue_size)
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Weight users as the measure does, with total weights in place of item counts."""
+        if isinstance(self.of, Pooled) and self.of.user_weights(sums[1:]) is not None:
+            return sums[0] if self.normalised else self.of.user_weights(sums[1:])
+        return None
+
+
+@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+class IPS(ByPropensity, _Reweighted):
+    r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
+
+    .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
+
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
+    u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
+    :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
+    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Range
+    [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+
+    References
+    ----------
+    Schnabel et al. 2016, Recommendations as Treatments, ICML.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> name = "ips(of=ndcg)@2"
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8}}, name, train=train)[name]
+    2.0
+    """
+
+    normalised = False
+    of: Measure = Recall()
+
+
+@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+class SNIPS(ByPropensity, _Reweighted):
+    r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
+
+    .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
+              w_i = \frac{1}{\max(p_i, clip)}
+
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
+    mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
+    relevant items, users are weighted by the total weight of these items. Range [0, inf), [0, 1]
+    for recall; higher is better. Needs ``train``, or propensities in ``items``.
+
+    References
+    ----------
+    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
+    Feedback, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> name = "snips(of=map)@2"
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
+    0.66667
+    """
+
+    of: Measure = Recall()
+
+
+@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+class Stratified(ByStratum, _Reweighted):
+    r"""Popularity-stratified form of a measure: popular items have smaller weights.
+
+    .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
+              w_i = n_i^{-\gamma / (\gamma + 1)}
+
+    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Range
+    [0, inf), [0, 1] for recall; higher is better. Needs ``train``.
+
+    Parameters
+    ----------
+    average : {"users", "weights"}, default="users"
+        The mean over users: unweighted, or weighted by the total weight of their relevant items.
+
+    References
+    ----------
+    Steck 2011, Item Popularity and Recommendation Accuracy, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> name = "stratified(of=recall)@2"
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
+    0.66667
+    """
+
+    of: Measure = Recall()
+    average: Literal["users", "weights"] = "users"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """A weighted mean with ``average="weights"``, else as the weighted measure."""
+        return "weighted mean" if self.average == "weights" else super().value_kind
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Weight users by their relevant items with ``average="weights"``."""
+        return sums[0] if self.average == "weights" else super().user_weights(sums)
+
+
+@preset("ips_recall", fixed={"of": Recall()}, family="debiased", plain=plain.ips_recall_at_k)
+class IPSRecall(IPS):
+    r"""Recall with inverse propensity weights (IPS), ``ips(recall)``: hits count 1 / propensity.
+
+    .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Range [0, inf); higher is better. Needs ``train``, or propensities
+    in ``items``.
+
+    References
+    ----------
+    Schnabel et al. 2016, Recommendations as Treatments, ICML;
+    Saito et al. 2020, Unbiased Recommender Learning from Missing-Not-At-Random Feedback, WSDM.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, "ips_recall@2", train=train)["ips_recall@2"]
+    1.0
+    """
+
+
+@preset("snips_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
+class SNIPSRecall(SNIPS):
+    r"""Self-normalised IPS recall, ``snips(recall)``: each relevant item counts 1 / propensity.
+
+    .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
+    with it is observed, clipped. Range [0, 1]; higher is better. Needs ``train``, or propensities
+    in ``items``.
+
+    References
+    ----------
+    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
+    Feedback, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> name = "snips_recall@2"
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
+    0.66667
+    """
+
+
+@preset("ips_dcg", fixed={"of": DCG(gain="binary")}, family="debiased", plain=plain.ips_dcg_at_k)
+class IPSDCG(IPS):
+    r"""Binary DCG with inverse propensity weights (IPS), ``ips(dcg(gain=binary))``.
+
+    .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
+    that item: the probability that an interaction with it is observed, clipped. Range [0, inf);
+    higher is better. Needs ``train``, or propensities in ``items``.
+
+    References
+    ----------
+    Saito et al. 2020, Unbiased Recommender Learning from Missing-Not-At-Random Feedback, WSDM.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, "ips_dcg@2", train=train)["ips_dcg@2"]
+    2.0
+    """
+
+
+@measure("snips_dcg", range=(0, 1), higher_is_better=True, plain=plain.ips_dcg_at_k)
+class SNIPSDCG(ByPropensity, RunningSum):
+    r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
+
+    .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
+    of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
+    is observed, clipped. Range [0, 1]; higher is better. An ideal list of more than one relevant
+    item scores less than 1, because the denominator is not discounted. Needs ``train``, or
+    propensities in ``items``.
+
+    References
+    ----------
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
+    Feedback, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, "snips_dcg@2", train=train)["snips_dcg@2"]
+    0.66667
+    """
+
+    def terms(self, block: Block) -> Array:
+        """Return the discounted weight of each hit."""
+        hits = block.hits
+        weights = block.xp.take(self.weight(block), hits.item)
+        return hits.weighted(weights).probability * discount(hits.rank)
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the total weight of the relevant items, recommended or not."""
+        rows = block.relevant
+        return block.sum_rows(rows, self.checked(block.xp.take(self.weight(block), rows.item)))
+
+
+@preset("stratified_recall", fixed={"of": Recall()}, range=(0, 1), family="debiased", plain=plain.ips_recall_at_k)
+class StratifiedRecall(Stratified):
+    r"""Popularity-stratified recall, ``stratified(recall)``: popular items have smaller weights.
+
+    .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
+              \quad w_i = n_i^{-\gamma / (\gamma + 1)}
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
+    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1];
+    higher is better. Needs ``train``.
+
+    References
+    ----------
+    Steck 2011, Item Popularity and Recommendation Accuracy, RecSys.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> train = {"ann": [7], "bob": [7, 8], "cyd": [7], "dan": [7]}
+    >>> name = "stratified_recall@2"
+    >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
+    0.66667
+    """

@@ -1,0 +1,437 @@
+"""Accuracy with graded relevance: gains that grow with the relevance of the recommended items.
+
+Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item
+is not relevant; :math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the
+ground truth have no value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from rankwise import functional as plain
+from rankwise.blocks.block import Block, Cutoffs
+from rankwise.blocks.hits import Hits
+from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.errors import ParameterError, ScoreError
+from rankwise.metrics.arithmetic import (
+    Gain,
+    check_parameter,
+    discount,
+    divide,
+    gain_of,
+    need_cutoff,
+    retrieved,
+    rows_above,
+    running_sum,
+)
+from rankwise.metrics.base import Measure, measure, preset
+from rankwise.metrics.inputs import Input
+from rankwise.metrics.kinds import HitSum, OfMeasure, PerUser
+
+__all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "Condensed", "Judged", "NDCGBinary"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Gained(HitSum):
+    r"""A sum of gains.
+
+    Parameters
+    ----------
+    gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
+        :math:`2^{rel + 1} - 1` (as in WarpRec).
+    """
+
+    gain: Gain = "linear"
+
+    def gain_of(self, relevance: Array) -> Array:
+        """Return the gains of relevant items."""
+        return gain_of(self.gain, relevance)
+
+    def terms(self, block: Block) -> Array:
+        """Return the gain of each hit."""
+        return block.hits.probability * block.hits.to_rows(self.gain_of(block.hits.gain))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Discounted(_Gained):
+    r"""A sum of gains that are discounted by rank.
+
+    Parameters
+    ----------
+    log_base : float, default=2.0
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
+        ``discount="log"``.
+    discount : {"log_plus_one", "log"}, default="log_plus_one"
+        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
+        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
+    """
+
+    log_base: float = 2.0
+    discount: Literal["log_plus_one", "log"] = "log_plus_one"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
+
+    def discount_of(self, rank: Array) -> Array:
+        """Return the discounts of ranks."""
+        if self.discount == "log_plus_one":
+            return discount(rank, self.log_base)
+        xp = namespace(rank)
+        logarithm = xp.log2(xp.astype(rank, xp.float64)) / math.log2(self.log_base)
+        return 1.0 / xp.clip(logarithm, min=1.0)
+
+    def terms(self, block: Block) -> Array:
+        """Return the gain of each hit, discounted by its rank."""
+        return super().terms(block) * self.discount_of(block.hits.rank)
+
+
+def check_grades(measure: Measure, relevance: Array, largest: float) -> None:
+    """Raise if a relevance is above the largest grade of the scale."""
+    refuse(
+        relevance > largest,
+        lambda: ScoreError(
+            f"{measure.name}: a relevance is above the largest grade",
+            where="truth",
+            found=f"{float(namespace(relevance).max(relevance)):g} > {largest:g}",
+            hint=f"write {measure.name}(max_relevance=5)@10 for a scale that ends at 5",
+        ),
+    )
+
+
+@measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
+class CG(_Gained):
+    r"""Cumulative gain: the sum of the gains in the top k.
+
+    .. math:: CG@k = \sum_{i \le k} g_i
+
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
+    higher is better.
+
+    References
+    ----------
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1: 3, 3: 2}}, "cg@3")["cg@3"]
+    5.0
+    """
+
+
+@measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
+class DCG(_Discounted):
+    r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
+
+    .. math:: DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
+
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
+    higher is better.
+
+    References
+    ----------
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4);
+    Burges et al. 2005, Learning to Rank using Gradient Descent, ICML (exponential gain).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "dcg@3")["dcg@3"]
+    1.5
+    """
+
+
+@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ndcg_at_k)
+class NDCG(_Discounted):
+    r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
+
+    .. math:: nDCG@k = DCG@k / IDCG@k,
+              \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
+
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
+    the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
+    Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    ideal : {"relevant", "full"}, default="relevant"
+        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
+        the user has fewer relevant items (``"full"``, which needs a cut-off).
+
+    References
+    ----------
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1: 3, 2: 2, 3: 3, 5: 1, 6: 2}}
+    >>> measures = ["ndcg@6", "ndcg(gain=exponential)@6"]
+    >>> result = rw.evaluate({"ann": [1, 2, 3, 4, 5, 6]}, truth, measures)
+    >>> result["ndcg@6"], result["ndcg(gain=exponential)@6"]
+    (0.96081, 0.94881)
+    """
+
+    inputs = ("ideal",)
+    ideal: Literal["relevant", "full"] = "relevant"
+
+    def require_cutoff(self) -> None:
+        """Raise if the ideal list fills all k ranks and there is no k."""
+        need_cutoff(self, where=self.ideal == "full", setting="ideal=full")
+
+    def norm(self, block: Block, k: int) -> Array:
+        """Return the DCG of the ideal list; for ideal=full the user's largest gain."""
+        if self.ideal == "full":
+            return block.sum_ideal(self.gain_of, block.xp.ones_like, 1)
+        return block.sum_ideal(self.gain_of, self.discount_of, k)
+
+    def scale(self, k: Array) -> Array:
+        """Return the sum of the first k discounts, for ideal=full."""
+        if self.ideal == "relevant":
+            return 1.0
+        return running_sum(self.discount_of, k)
+
+
+@preset("ndcg_binary", "ndcg_rendle_2020", family="accuracy", fixed={"gain": "binary"})
+class NDCGBinary(NDCG):
+    r"""Normalised DCG with binary relevance: the preset ``ndcg(gain=binary)``.
+
+    .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
+              {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
+
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
+    relevant items of user u. Range [0, 1]; higher is better.
+
+    References
+    ----------
+    Krichene & Rendle 2020, On Sampled Metrics for Item Recommendation, KDD.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1: 5, 3: 1}}, "ndcg_binary@3")["ndcg_binary@3"]
+    0.91972
+    """
+
+
+@measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.rbp)
+class RBP(HitSum):
+    r"""Rank-biased precision: after each item, the user reads on with probability p.
+
+    .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
+
+    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
+    max_relevance), else 0. Range [0, 1]; higher is better. Even an ideal list scores less than 1,
+    except with ``normaliser="ideal"``.
+
+    Parameters
+    ----------
+    p : float, default=0.8
+        The persistence of the user: the probability of reading on, in (0, 1).
+    normaliser : {"none", "ideal"}, default="none"
+        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing
+        gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
+    max_relevance : float or None, default=None
+        The largest grade of the rating scale, for graded relevance; None: relevance is binary.
+
+    References
+    ----------
+    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness,
+    ACM TOIS 27(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3]}, {"ann": {1, 3}}, "rbp")["rbp"]
+    0.328
+    """
+
+    p: float = 0.8
+    normaliser: Literal["none", "ideal"] = "none"
+    max_relevance: float | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The ideal list, if that is the normaliser."""
+        return ("ideal",) if self.normaliser == "ideal" else ()
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
+        largest = self.max_relevance
+        check_parameter(self, "max_relevance", largest is None or largest > 0, "must be above 0")
+
+    def terms(self, block: Block) -> Array:
+        """Return the probability that a user stops at the rank of each hit."""
+        hits, xp = block.hits, block.xp
+        weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
+        if self.max_relevance is None:
+            return hits.probability * weight
+        check_grades(self, hits.gain, self.max_relevance)
+        return hits.probability * hits.to_rows(hits.gain / self.max_relevance) * weight
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the value of the ideal list, for normaliser=ideal."""
+        if self.normaliser == "none":
+            return None
+        xp, largest = block.xp, self.max_relevance
+        if largest is None:
+            return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
+        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)
+
+
+@measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
+class ERR(PerUser):
+    r"""Expected reciprocal rank of the item that satisfies the user, who then stops.
+
+    .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
+              \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
+
+    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
+    relevance, 0 if it is not relevant. Range [0, 1]; higher is better.
+
+    Parameters
+    ----------
+    max_relevance : float, default=1.0
+        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
+        The default is for binary relevance. A hit of larger relevance raises an error.
+
+    References
+    ----------
+    Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance, CIKM.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1: 3, 2: 2}}
+    >>> rw.evaluate({"ann": [2, 1]}, truth, "err(max_relevance=4)@2")["err(max_relevance=4)@2"]
+    0.36523
+    """
+
+    max_relevance: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_parameter(self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000")
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
+        hits = block.hits
+        largest = float(self.max_relevance)
+        check_grades(self, hits.gain, largest)
+        stop = gain_of("exponential", hits.gain) / 2.0**largest
+        terms = hits.cascade(stop, max(k)) / hits.rank
+        return block.sum_hits_at(terms, k)
+
+
+@measure("judged", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.judged_at_k)
+class Judged(PerUser):
+    r"""Share of the top k that has a row in the ground truth, relevant or not.
+
+    .. math:: |L_u^k \cap J_u| / |L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
+    judged items: those with a ground truth row. Where the share is low, accuracy measures mostly
+    count unjudged items as irrelevant. Range [0, 1]; neither direction counts as better. The mean
+    over users with a list.
+
+    References
+    ----------
+    Sakai 2007, Alternatives to Bpref, SIGIR; ir_measures, ``Judged``.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2, 3, 4]}, {"ann": {1: 5, 2: 0}}, "judged@4")["judged@4"]
+    0.5
+    """
+
+    inputs = ("judged",)
+    defined_for = "list"
+    reads_truth = True
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of judged items, shape (U,)."""
+        ones = block.xp.ones_like(block.judged.relevant)
+        return divide(block.sum_judged(ones, k), retrieved(block, k))
+
+
+@measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.condensed)
+class Condensed(OfMeasure, PerUser):
+    r"""A measure of condensed lists: unjudged items are removed before ranks are counted.
+
+    .. math:: m@k \left(L_u \cap J_u\right)
+
+    :math:`m` is the measure, :math:`L_u` the recommendation list of user u, reduced to the judged
+    items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
+    Tied items are taken in order of item id. Range [0, inf), the range of the measure; higher is
+    better.
+
+    Parameters
+    ----------
+    of : measure, default=ndcg
+        A per-user measure that reads only hits: ndcg, map, recall, precision, mrr, rbp, err.
+
+    References
+    ----------
+    Sakai 2007, Alternatives to Bpref, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1: 1, 2: 0, 3: 1}}
+    >>> name = "condensed(of=mrr)@2"
+    >>> rw.evaluate({"ann": [8, 9, 2, 1]}, truth, name)[name]
+    0.5
+    """
+
+    reads_below_k = True
+    done: ClassVar[str] = "condensed"
+    of: Measure = NDCG()
+
+    def _check_of(self) -> None:
+        reads = self.of.reads.rows | set(self.of.reads.facts)
+        hits_alone = isinstance(self.of, PerUser) and self.of.defined_for == "relevance"
+        if not hits_alone or reads - {"ideal"}:
+            raise ParameterError(
+                f"{self.name}: {self.of.name} reads more than the hits of a list",
+                found=str(self.of),
+                hint="ndcg, map, recall, precision, mrr, rbp and err do not",
+            )
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The judged items of the lists, and what the measure needs."""
+        return ("judged", *super().inputs)
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values of the condensed lists at every cut-off, each of shape (U,)."""
+        assert isinstance(self.of, PerUser)
+        return self.of.values(_condense(block), k)
+
+
+def _condense(block: Block) -> Block:
+    """Return the block of the same users with lists of their judged items alone."""
+    rows, xp = block.judged, block.xp
+    length = bincount(rows.user, xp.ones_like(rows.relevant), block.n_users)
+    rank = rows_above(rows.user) + 1
+    (hit,) = xp.nonzero(rows.relevant > 0)
+    user = rows.user[hit]
+    hits = Hits(
+        user,
+        rank[hit],
+        xp.ones(user.shape[0], dtype=xp.float64),
+        xp.astype(rows_above(user) + 1, xp.float64),
+        rows.truth[hit],
+        rows.item[hit],
+    )
+    length = xp.astype(length, xp.int64)
+    return replace(block, list_length=length, hits=hits, limit=None)

@@ -1,0 +1,353 @@
+"""What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
+
+Sums over users that are kept for every item, whatever pieces the users come in.
+
+Whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With
+``by`` there is a sum for every group of users.
+
+The inputs that measures declare, sorted by who provides them.
+
+A measure lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
+and the catalogue. Hits, list lengths and numbers of relevant items are always there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
+
+import polars as pl
+
+from rankwise.blocks.block import BASELINE, HISTORY, Block, Fact, Facts, Groups, Needs, RowSet
+from rankwise.blocks.partial import ItemColumn
+from rankwise.core.arrays import Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
+
+__all__ = [
+    "CatalogueSums",
+    "HistoryCount",
+    "HitCount",
+    "Input",
+    "Inputs",
+    "ItemSum",
+    "ItemTerms",
+    "RecommendationCount",
+    "RelevantCount",
+    "RepeatCount",
+    "cells_of_items",
+    "label",
+    "read_label",
+]
+
+
+def label(**groups: str) -> str:
+    """Write the label of a cell.
+
+    >>> label(user_group="a", item_group="science fiction")
+    'user_group=a,item_group=science fiction'
+    >>> label(item_group="a,b")
+    'item_group="a,b"'
+    """
+    return ",".join(f"{axis}={_quoted(name)}" for axis, name in groups.items())
+
+
+def read_label(text: str) -> dict[str, str]:
+    """Read a label that `label` wrote.
+
+    >>> read_label('user_group=a,item_group="b,c"')
+    {'user_group': 'a', 'item_group': 'b,c'}
+    """
+    found = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
+    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in found}
+
+
+def _quoted(name: str) -> str:
+    odd = any(sign in name for sign in '[]=,"\\#') or not name.isprintable() or name != name.strip()
+    return json.dumps(name, ensure_ascii=False) if odd or not name else name
+
+
+def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> dict[str, float]:
+    """Return a cell for each group of items."""
+    return {label(item_group=name): float(value) for name, value in zip(names, values, strict=True)}
+
+
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True)
+class ItemTerms:
+    """What is summed for items: one term per row.
+
+    Attributes
+    ----------
+    user, item : array of int, shape (n,)
+        The number of the user in the block, and the code of the item.
+    term : array of float, shape (n,), or None
+        The terms; None: all are 1.
+    within : array of bool, shape (n,), or None
+        Which rows count; None: all.
+    """
+
+    user: Array
+    item: Array
+    term: Array | None = None
+    within: Array | None = None
+
+
+@dataclass(frozen=True)
+class ItemSum:
+    """A sum over users that is kept for every item.
+
+    Parameters
+    ----------
+    by : str, default=""
+        A column of user groups, each with a sum of its own; empty for one sum over all users.
+    """
+
+    by: str = ""
+
+    name: ClassVar[str]
+    needs: ClassVar[Needs] = frozenset()
+    reads_truth: ClassVar[bool] = False
+    """Whether the rows depend on the ground truth."""
+    whole: ClassVar[bool] = True
+    """Whether every term is 1."""
+    has_cutoff: ClassVar[bool] = True
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return everything that is summed."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        """The name that tells it from other sums, without the groups."""
+        return self.name
+
+    def sums(self, block: Block, k: int) -> dict[ItemColumn, Array]:
+        """Sum a block's rows: an array of shape (n_items,) for each group of users and part."""
+        n_items, column = block.n_items, self._column(k)
+        terms = self.rows(block, k if block.limit is None else min(k, block.limit))
+        if not self.by:
+            parts = _parts(terms.item, terms.term, n_items, terms.within).items()
+            return {replace(column, part=part): sums for part, sums in parts}
+        xp = namespace(block.list_length)
+        groups = block[Groups.of_users(self.by)]
+        code = xp.take(groups.code, xp.take(block.user, terms.user))
+        within = code >= 0 if terms.within is None else terms.within & (code >= 0)
+        cells = _parts(code * n_items + terms.item, terms.term, n_items * len(groups.names), within)
+        return {
+            replace(column, group=name, part=part): sums[at * n_items : (at + 1) * n_items]
+            for part, sums in cells.items()
+            for at, name in enumerate(groups.names)
+        }
+
+    def parts_in(self, names: Iterable[str], k: int) -> dict[str, dict[str, str]]:
+        """Return the names of the columns that hold this sum, by group of users and part."""
+        out: dict[str, dict[str, str]] = {}
+        wanted = self._column(k)
+        for name in names:
+            column = ItemColumn.read(name)
+            if (column.key, column.k, column.by) == (wanted.key, wanted.k, wanted.by):
+                out.setdefault(column.group, {})[column.part] = name
+        return out
+
+    def _column(self, k: int) -> ItemColumn:
+        return ItemColumn(self.key, k if self.has_cutoff else 0, self.by)
+
+
+def _parts(index: Array, term: Array | None, size: int, within: Array | None) -> dict[str, Array]:
+    """Return the sums of the rows that are within, by part; `exact_sums` has parts."""
+    if within is not None and not is_tensor(index):
+        index, term = index[within], None if term is None else term[within]
+    elif within is not None:  # a selection would wait for its size: what is left out adds 0
+        xp = namespace(index)
+        index = xp.where(within, index, xp.zeros_like(index))
+        if term is None:
+            return {"": sum_whole(index, within, size)}
+        term = xp.where(within, term, xp.zeros_like(term))
+    return {"": count(index, size)} if term is None else exact_sums(index, term, size)
+
+
+class RecommendationCount(ItemSum):
+    """How often each item is in the top k."""
+
+    name: ClassVar[str] = "recommended"
+    needs: ClassVar[Needs] = frozenset({"recommended"})
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the rows of the lists."""
+        listed = block.recommended
+        return ItemTerms(listed.user, listed.item, within=listed.rank <= k)
+
+
+class HitCount(ItemSum):
+    """How often each item is in the top k and relevant to the user.
+
+    Where scores tie, an item counts with the probability that it is in the top k.
+    """
+
+    reads_truth: ClassVar[bool] = True
+    name: ClassVar[str] = "hits"
+    whole: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the relevant items of the lists."""
+        hits = block.hits
+        xp = namespace(hits.rank)
+        near = hits.to_items(xp.astype(hits.rank <= k, xp.float64))
+        return ItemTerms(hits.owner, hits.item, near)
+
+
+class RelevantCount(ItemSum):
+    """To how many users each item is relevant."""
+
+    reads_truth: ClassVar[bool] = True
+    name: ClassVar[str] = "relevant"
+    needs: ClassVar[Needs] = frozenset({"relevant"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the relevant items."""
+        rows = block.relevant
+        return ItemTerms(rows.user, rows.item)
+
+
+class HistoryCount(ItemSum):
+    """How many users with a list have each item in their training history, listed or not."""
+
+    name: ClassVar[str] = "seen"
+    needs: ClassVar[Needs] = frozenset({"history"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the items of the histories."""
+        rows = block.history
+        has_list = namespace(rows.user).take(block.list_length, rows.user) > 0
+        return ItemTerms(rows.user, rows.item, within=has_list)
+
+
+class RepeatCount(ItemSum):
+    """How many users have each item both in their list and in their training history."""
+
+    name: ClassVar[str] = "repeated"
+    needs: ClassVar[Needs] = frozenset({"overlap_history"})
+    has_cutoff: ClassVar[bool] = False
+
+    def rows(self, block: Block, k: int) -> ItemTerms:
+        """Return the common items of lists and histories."""
+        overlap = block.overlap_history
+        return ItemTerms(overlap.user, overlap.item)
+
+
+@dataclass(frozen=True)
+class CatalogueSums:
+    """The sums of every item of the catalogue, with what is known about these items.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        One row per item, one column per part of a sum.
+    facts : mapping of Fact to object
+        What is known about these items, in the same order.
+    n_listed : int
+        The number of counted users with a list.
+    within : tuple of str and (str or None), optional
+        A column of user groups and the group that is summed over, None for users without a group;
+        None for all users.
+    without : tuple of str, optional
+        A column of user groups and the group that is left out.
+    """
+
+    frame: pl.DataFrame
+    facts: Facts
+    n_listed: int
+    within: tuple[str, str | None] | None = None
+    without: tuple[str, str] | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are the sums of some users only."""
+        return self.within is not None or self.without is not None
+
+    @property
+    def size(self) -> int:
+        """The size of the catalogue."""
+        return len(self.frame)
+
+    def sum(self, item_sum: ItemSum, k: int) -> Any:
+        """Return the sum of every item."""
+        if self.within is not None:
+            column, group = self.within
+            groups = self.by_group(replace(item_sum, by=column), k)
+            if group is not None:
+                return groups[group]
+            return self.by_group(item_sum, k)[""] - sum(groups.values())  # of users without a group
+        if self.without is not None:
+            column, group = self.without
+            left_out = self.by_group(replace(item_sum, by=column), k)[group]
+            return self.by_group(item_sum, k)[""] - left_out
+        return self.by_group(item_sum, k)[""]
+
+    def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
+        """Return the sum of every item in every group of users."""
+        names = (name for name in self.frame.columns if name != "item")
+        return {
+            group: self.frame[parts[""]].to_numpy()
+            if item_sum.whole
+            else read_sums({part: self.frame[name].to_numpy() for part, name in parts.items()})
+            for group, parts in item_sum.parts_in(names, k).items()
+        }
+
+    def __getitem__(self, fact: Fact[_F]) -> _F:
+        """Return a fact about these items."""
+        return cast("_F", self.facts[fact])
+
+
+Input: TypeAlias = RowSet | Literal["scores", "catalogue", "whole_catalogue"] | Fact[Any] | ItemSum
+"""What a measure may declare. ``"catalogue"`` is the number of items that something is counted for;
+``"whole_catalogue"`` must also hold every item that occurs anywhere. ``"scores"`` are those of the
+rows that it reads."""
+
+_NAMES = (*get_args(RowSet), "scores")
+_IMPLIED = {"history": HISTORY, "overlap_history": HISTORY, "overlap_baseline": BASELINE}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Declared inputs, with what follows from them.
+
+    Attributes
+    ----------
+    rows : frozenset of str
+        What blocks must hold, for item sums as well.
+    facts : tuple of Fact
+        What must be known about items and users, the tables of row sets included.
+    item_sums : tuple of ItemSum
+        What is summed over users for every item.
+    catalogue : {"", "counted", "whole"}
+        Whether the catalogue is counted, and whether it must hold every item that occurs.
+    """
+
+    rows: Needs
+    facts: tuple[Fact[Any], ...]
+    item_sums: tuple[ItemSum, ...]
+    catalogue: Literal["", "counted", "whole"]
+
+    @classmethod
+    def of(cls, declared: Iterable[Input]) -> Inputs:
+        """Sort the declared inputs of a measure."""
+        inputs = tuple(dict.fromkeys(declared))
+        sums = tuple(one for one in inputs if isinstance(one, ItemSum))
+        rows: Needs = frozenset(one for one in inputs if one in _NAMES)  # type: ignore[misc]
+        rows = rows.union(*(item_sum.needs for item_sum in sums))
+        known = [one for one in inputs if isinstance(one, Fact)]
+        implied = {_IMPLIED[name] for name in rows if name in _IMPLIED}
+        counted = bool(sums) or "catalogue" in inputs
+        return cls(
+            rows=rows,
+            facts=(*known, *sorted(implied)),
+            item_sums=sums,
+            catalogue="whole" if "whole_catalogue" in inputs else "counted" if counted else "",
+        )

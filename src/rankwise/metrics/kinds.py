@@ -1,0 +1,571 @@
+r"""The kinds of metric, by how their values are computed.
+
+Measures with only a plain definition, which is called user by user, on any engine.
+
+A plain definition takes a recommendation list, best first, and, if it compares the list with the
+ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
+measure by name. Items are codes, which can only be compared.
+
+* `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum. With
+  only a plain definition (``@measure(…, plain=…)``), that is called user by user.
+* `rankwise.metrics.kinds`: a value for every user that is a sum over hits, divided by a norm.
+* `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
+  The same function gives one user's value, a group's and everyone's.
+* `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
+  the common case, a function of how often each item was recommended;
+  `rankwise.metrics.item_fairness` has functions of groups of items.
+* `Composed.combine`: a function of other measures' values.
+* `Grouped.of_means`: a function of the means of user groups.
+* `OverUsers.of_values`: a function of all users' values, such as a quantile.
+
+Measures that are sums over hits: one definition gives the value, the curve and the weighting.
+
+The value of user u at cut-off k is :math:`S_u(k) / (N_u(k) \, s(k))`: the terms of the hits in the
+top k, summed, over a norm of the user and a scale that is the same for all users.
+
+Rates of groups of items and how unequal they are: part over whole, summed over each group.
+
+:math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i` is the rate of group a. The value is
+the population standard deviation of these rates over their mean; the rates are the cells.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from rankwise.blocks.block import Block, Cutoffs, Groups
+from rankwise.core.arrays import Array, ExactTotal
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.metrics.arithmetic import divide, spread
+from rankwise.metrics.base import Measure, ValueKind
+from rankwise.metrics.inputs import (
+    CatalogueSums,
+    HistoryCount,
+    Input,
+    ItemSum,
+    RecommendationCount,
+    RepeatCount,
+    cells_of_items,
+)
+
+__all__ = [
+    "Accumulated",
+    "AvailableCount",
+    "Catalogue",
+    "Composed",
+    "GroupRates",
+    "Grouped",
+    "HitSum",
+    "ItemNumber",
+    "ListedUsers",
+    "OfMeasure",
+    "OfParts",
+    "One",
+    "OverItemGroups",
+    "OverUsers",
+    "PerUser",
+    "Pooled",
+    "RunningSum",
+    "Sums",
+    "Values",
+    "Weightable",
+    "at_cutoffs",
+    "plain_inputs",
+    "plain_values",
+]
+
+
+def plain_inputs(measure: Measure) -> tuple[Input, ...]:
+    """Return the inputs of a plain definition: lists and, if it takes them, relevant items."""
+    assert measure.plain is not None
+    return ("recommended", "relevant") if _signature(measure.plain).judges else ("recommended",)
+
+
+def plain_values(measure: Measure, block: Block, k: int) -> Array:
+    """Return the plain definition's value of every user at a cut-off, shape (U,).
+
+    It is not called for users without a defined value; their value is 0 here.
+    """
+    assert measure.plain is not None
+    signature = _signature(measure.plain)
+    options = {n: v for n, v in measure.parameters.items() if n in signature.options}
+    if signature.has_cutoff:
+        options["k"] = k if measure.k else None
+    lists = _by_user(block.recommended.user, (block.recommended.item,), block.n_users)
+    relevant: Sequence[list[Any]] = [[]] * block.n_users
+    if signature.judges:
+        rows = block.relevant
+        relevant = _by_user(rows.user, (rows.item, rows.gain), block.n_users)
+    values = []
+    for rows_of_list, rows_of_truth in zip(lists, relevant, strict=True):
+        items = [item for (item,) in rows_of_list]
+        wanted = rows_of_truth if signature.judges else items
+        data = (items, dict(rows_of_truth)) if signature.judges else (items,)
+        values.append(float(measure.plain(*data, **options)) if wanted else 0.0)
+    return block.xp.asarray(values, dtype=block.xp.float64)
+
+
+class _Signature:
+    """The parameters of a plain definition."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        parameters = inspect.signature(function).parameters
+        data = [
+            name
+            for name, parameter in parameters.items()
+            if parameter.kind is not parameter.KEYWORD_ONLY and name != "k"
+        ]
+        if not 1 <= len(data) <= 2:
+            raise MeasureError(
+                "a plain definition must take a list, or a list and the relevant items",
+                found=f"{function.__name__}({', '.join(data)})",
+                hint="def my_measure(recommended, relevant, k=None, *, …)",
+            )
+        self.judges = len(data) == 2
+        self.has_cutoff = "k" in parameters
+        self.options = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> _Signature:
+    return _Signature(function)
+
+
+def _by_user(user: Array, columns: tuple[Array, ...], n_users: int) -> list[list[tuple[Any, ...]]]:
+    """Return the rows of every user, in the order in which they come."""
+    out: list[list[tuple[Any, ...]]] = [[] for _ in range(n_users)]
+    for number, *row in zip(user.tolist(), *(c.tolist() for c in columns), strict=True):
+        out[number].append(tuple(row))
+    return out
+
+
+Sums: TypeAlias = tuple[Array, ...]
+"""The sums of a pooled measure: one array per sum, each with an entry per user, or numbers."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a measure of all lists gives at one cut-off.
+
+    Attributes
+    ----------
+    value : float or None
+        The value of the measure; None if it has cells alone.
+    cells : mapping of str to float
+        The value of each group by label, such as ``"item_group=a"``.
+    """
+
+    value: float | None = None
+    cells: Mapping[str, float] = field(default_factory=dict)
+
+
+def at_cutoffs(measure: Measure, k: int | Sequence[int]) -> Measure:
+    """Set the cut-offs of a part, if it has any."""
+    return measure if measure.cutoff == "none" else measure @ k
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PerUser(Measure):
+    """A value for every user; the result is the mean of those that are defined, or the sum."""
+
+    defined_for: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
+    """Who has a value: users with relevant items, users with a list, or every user."""
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether it compares lists with the ground truth."""
+        return self.defined_for != "list"
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """How users' values become one."""
+        return "mean"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return self.aggregate
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the plain definition is called with, where that is all there is."""
+        return plain_inputs(self) if self._is_plain else ()
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the value of every user at a cut-off, shape (U,)."""
+        if not self._is_plain:
+            raise MeasureError(f"{self.name} does not define its value")
+        return plain_values(self, block, k)
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,).
+
+        For measures that share work over cut-offs; by default `value` at each of them.
+        """
+        return [self.value(block, cutoff) for cutoff in k]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the plain definition is the only one."""
+        cls = type(self)
+        return cls.plain is not None and cls.value is PerUser.value and cls.values is PerUser.values
+
+
+class Weightable(Measure):
+    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pooled(Measure):
+    """A function of sums over users."""
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Which users have a value that means something: those with relevant items, or all."""
+        return "user"
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return what each user adds to each sum at a cut-off, arrays of shape (U,)."""
+        raise MeasureError(f"{self.name} does not define its sums")
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the value for sums: of each user, or of any number of users together."""
+        raise MeasureError(f"{self.name} does not define the value of its sums")
+
+    cancels: ClassVar[bool] = False
+    """Whether the value subtracts large sums from each other, so that their terms must not be rounded."""
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the value for the exact sums of any number of users."""
+        return float(self.pool(tuple(np.asarray(total.value) for total in totals), catalogue_size))
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is the mean of per-user values, not the value of all users' sums."""
+        return False
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return "mean" if self.mean_of_users else "pooled"
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Return the weight of each user in that mean; None: all equally."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Accumulated(Measure):
+    """A function of sums over users that are kept for every item."""
+
+    value_kind = "all lists"
+    jackknife_caveat: ClassVar[str] = ""
+    """What a reader of its jackknife interval should know."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The number of items in the catalogue."""
+        return ("catalogue",)
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether what is summed for items depends on the ground truth."""
+        return any(item_sum.reads_truth for item_sum in self.reads.item_sums)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a group of users can have a value: not if the cells are groups of users."""
+        return not any(item_sum.by for item_sum in self.reads.item_sums) and not any(
+            fact.kind == "source" for fact in self.reads.facts
+        )
+
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the value at a cut-off, and those of its cells."""
+        raise MeasureError(f"{self.name} does not define its value of the sums")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Catalogue(Accumulated):
+    """A function of how often each item of the catalogue was recommended."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """How often each item was recommended."""
+        return (RecommendationCount(),)
+
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the one value."""
+        return Values(self.of_counts(items.sum(RecommendationCount(), k), items.size))
+
+    def of_counts(self, counts: Array, catalogue_size: int) -> float:
+        """Return the value for the counts of all items recommended, in any order."""
+        raise MeasureError(f"{self.name} does not define its value of the counts")
+
+
+class OfMeasure(Measure):
+    """Computed from the inputs of another measure, ``of``; only this measure has a cut-off."""
+
+    of: Measure
+
+    def __post_init__(self) -> None:
+        """Check the measure, and that it leaves the cut-off to this one."""
+        super().__post_init__()
+        if self.of.k:
+            raise ParameterError(
+                f"{self.name}: the {self.done} measure must not have its own cut-off",
+                found=str(self.of),
+                hint=f"write {self.name}(…)@10",
+            )
+        self._check_of()
+        if self.k and self.of.cutoff == "none":
+            raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
+
+    done: ClassVar[str] = "measured"
+    """A participle for messages: "the weighted measure must not have …"."""
+
+    def _check_of(self) -> None:
+        """Raise if the measure is not of a kind that this one works with."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the measure needs."""
+        return (*super().inputs, *self.of.inputs)
+
+    def require_cutoff(self) -> None:
+        """Raise if the measure needs a cut-off and there is none."""
+        at_cutoffs(self.of, self.k).require_cutoff()
+
+
+class OfParts(Measure):
+    """Made of other measures; only this measure has a cut-off."""
+
+    @property
+    def reads_truth(self) -> bool:
+        """Whether one of its parts compares lists with the ground truth."""
+        return any(part.reads_truth for part in self.parts)
+
+    def __post_init__(self) -> None:
+        """Check the measures that it is made of."""
+        super().__post_init__()
+        for value in self.parameters.values():
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Measure):
+                    self._check_part(part)
+
+    def _check_part(self, part: Measure) -> None:
+        if part.k:
+            raise ParameterError(
+                f"{self.name}: the cut-off is that of the whole metric, not of its parts",
+                found=str(part),
+                hint=f"write {self.name}(…)@10",
+            )
+        if part.cells_only:
+            raise ParameterError(f"{self.name}: {part.name} has only values of groups", found=str(part))
+        has_values = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
+        of_users = isinstance(self, Grouped | OverUsers) or getattr(self, "of", "") == "users"
+        if not has_values and of_users:
+            raise ParameterError(
+                f"{self.name}: {part.name} has no value for a single user",
+                found=str(part),
+                hint="use a metric with per-user values, or of=means if this metric has it",
+            )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Composed(OfParts):
+    """A function of other measures' values: each user's values, or their means."""
+
+    @property
+    def of(self) -> Literal["users", "means"]:
+        """Whether it is computed for every user and averaged, or once from the results."""
+        return "users"
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """What the value is made of."""
+        return "mean" if self.of == "users" else "composed"
+
+    def combine(self, *values: Array) -> Array:
+        """Return the value for values of the parts, elementwise."""
+        raise MeasureError(f"{self.name} does not define how its parts combine")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Grouped(OfParts):
+    """A function of the means of user groups, with those means as its cells.
+
+    Parameters
+    ----------
+    user_group : str, default="group"
+        The column of ``users`` with the groups.
+    """
+
+    user_group: str = "group"
+    value_kind = "groups"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The groups."""
+        return (Groups.of_users(self.user_group),)
+
+    def of_means(self, means: Array) -> float:
+        """Return the value for the means of all groups that have one."""
+        raise MeasureError(f"{self.name} does not define its value of the means")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OverUsers(OfParts):
+    """A function of the values that another measure has for each user."""
+
+    value_kind = "distribution"
+    jackknife_caveat: ClassVar[str] = ""
+    """What a reader of its jackknife interval should know."""
+
+    def of_values(self, values: Array) -> float:
+        """Return the value for the defined values of users, in ascending order."""
+        raise MeasureError(f"{self.name} does not define its value of users' values")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunningSum(PerUser):
+    """A sum down the list over a norm: each rank at which a relevant item may stand adds a term."""
+
+    def terms(self, block: Block) -> Array:
+        """Return what each row of the hits adds, shape (n,)."""
+        raise MeasureError(f"{self.name} does not define the terms of its sum")
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return what each user's sum is divided by, shape (U,); None: nothing."""
+        return None
+
+    def scale(self, k: Array) -> Array:
+        """Return what all users' sums are divided by, for a cut-off or an array of them."""
+        return 1.0
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm changes no more once k exceeds the number of relevant items."""
+        return True
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,)."""
+        sums = block.sum_hits_at(self.terms(block), k)
+        ratios = (self.ratio(block, *one) for one in zip(sums, k, strict=True))
+        return [divide(above, below) for above, below in ratios]
+
+    def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
+        """Return numerator and denominator of every user's value, shape (U,) both."""
+        norm, scale = self.norm(block, k), self.scale(k)
+        if norm is None:
+            return sums, block.xp.full((block.n_users,), float(scale), dtype=block.xp.float64)
+        return sums, norm * scale
+
+
+class HitSum(Weightable, RunningSum):
+    """A running sum in which each relevant item has a term of its own, that can be weighted.
+
+    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
+    where scores tie, the probability that a relevant item has the rank.
+    """
+
+
+class ItemNumber:
+    """A number for every item of the catalogue."""
+
+    inputs: tuple[Input, ...] = ()
+
+    def of(self, items: CatalogueSums, k: int) -> Any:
+        """Return the numbers, shape (n_items,)."""
+        raise NotImplementedError
+
+
+class One(ItemNumber):
+    """1 for every item, so that a group counts its items."""
+
+    def of(self, items: CatalogueSums, k: int) -> Any:
+        """Return ones."""
+        return np.ones(items.size)
+
+
+class ListedUsers(ItemNumber):
+    """For every item the number of users with a list."""
+
+    def of(self, items: CatalogueSums, k: int) -> Any:
+        """Return the same number for every item."""
+        return np.full(items.size, items.n_listed)
+
+
+class AvailableCount(ItemNumber):
+    """For every item the number of users with a list who could have been recommended it.
+
+    What a user has seen in training could not, unless it is in the list anyway.
+    """
+
+    inputs = (HistoryCount(), RepeatCount())
+
+    def of(self, items: CatalogueSums, k: int) -> Any:
+        """Return users with a list, minus those who have seen the item and were not shown it."""
+        return items.n_listed - (items.sum(HistoryCount(), 0) - items.sum(RepeatCount(), 0))
+
+
+class GroupRates(Accumulated):
+    """How unequal a rate is over groups of items: ``part`` over ``whole``."""
+
+    @property
+    def part(self) -> ItemSum | ItemNumber:
+        """The numerator of the rate."""
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> ItemSum | ItemNumber:
+        """The denominator of the rate."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What both are made of."""
+        both = (self.part, self.whole)
+        declared = [(n,) if isinstance(n, ItemSum) else n.inputs for n in both]
+        return (*super().inputs, *declared[0], *declared[1])
+
+    def groups(self, items: CatalogueSums) -> Groups:
+        """Return the group of every item of the catalogue."""
+        raise NotImplementedError
+
+    def of_items(self, items: CatalogueSums, k: int) -> Values:
+        """Return the coefficient of variation of the rates, and the rates as cells."""
+        groups = self.groups(items)
+        part, whole = (
+            groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k)) for n in (self.part, self.whole)
+        )
+        rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
+        return Values(spread(rates), cells_of_items(groups.names, rates))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OverItemGroups(Accumulated):
+    """A function of what was summed for items, group by group, with a cell for each.
+
+    Parameters
+    ----------
+    item_group : str, default="group"
+        The column of ``items`` with the groups.
+    """
+
+    item_group: str = "group"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The groups of items."""
+        return (*super().inputs, Groups.of_items(self.item_group))
+
+    def groups(self, items: CatalogueSums) -> Groups:
+        """Return the group of every item of the catalogue."""
+        return items[Groups.of_items(self.item_group)]

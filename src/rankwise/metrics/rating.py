@@ -1,0 +1,407 @@
+r"""Rating error: how far predicted scores are from ground-truth ratings.
+
+Computed over the ground-truth rows whose item has a predicted score; the result counts the rows
+without one. :math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rankwise import functional as plain
+from rankwise.blocks.block import Block
+from rankwise.core.arrays import Array, ExactTotal, bincount, namespace, refuse
+from rankwise.errors import ScoreError
+from rankwise.metrics.arithmetic import divide, or_nan
+from rankwise.metrics.base import measure
+from rankwise.metrics.kinds import Pooled, Sums
+
+__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
+
+_PAIRS = 1 << 22  # pairs of rows compared at a time
+
+
+def _sums(block: Block, user: Array, *columns: Array) -> Sums:
+    """Sum each column over the rows of each user, arrays of shape (U,)."""
+    return tuple(bincount(user, column, block.n_users) for column in columns)
+
+
+class _MeanOverRows(Pooled):
+    """A mean over rows: sums of a loss, and the number of rows."""
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the mean loss, NaN without rows."""
+        loss, n = sums
+        return or_nan(divide(loss, n), n > 0)
+
+
+class _OfScores(Pooled):
+    """A function of predicted scores and the ratings of the same items."""
+
+    inputs = ("judged", "scores")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _MeanLoss(_MeanOverRows, _OfScores):
+    """A mean loss of the scores.
+
+    Parameters
+    ----------
+    average : {"rows", "users"}, default="rows"
+        The mean over all rows of all users, or the mean over users of the value of each user.
+    """
+
+    average: Literal["rows", "users"] = "rows"
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is a mean of users' values, not of rows."""
+        return self.average == "users"
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the sum of the losses and the number of rows, shape (U,) both."""
+        rows = block.judged
+        loss = self._loss(rows.score - rows.truth)
+        return _sums(block, rows.user, loss, namespace(loss).ones_like(loss))
+
+    def _loss(self, error: Array) -> Array:
+        return error**2
+
+
+@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_absolute_error)
+class MAE(_MeanLoss):
+    r"""Mean absolute error.
+
+    .. math:: \frac{1}{n} \sum |\hat r - r|
+
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the unit of the ratings; lower is better. Needs scores.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0}}, {"ann": {1: 5, 2: 3}}, "mae")["mae"]
+    0.5
+    """
+
+    def _loss(self, error: Array) -> Array:
+        return namespace(error).abs(error)
+
+
+@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_squared_error)
+class MSE(_MeanLoss):
+    r"""Mean squared error.
+
+    .. math:: \frac{1}{n} \sum (\hat r - r)^2
+
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the squared unit of the ratings; lower is better. Needs scores.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0}}, {"ann": {1: 5, 2: 3}}, "mse")["mse"]
+    0.5
+    """
+
+
+@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.root_mean_squared_error)
+class RMSE(_MeanLoss):
+    r"""Root of the mean squared error.
+
+    .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
+
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
+    [0, inf), in the unit of the ratings; lower is better. Needs scores.
+
+    Parameters
+    ----------
+    average : {"rows", "users"}, default="rows"
+        The root of the mean over all rows of all users, or the mean over users of the value of each
+        user.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0}}, {"ann": {1: 6, 2: 3}}, "rmse")["rmse"]
+    1.41421
+    """
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the root of the mean squared error, NaN without rows."""
+        mean = super().pool(sums, catalogue_size)
+        return namespace(mean).sqrt(mean)
+
+
+@measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2)
+class R2(_OfScores):
+    r"""Coefficient of determination: the share of the variance of ratings that is explained.
+
+    .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
+
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
+    the mean rating. NaN if the ratings do not vary. Range (-inf, 1]; higher is better. Needs
+    scores.
+
+    References
+    ----------
+    Wright 1921, Correlation and Causation, Journal of Agricultural Research 20.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0}}, {"ann": {1: 5, 2: 3}}, "r2")["r2"]
+    0.5
+    """
+
+    cancels = True
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return number, squared error, and the centred sums of ratings, each of shape (U,)."""
+        rows = block.judged
+        n, error = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth), (rows.truth - rows.score) ** 2)
+        return n, error, *_centred_sums(block, rows.user, rows.truth, n)
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the coefficient of each user, NaN where the ratings do not vary."""
+        n, error, *ratings = sums
+        variation, varies = _variation(n, ratings)
+        return or_nan(1.0 - divide(error, variation), varies)
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the coefficient over all users, NaN where the ratings do not vary."""
+        n, error, *ratings = totals
+        variation = _exact_variation(n, ratings)
+        return 1.0 - error.value / variation if variation else math.nan
+
+
+@measure(
+    "explained_variance",
+    "exp_var",
+    range=(-math.inf, 1),
+    higher_is_better=True,
+    cutoff="none",
+    plain=plain.explained_variance,
+)
+class ExplainedVariance(_OfScores):
+    r"""Share of the variance of ratings that is explained, ignoring a constant error.
+
+    .. math:: 1 - Var(r - \hat r) / Var(r)
+
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
+    ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
+
+    References
+    ----------
+    Kent 1983, Information Gain and a General Measure of Correlation, Biometrika 70(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1: 5, 2: 4}}
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0}}, truth, "explained_variance")["explained_variance"]
+    1.0
+    """
+
+    cancels = True
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return number, and the centred sums of ratings and of errors, each of shape (U,)."""
+        rows = block.judged
+        (n,) = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
+        ratings, errors = (_centred_sums(block, rows.user, x, n) for x in (rows.truth, rows.truth - rows.score))
+        return n, *ratings, *errors
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the share explained of each user, NaN where the ratings do not vary."""
+        n, *rest = sums
+        variation, varies = _variation(n, rest[:_CENTRED])
+        unexplained, differs = _variation(n, rest[_CENTRED:])
+        unexplained = namespace(unexplained).where(differs, unexplained, namespace(unexplained).zeros_like(unexplained))
+        return or_nan(1.0 - divide(unexplained, variation), varies)
+
+    def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
+        """Return the share explained over all users, NaN where the ratings do not vary."""
+        n, *rest = totals
+        variation, unexplained = (_exact_variation(n, some) for some in (rest[:_CENTRED], rest[_CENTRED:]))
+        return 1.0 - unexplained / variation if variation else math.nan
+
+
+_CENTRED = 6  # sums that `_centred_sums` returns
+_NOISE = 1e-12  # variation, relative to the squares around the centre, that rounding alone may leave
+
+
+def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
+    r"""Return sums of each user's values around a centre of the user, arrays of shape (U,).
+
+    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits
+    cancel if the mean is large. With :math:`d = x - c`, for a centre c near the user's mean,
+
+    .. math:: \sum x = \sum d + nc, \quad \sum x^2 = \sum d^2 + 2 c \sum d + n c^2
+
+    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and
+    exact totals of the terms give the variance over any users as if their values were at hand.
+    """
+    xp = namespace(x)
+    (total,) = _sums(block, user, x)
+    centre = _leading(divide(total, n), 18)
+    d = x - xp.take(centre, user)
+    deviations, squares = _sums(block, user, d, d**2)
+    high = _leading(deviations, 26)
+    return deviations, squares, n * centre, n * centre**2, centre * high, centre * (deviations - high)
+
+
+def _leading(x: Array, bits: int) -> Array:
+    """Return numbers rounded to their leading bits (Dekker's splitting)."""
+    shifted = x * (2.0 ** (53 - bits) + 1.0)
+    return shifted - (shifted - x)
+
+
+def _variation(n: Array, centred: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the sum of squares around the mean of each user, and where it is more than rounding."""
+    deviations, squares, *_ = centred
+    variation = squares - divide(deviations**2, n)
+    return variation, variation > _NOISE * squares
+
+
+def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
+    """Return the sum of squares around the mean over all users; 0 if it is only rounding."""
+    if not n.units:
+        return 0.0
+    if any(total.beyond for total in centred):
+        return math.nan
+    deviations, squares, centres, of_centres, *products = (total.exact for total in centred)
+    whole = squares + of_centres + 2 * sum(products)
+    variation = float(whole - (deviations + centres) ** 2 / n.exact)
+    return variation if variation > _NOISE * float(squares) else 0.0
+
+
+@measure(
+    "log_loss",
+    "logloss",
+    "binary_cross_entropy",
+    range=(0, math.inf),
+    higher_is_better=False,
+    cutoff="none",
+    plain=plain.log_loss,
+)
+class LogLoss(_MeanOverRows):
+    r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
+
+    .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
+
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
+    0. Range [0, inf); lower is better. Needs scores in [0, 1], or logits.
+
+    Parameters
+    ----------
+    scores : {"probabilities", "logits"}, default="probabilities"
+        Whether scores are probabilities, or logits: a logit z stands for the probability
+        :math:`1 / (1 + e^{-z})`, which is not clipped.
+    epsilon : float, default=1e-15
+        Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
+
+    References
+    ----------
+    Good 1952, Rational Decisions, Journal of the Royal Statistical Society B 14(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 0.9, 2: 0.2}}, {"ann": {1}}, "log_loss")["log_loss"]
+    0.16425
+    """
+
+    inputs = ("recommended", "scores")
+    scores: Literal["probabilities", "logits"] = "probabilities"
+    epsilon: float = 1e-15
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the sum of the losses and the number of rows, shape (U,) both."""
+        rows, xp = block.recommended, block.xp
+        if self.scores == "logits":  # log(1 + exp(z)) - y z, without overflow
+            z = rows.score
+            loss = xp.clip(z, min=0.0) - rows.label * z + xp.log1p(xp.exp(-xp.abs(z)))
+            return _sums(block, rows.user, loss, xp.ones_like(loss))
+        refuse(
+            (rows.score < 0) | (rows.score > 1),
+            lambda: ScoreError(
+                "log_loss needs scores that are probabilities",
+                where="recommendations, score",
+                found=f"from {float(xp.min(rows.score)):g} to {float(xp.max(rows.score)):g}",
+                hint="are they logits? write log_loss(scores=logits)",
+            ),
+        )
+        p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)
+        loss = -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
+        return _sums(block, rows.user, loss, xp.ones_like(loss))
+
+
+@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)
+class FCP(_OfScores):
+    r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
+
+    .. math:: n_c / (n_c + n_d)
+
+    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
+    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
+    rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
+    pairs. Range [0, 1]; higher is better. Needs scores.
+
+    References
+    ----------
+    Koren & Sill 2013, Collaborative Filtering on Ordinal User Feedback, IJCAI.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": {1: 4.0, 2: 3.0, 3: 3.5}}, {"ann": {1: 5, 2: 3, 3: 2}}, "fcp")["fcp"]
+    0.66667
+    """
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the numbers of concordant and discordant pairs, shape (U,) both."""
+        rows, xp = block.judged, block.xp
+        n = int(rows.user.shape[0])
+        lengths = bincount(rows.user, xp.ones_like(rows.truth), block.n_users)
+        ends = xp.astype(xp.cumulative_sum(lengths), xp.int64)
+        first = xp.take(ends - xp.astype(lengths, xp.int64), rows.user)
+        size = xp.astype(xp.take(lengths, rows.user), xp.int64)
+        concordant = discordant = xp.zeros(block.n_users, dtype=xp.float64)
+        pairs, start = xp.cumulative_sum(size), 0
+        while start < n:
+            done = int(pairs[start - 1]) if start else 0
+            stop = int(xp.searchsorted(pairs, xp.asarray(done + _PAIRS), side="right"))
+            stop = min(n, max(stop, start + 1))
+            left = xp.repeat(xp.arange(start, stop), size[start:stop])
+            edges = xp.cumulative_sum(size[start:stop]) - size[start:stop]
+            within = xp.arange(left.shape[0]) - xp.repeat(edges, size[start:stop])
+            right = xp.take(first, left) + within
+            higher = xp.take(rows.truth, left) > xp.take(rows.truth, right)
+            agree = xp.take(rows.score, left) > xp.take(rows.score, right)
+            pair_kinds = (xp.astype(higher & kind, xp.float64) for kind in (agree, ~agree))
+            more, fewer = _sums(block, xp.take(rows.user, left), *pair_kinds)
+            concordant, discordant = concordant + more, discordant + fewer
+            start = stop
+        return concordant, discordant
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the fraction, NaN without pairs."""
+        concordant, discordant = sums
+        pairs = concordant + discordant
+        return or_nan(divide(concordant, pairs), pairs > 0)

@@ -1,0 +1,361 @@
+"""The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
+
+A measure enters by being defined (`rankwise.metrics.base.measure`). Modules of this package
+are imported when a name is first looked up, as are packages with an entry point in the group
+``rankwise.metrics``: at first those of the most common measures, and all others only for a name
+that these do not have.
+
+Measures from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
+
+The text is read with Python's own grammar and then walked node by node; nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Protocol
+
+from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
+
+__all__ = [
+    "RANKWISE",
+    "Language",
+    "Registered",
+    "add",
+    "every",
+    "find",
+    "key",
+    "knows",
+    "made_of",
+    "make",
+    "names",
+    "normal_form",
+    "parse_text",
+    "remembered",
+    "several_measures",
+]
+
+
+class Registered:
+    """The attributes of a measure that the registry uses."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str]
+    parts_as_written: ClassVar[bool] = False
+    """Whether the measures that it is made of mean the same under every convention."""
+
+
+_HERE = "rankwise.metrics"
+_COMMON = ("accuracy", "graded")
+"""Modules of the measures that most evaluations ask for; they take a fifth of the time of all."""
+_known: dict[str, type[Any]] = {}
+_remembered: dict[str, tuple[Any, ...]] = {}
+_MOST = 1024  # texts
+
+
+def key(name: str) -> str:
+    """Return a name without case, blanks, ``_`` and ``-``, which do not matter."""
+    return re.sub(r"[\s_\-]", "", name).lower()
+
+
+def add(cls: type[Registered]) -> None:
+    """Enter a measure under its name and aliases, in place of the same one defined before."""
+    _remembered.clear()
+    if not _is_of_package(cls):
+        _load_package()  # so that it cannot take the name of a measure that is not loaded yet
+    spellings = (cls.name, *cls.aliases)
+    for name in spellings:
+        holder = _known.get(key(name), cls)
+        same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
+        if not same or _is_of_package(holder) != _is_of_package(cls):
+            raise ParameterError(
+                f"two measures are called {name!r}",
+                found=f"{holder.__module__}.{holder.__qualname__} and {cls.__module__}.{cls.__qualname__}",
+            )
+    _known.update({key(name): cls for name in spellings})
+
+
+def _is_of_package(cls: type[Any]) -> bool:
+    return cls.__module__.startswith(f"{_HERE}.")
+
+
+def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
+    """Return the measures that a text names, as they were read the last time if none was entered.
+
+    Measures are immutable, and every evaluation asks for the same ones.
+    """
+    found = _remembered.get(text)
+    if found is None:
+        found = tuple(read())  # which may enter measures
+        if len(_remembered) >= _MOST:
+            _remembered.clear()
+        _remembered[text] = found
+    return found
+
+
+@cache
+def _load_module(name: str) -> Any:
+    """Import a module; wait for it if another thread is importing it."""
+    return importlib.import_module(name)
+
+
+@cache
+def _load_package() -> None:
+    for module in pkgutil.iter_modules(_load_module(_HERE).__path__):
+        _load_module(f"{_HERE}.{module.name}")
+
+
+@cache
+def _load() -> None:
+    _load_package()
+    for plugin in entry_points(group=_HERE):
+        plugin.load()
+
+
+def _called(name: str) -> type[Any] | None:
+    """Return the measure of a name or alias, if there is one."""
+    wanted = key(name)
+    if wanted not in _known:
+        for module in _COMMON:
+            _load_module(f"{_HERE}.{module}")
+    if wanted not in _known:
+        _load()
+    cls = _known.get(wanted)
+    if cls is not None and _is_of_package(cls):
+        _load_module(cls.__module__)  # a class is known before its module is complete
+    return cls
+
+
+def every() -> list[type[Any]]:
+    """Return every measure, family by family, by name.
+
+    >>> [cls.name for cls in every() if cls.family == "rating"][:3]
+    ['explained_variance', 'fcp', 'log_loss']
+    """
+    _load()
+    return sorted(set(_known.values()), key=lambda cls: (cls.family, cls.name))
+
+
+def names() -> list[str]:
+    """Return every canonical name."""
+    return [cls.name for cls in every()]
+
+
+def knows(name: str) -> bool:
+    """Return whether there is a measure of a name or alias."""
+    return _called(name) is not None
+
+
+def _nearest(name: str) -> str | None:
+    """Return a hint with the measure that was probably meant, by a name in use."""
+    if any(word in key(name) for word in ("genre", "categor", "topic")):
+        classes = [cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))]
+        return f"metrics of categories: {', '.join(classes)}; and intra_list_diversity(distance=jaccard)"
+    spelled = {key(one): one for cls in every() for one in (*cls.aliases, cls.name)}
+    near = get_close_matches(key(name), spelled, n=1, cutoff=0.6)
+    return f"did you mean '{spelled[near[0]]}'?" if near else None
+
+
+def find(name: str) -> type[Any]:
+    """Return the measure of a name or alias; case, ``_`` and ``-`` do not matter.
+
+    >>> find("nDCG").name, find("hit-rate").name, find("HR").name
+    ('ndcg', 'hit_rate', 'hit_rate')
+    """
+    cls = _called(name)
+    if cls is None:
+        raise MeasureError(
+            f"there is no measure called {name!r}", hint=_nearest(name) or "'rankwise measures' lists all of them"
+        )
+    return cls
+
+
+class Language(Protocol):
+    """What names of measures mean."""
+
+    def knows(self, name: str) -> bool:
+        """Return whether a name means a measure."""
+
+    def find(self, name: str) -> type[Any]:
+        """Return the class of the measure that a name means."""
+
+    def make(self, name: str, given: dict[str, Any]) -> Any:
+        """Return the measure that a name with these parameters means."""
+
+
+class _Rankwise:
+    """The names and defaults of rankwise."""
+
+    knows = staticmethod(knows)
+    find = staticmethod(find)
+
+    @staticmethod
+    def make(name: str, given: dict[str, Any]) -> Any:
+        return make(find(name), given)
+
+
+RANKWISE: Language = _Rankwise()
+
+_LONGEST = 10_000  # characters of a text that is read: nesting needs a stack
+
+
+def parse_text(text: str, language: Language = RANKWISE) -> list[Any]:
+    """Return the measures that a text names: one, or several with a comma between them.
+
+    ``language`` says what names and left-out parameters mean.
+
+    >>> [str(measure) for measure in parse_text("ndcg@10, recall@5,10")]
+    ['ndcg@10', 'recall@[5,10]']
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise _unreadable(text)
+    if language is not RANKWISE:
+        return _read(text, language)
+    return list(remembered(text, lambda: _read(text, RANKWISE)))
+
+
+def _read(text: str, language: Language) -> list[Any]:
+    try:
+        node = ast.parse(normal_form(text), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _unreadable(text) from error
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    try:
+        return _measures(nodes, text, language)
+    except RecursionError as error:
+        raise _unreadable(text) from error
+
+
+def normal_form(text: str) -> str:
+    """Return a text in which names like hit-rate are one word, as they are to people."""
+    return re.sub(  # what stands in quotes is left alone
+        r"""('[^']*'|"[^"]*")|(?<=[A-Za-z])-(?=[A-Za-z])""", lambda match: match[1] or "_", text.strip()
+    )
+
+
+def _measures(nodes: list[ast.expr], text: str, language: Language) -> list[Any]:
+    out: list[Any] = []
+    for part in nodes:
+        number = _number(part)
+        if number is None:
+            out.append(_measure(part, text, language))
+        elif out and out[-1].k:  # recall@5,10: another cut-off of the same measure
+            out[-1] = out[-1] @ (*out[-1].k, number)
+        else:
+            raise _unreadable(text)
+    return out
+
+
+def _measure(node: ast.expr, text: str, language: Language) -> Any:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        measure = _measure(node.left, text, language)
+        if measure.k:  # ndcg@10@5
+            raise _unreadable(text)
+        return measure @ _cutoffs(node.right, text)
+    if isinstance(node, ast.Name):
+        return _named(node.id, language)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
+        cls = language.find(node.func.id)
+        inside = RANKWISE if cls.parts_as_written else language
+        given = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
+        if node.args:  # group_gap(ndcg): the measure that it is made of needs no name
+            name = next((name for name, kind in _defaults(cls).items() if made_of(kind)), None)
+            if name is None or name in given:
+                raise _unreadable(text)
+            given[name] = _value(node.args[0], text, inside)
+        return language.make(node.func.id, given)
+    raise _unreadable(text)
+
+
+def _named(name: str, language: Language) -> Any:
+    """Return the measure of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
+    if language.knows(name):
+        return language.make(name, {})
+    ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
+    if ending is not None:
+        return _named(ending[1], language) @ int(ending[2])
+    if name.lower() == "map_cut":  # trec_eval divides by all relevant items, also above k
+        return language.make("map", {"normaliser": "relevant"})
+    return language.make(name, {})
+
+
+def make(cls: type[Any], given: dict[str, Any]) -> Any:
+    """Make a measure from parameters by name, saying which is unknown."""
+    known = _defaults(cls)
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"{cls.name} has no parameter {name!r}",
+                found=f"its parameters: {', '.join(known) or 'none'}",
+                hint=nearest(name, known),
+            )
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        none = value is None and isinstance(known[name], str)  # discount=none is a word there
+        values[name] = "none" if none else value
+    return cls(**values)
+
+
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    return {field.name: field.default for field in fields(cls) if field.name != "k"}
+
+
+def made_of(default: Any) -> bool:
+    """Whether a parameter takes a measure, or several, as its default shows."""
+    first = default[0] if isinstance(default, tuple) and default else default
+    return isinstance(first, Registered)
+
+
+def _cutoffs(node: ast.expr, text: str) -> tuple[int, ...]:
+    nodes = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    numbers = [_number(part) for part in nodes]
+    if not numbers or any(number is None for number in numbers):
+        raise _unreadable(text)
+    return tuple(number for number in numbers if number is not None)
+
+
+def _number(node: ast.expr) -> int | None:
+    value = _literal(node)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _literal(node.operand)
+        return -inner if isinstance(inner, int | float) else None
+    return None
+
+
+def _value(node: ast.expr, text: str, language: Language) -> Any:
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False, "none": None}.get(node.id.lower(), node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
+        return node.value
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(_value(entry, text, language) for entry in node.elts)
+    literal = _literal(node)
+    return literal if literal is not None else _measure(node, text, language)
+
+
+def _unreadable(text: str) -> UsageError:
+    return MeasureError(
+        "this is not the text of a measure",
+        found=text if isinstance(text, str) and len(text) < 200 else repr(text)[:200] + "…",
+        hint="write name@k, name@[5,10] or name(parameter=value)@k",
+    )
+
+
+def several_measures(text: str) -> MeasureError:
+    """Return the error for a text that names several measures where one is needed."""
+    return MeasureError("this names several measures", found=text, hint="pass them as a list")

@@ -1,0 +1,418 @@
+"""The options of an evaluation, each declared once: default, check, description, and what comparing needs.
+
+Signatures, the command line, YAML files, what a result saves, and the check that two results may be
+compared derive from the fields of `Options`. A new option is compared by default: only a reason in
+its declaration exempts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
+from rankwise.errors import ParameterError
+
+__all__ = [
+    "ANY_ROW",
+    "BY_DEFAULT",
+    "EVERYONE",
+    "Agreement",
+    "CatalogueRule",
+    "Duplicates",
+    "IdType",
+    "Options",
+    "OrderBy",
+    "Population",
+    "Ranks",
+    "Relevance",
+    "ScorePrecision",
+    "Ties",
+    "Undefined",
+    "UserRule",
+    "UserRules",
+    "WithoutList",
+    "compared_options",
+    "declare_option",
+    "members",
+    "population_of_all",
+]
+
+Duplicates: TypeAlias = Literal["error", "first"]
+IdType: TypeAlias = Literal["typed", "text"]
+OrderBy: TypeAlias = Literal["rank", "score"]
+Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
+CatalogueRule: TypeAlias = Literal["items", "train"]
+Ranks: TypeAlias = Literal["close", "keep"]
+Relevance: TypeAlias = Literal["positive", "any"]
+ANY_ROW = float("-inf")
+"""The threshold of relevance that every row of the ground truth reaches."""
+ScorePrecision: TypeAlias = Literal["float64", "float32"]
+Ties: TypeAlias = Literal["input", "expected", "item", "item_desc", "optimistic", "pessimistic"]
+Undefined: TypeAlias = Literal["skip", "zero", "nan"]
+WithoutList: TypeAlias = Literal["skip", "zero"]
+
+
+def members(population: Population, relevant: Any, listed: Any, judged: Any) -> Any:
+    """Return which users belong to a population.
+
+    Parameters
+    ----------
+    population : str
+        The population.
+    relevant, listed, judged : array of bool, shape (U,)
+        Whether each user has a relevant item, a list, and a row in the ground truth.
+    """
+    if population == "truth":
+        return relevant
+    if population == "both":
+        return relevant & listed
+    if population == "recommended":
+        return listed
+    if population == "judged":
+        return judged
+    if population == "judged_both":
+        return listed & judged
+    return relevant | listed
+
+
+@dataclass(frozen=True)
+class UserRule:
+    """Who one measure is averaged over, and what a user counts whom it is not defined for."""
+
+    population: Population = "truth"
+    undefined: Undefined = "skip"
+    without_list: WithoutList = "skip"
+
+    def includes(self, evaluated: Population, n_relevant: Any, list_length: Any) -> Any:
+        """Return which of the evaluated users belong to the population, shape (U,).
+
+        Parameters
+        ----------
+        evaluated : str
+            The population of all evaluated users, which includes this one.
+        n_relevant, list_length : array of int, shape (U,)
+            Relevant items of each user, and items recommended.
+
+        Returns
+        -------
+        array of bool or None
+            None if they all belong to it.
+        """
+        if self.population == evaluated:
+            return None
+        judged = evaluated in ("judged", "judged_both")  # they all are, or nobody asks
+        return members(self.population, n_relevant > 0, list_length > 0, judged)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> UserRule:
+        """Return the rule that options say."""
+        return cls(options["population"], options["undefined"], options["without_list"])
+
+    @property
+    def counts_irrelevant(self) -> bool:
+        """Whether users without relevant items belong to the population."""
+        return self.population not in ("truth", "both")
+
+
+@dataclass(frozen=True)
+class UserRules:
+    """One rule for all measures, and the exceptions by name of the measure without cut-offs."""
+
+    default: UserRule = field(default_factory=UserRule)
+    exceptions: Mapping[str, UserRule] = field(default_factory=dict)
+
+    def of(self, measure: str) -> UserRule:
+        """Return the rule of a measure."""
+        return self.exceptions.get(measure, self.default)
+
+
+BY_DEFAULT = UserRule()
+EVERYONE = UserRules()
+
+_WIDER: dict[Population, tuple[Population, ...]] = {
+    "both": ("truth", "recommended", "judged_both", "judged", "all"),
+    "truth": ("judged", "all"),
+    "recommended": ("all",),
+    "judged_both": ("judged",),
+    "judged": (),
+    "all": (),
+}
+"""The populations that include each one, the narrowest first."""
+
+
+def population_of_all(populations: Iterable[Population]) -> Population | None:
+    """Return the narrowest population that includes all of these; None if there is none.
+
+    >>> population_of_all(["both", "recommended"]), population_of_all(["truth", "recommended"])
+    ('recommended', 'all')
+    >>> population_of_all(["judged", "recommended"]) is None
+    True
+    """
+    wanted = set(populations)
+    for candidate in _WIDER:
+        if all(one == candidate or candidate in _WIDER[one] for one in wanted):
+            return candidate
+    return None
+
+
+Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted"]
+"""What `rankwise.compare` needs of an option of two results: equal values; equal values for every
+metric that both have; the rule for ties; or equal values where something was counted in both."""
+
+
+def declare_option(
+    default: Any,
+    text: str,
+    *,
+    agreement: Agreement = "equal",
+    counted: str = "",
+    not_compared: str = "",
+    moves_numbers: bool = True,
+    **more: Any,
+) -> Any:
+    """Make the field of an option: the first sentence of its text is the command line's help.
+
+    Parameters
+    ----------
+    default : object
+        Its default.
+    text : str
+        Its description.
+    agreement : str, default="equal"
+        What comparing two results needs.
+    counted : str, default=""
+        For ``"where_counted"``, the count that says that the option had an effect.
+    not_compared : str, default=""
+        Why results that differ in it may be compared; empty where they may not.
+    moves_numbers : bool, default=True
+        Whether settings that differ in it differ.
+    **more : object
+        What the text alone does not say: ``flag``, ``metavar`` and ``by_default`` of the command
+        line, ``type`` in words, the ``least`` value, ``choices``.
+    """
+    metadata = {"text": text, "agreement": agreement, "counted": counted, "not_compared": not_compared, **more}
+    return field(default=default, compare=moves_numbers, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of an evaluation, checked once.
+
+    Options that cannot change a value (threads, block size, progress) are ignored by ``==``.
+    """
+
+    relevance_threshold: float | None = declare_option(
+        None,
+        "Rating threshold: minimum relevance of a relevant item. Without it every "
+        "ground-truth row with a relevance above 0 is relevant.",
+        flag="--threshold",
+    )
+    relevance: Relevance = declare_option(
+        "positive",
+        "Which ground-truth rows are relevant if there is no rating threshold. "
+        '``"positive"``: those with a relevance above 0; ``"any"``: all of them.',
+        choices=Relevance,
+        agreement="per_metric",
+    )
+    population: Population = declare_option(
+        "truth",
+        'Which users are evaluated. ``"truth"``: users with a relevant item; '
+        '``"both"``: users with a relevant item and a recommendation list; '
+        '``"recommended"``: users with a list; ``"judged"``: users with a row in the ground '
+        'truth, relevant or not; ``"judged_both"``: those of them who have a list; ``"all"``: '
+        "users with a relevant item or a list. The population is the same for all metrics, unless "
+        "a convention has another one for some.",
+        choices=Population,
+        agreement="per_metric",
+    )
+    undefined: Undefined = declare_option(
+        "skip",
+        "Value of accuracy metrics for an evaluated user without relevant items. "
+        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: NaN, '
+        "as is then the mean.",
+        choices=Undefined,
+        agreement="per_metric",
+    )
+    without_list: WithoutList = declare_option(
+        "skip",
+        "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
+        "whose best value is 0. Accuracy metrics of these users are 0 either way.",
+        choices=WithoutList,
+        agreement="per_metric",
+    )
+    ties: Ties | None = declare_option(
+        None,
+        'How tied scores are ordered. ``"expected"``: the mean over all orders (default '
+        'where lists are ordered by score); ``"input"``: as given; ``"item"``, '
+        '``"item_desc"``: by item id; ``"optimistic"``, ``"pessimistic"``: relevant items '
+        'first or last. Metrics that describe lists order ties by item id unless ``"input"`` or '
+        '``"item_desc"`` is given.',
+        by_default="expected where scores order",
+        type="str",
+        choices=Ties,
+        agreement="ties",
+    )
+    duplicates: Duplicates = declare_option(
+        "error",
+        "What to do with a duplicate item in a list, or in a user's ground truth. "
+        '``"error"``: raise; ``"first"``: keep the best-ranked row (ground truth: the most '
+        "relevant), and count the rows that are dropped.",
+        choices=Duplicates,
+        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number as well",
+    )
+    ranks: Ranks = declare_option(
+        "close",
+        'What to do with gaps between the ranks of a list. ``"close"``: items below a '
+        'gap move up; ``"keep"``: they keep their ranks (as in RecTools), for which only '
+        "accuracy metrics are defined. Lists with gaps are counted.",
+        choices=Ranks,
+        agreement="where_counted",
+        counted="lists_with_rank_gaps",
+    )
+    order_by: OrderBy = declare_option(
+        "rank",
+        'What orders lists that have both ranks and scores. With ``"score"`` ranks are ignored.',
+        choices=OrderBy,
+    )
+    ids: IdType = declare_option(
+        "typed",
+        'How ids are compared. ``"typed"``: as they are; ``"text"``: as text, so that '
+        '1 matches ``"1"``, and 10 comes before 9 where item ids order ties.',
+        choices=IdType,
+    )
+    score_precision: ScorePrecision = declare_option(
+        "float64",
+        "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
+        choices=ScorePrecision,
+    )
+    catalogue: CatalogueRule = declare_option(
+        "items",
+        'Which items form the catalogue. ``"items"``: those of ``items``, or every item '
+        'seen if it is not given; ``"train"``: those of ``train`` only.',
+        choices=CatalogueRule,
+    )
+    exclude_seen: bool = declare_option(
+        False,
+        "Remove items of each user's training history from the lists: with a split, the items "
+        "that are known before its test part. Items below them move up. Removed items are "
+        "counted, as are relevant items that can no longer be found. "
+        "(`rankwise.rank` excludes seen items before it cuts the lists.)",
+    )
+    warm_and_cold: bool = declare_option(
+        False,
+        "Also evaluate warm and cold-start users and items separately. Slices are users "
+        "with and without training history, and relevant items that occur in training or not.",
+        not_compared="it adds slices, and moves no value",
+    )
+    by: tuple[str, ...] = declare_option(
+        (),
+        "Columns of the users table whose groups are evaluated as well, or ``activity`` or "
+        "``popularity``. These two are terciles of the training users: by their number of distinct "
+        "training items, and by the mean number of training users of these items. Their groups are "
+        "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
+        "disparity has no slices: its cells are groups of users already.",
+        metavar="COLUMN",
+        type="str or list of str",
+        not_compared="it adds slices, and moves no value",
+    )
+    weights: str | Mapping[Any, float] | None = declare_option(
+        None,
+        "Weight of each user. A column of ``users``, or ``{user: weight}``. Metrics that "
+        "sum over items (coverage, Gini, REO, …) are not weighted, which the notes of the result say.",
+        metavar="COLUMN",
+        type="str or mapping",
+        hash=False,
+    )
+    jackknife: int | None = declare_option(
+        None,
+        "Number of jackknife groups for confidence intervals of metrics that are not "
+        "per-user means. The value of coverage, Gini, entropy, metrics of groups, … is computed "
+        "without each group of users, for `Result.interval` and for comparisons. 64 is plenty; "
+        "memory grows with groups times items.",
+        metavar="GROUPS",
+        least=2,
+        not_compared="it adds replicates, which are checked where they are used",
+    )
+    columns: Mapping[str, str | None] | None = declare_option(
+        None,
+        'Column of each role, where its name is not recognised. ``{"user": "uid"}``, '
+        '``{"truth.relevance": "stars"}``; None leaves a role without a column.',
+        type="mapping of str to str or None",
+        moves_numbers=False,
+        not_compared="which columns were read shows in the rows of the tables, which are compared",
+    )
+    threads: int | None = declare_option(
+        None,
+        "Number of threads. By default one per processor; the result does not depend on it.",
+        moves_numbers=False,
+        by_default="one per processor",
+        not_compared="it moves no value",
+    )
+    block_size: int | None = declare_option(
+        None,
+        "Users per block. By default it follows from the size of the data; the result does not depend on it.",
+        moves_numbers=False,
+        by_default="from the size of the data",
+        not_compared="it moves no value",
+    )
+    progress: bool | None = declare_option(
+        None,
+        "Show a progress bar on stderr. By default on a terminal, after a second.",
+        moves_numbers=False,
+        by_default="on a terminal",
+        not_compared="it moves no value",
+    )
+
+    def __post_init__(self) -> None:
+        for entry in fields(Options):
+            value = getattr(self, entry.name)
+            if "choices" in entry.metadata and not (value is None and entry.default is None):
+                check_choice(entry.name, value, entry.metadata["choices"])
+        if self.relevance_threshold != ANY_ROW:
+            check_number("relevance_threshold", self.relevance_threshold)
+        if self.relevance == "any" and self.relevance_threshold is None:
+            object.__setattr__(self, "relevance_threshold", ANY_ROW)
+        check_positive(threads=self.threads, block_size=self.block_size)
+        if self.jackknife is not None:
+            check_count(least=2, jackknife=self.jackknife)
+        given: Any = () if self.by is None else self.by
+        by = (given,) if isinstance(given, str) else given
+        by = bounded("by", by, 1_000) if isinstance(by, Iterable) else by
+        if not isinstance(by, list) or not all(isinstance(name, str) for name in by):
+            raise ParameterError("by names columns of the users", found=f"by={given!r}")
+        if isinstance(self.weights, Real | Sequence) and not isinstance(self.weights, str):
+            raise ParameterError(
+                "weights is the name of a column of the users, or a mapping of users",
+                found=f"weights={self.weights!r}"[:80],
+                hint='pass weights={"ann": 0.5, …}',
+            )
+        named = self.columns if isinstance(self.columns, Mapping) else {}
+        words = all(isinstance(key, str) and isinstance(name, str | None) for key, name in named.items())
+        if not isinstance(self.columns, Mapping | None) or not words:
+            raise ParameterError(
+                "columns maps roles to names of columns",
+                found=f"columns={self.columns!r}",
+                hint='write columns={"user": "uid"}',
+            )
+        plain = {
+            "by": tuple(by),
+            "exclude_seen": bool(self.exclude_seen),
+            "warm_and_cold": bool(self.warm_and_cold),
+            "columns": None if self.columns is None else dict(self.columns),
+            "relevance_threshold": _plain(float, self.relevance_threshold),
+        } | {name: _plain(int, getattr(self, name)) for name in ("jackknife", "threads", "block_size")}
+        for name, value in plain.items():  # plain values travel as JSON
+            object.__setattr__(self, name, value)
+
+
+def _plain(kind: type[Any], value: Any) -> Any:
+    return None if value is None else kind(value)
+
+
+def compared_options() -> dict[str, Field[Any]]:
+    """Return the options in which two results must agree before they are compared, by name."""
+    return {entry.name: entry for entry in fields(Options) if not entry.metadata["not_compared"]}

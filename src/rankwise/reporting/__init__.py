@@ -1,0 +1,1 @@
+"""Charts of results and comparisons, and the HTML report: one file that opens without a network."""

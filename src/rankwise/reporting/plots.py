@@ -1,0 +1,449 @@
+"""``result.plot`` and ``comparison.plot``: charts for notebooks and papers, and the data of each.
+
+The data of each chart as a tidy frame, without a plotting library.
+
+Every frame has a column ``text``: what a reader sees of a mark that is pointed at, and what a
+screen reader says of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.view import named_p
+from rankwise.core.terminal import number
+from rankwise.errors import MeasureError, ParameterError, UsageError, nearest, printable
+from rankwise.metrics.base import parse
+from rankwise.results.result import Result
+from rankwise.stats.differences import Floats
+
+if TYPE_CHECKING:
+    from rankwise.reporting.charts import Chart
+
+__all__ = [
+    "MOST_GROUPS",
+    "SLICES",
+    "ComparisonPlots",
+    "Estimate",
+    "Estimates",
+    "ResultPlots",
+    "changed_users",
+    "charts",
+    "curve_frame",
+    "curves_of",
+    "difference_frame",
+    "gains",
+    "groups_of",
+    "histogram_frame",
+    "limits",
+    "lorenz_frame",
+    "pareto_frame",
+    "slice_frame",
+]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and its 95 % confidence interval; ``missing`` says why there is no interval."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    users: int | None = None
+    missing: str = ""
+
+    def __str__(self) -> str:
+        if math.isnan(self.low):
+            return number(self.value)
+        return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]"
+
+
+class Estimates:
+    """The estimates of several results, kept after the first time they are asked for."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        self.results = results
+        self._known: dict[tuple[object, ...], Estimate] = {}
+        self._slices: dict[str, dict[tuple[object, object], dict[str, Any]]] = {}
+
+    def only(self, systems: Iterable[str]) -> Estimates:
+        """Return the estimates of some systems; what one of the two knows, the other knows."""
+        some = Estimates({name: self.results[name] for name in systems})
+        some._known, some._slices = self._known, self._slices
+        return some
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the results."""
+        return list(self.results)
+
+    @property
+    def cells(self) -> list[str]:
+        """Every value that any result has."""
+        return list(dict.fromkeys(cell for r in self.results.values() for cell in r.values))
+
+    def of(self, system: str, cell: str, by: str | None = None, group: str | None = None) -> Estimate:
+        """Return the value of a system, over all users or those of one group."""
+        key = (system, cell, by, group)
+        if key not in self._known:
+            self._known[key] = self._estimate(system, cell, by, group)
+        return self._known[key]
+
+    def _estimate(self, system: str, cell: str, by: str | None, group: str | None) -> Estimate:
+        result = self.results[system]
+        if cell not in result.values:
+            return Estimate(math.nan, missing="not evaluated")
+        value = result.values[cell] if by is None else self._of_group(system, cell, by, group)
+        try:
+            interval = result.interval(cell, by=by, group=group)
+        except UsageError as error:
+            return Estimate(value, missing=error.what)
+        if math.isnan(interval.low):
+            why = "; ".join(interval.flags) or "too few users for an interval"
+            return Estimate(value, users=interval.n, missing=why)
+        return Estimate(value, interval.low, interval.high, interval.n)
+
+    def _of_group(self, system: str, cell: str, by: str, group: str | None) -> float:
+        """Return the value of a group of users or items, as the table of slices has it."""
+        if system not in self._slices:
+            slices = self.results[system].slices
+            rows = [] if slices is None else slices.to_dicts()
+            self._slices[system] = {(row["by"], row["group"]): row for row in rows}
+        value = self._slices[system].get((by, group), {}).get(cell)
+        return math.nan if value is None else float(value)
+
+
+_BINS = 31  # odd, so that one bin of a symmetric histogram lies around 0
+_POINTS = 200  # of a Lorenz curve, whatever the size of the catalogue
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], *texts: str, **numbers: Any) -> pl.DataFrame:
+    schema = dict.fromkeys((*texts, "text"), pl.String) | numbers
+    return pl.DataFrame(list(rows), schema=schema, orient="row", strict=False)
+
+
+def limits(estimate: Estimate) -> dict[str, Any]:
+    """Return value and limits for a chart, which has no NaN."""
+    values = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+_LIMITS = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+SLICES: dict[str, Any] = {"group": pl.String, "system": pl.String, "text": pl.String, "users": pl.Int64, **_LIMITS}
+"""The columns of a measure within groups."""
+
+
+def curves_of(results: Mapping[str, Result]) -> dict[str, dict[int, str]]:
+    """Return the measures that any result has at two cut-offs or more: ``{name: {k: cell}}``."""
+    curves: dict[str, dict[int, str]] = {}
+    for result in results.values():
+        for measure in result.measures:
+            for k, cell in zip(measure.k, measure.cells, strict=False):
+                if cell in result.values:
+                    curves.setdefault(str(measure @ ()), {})[k] = cell
+    return {name: dict(sorted(cells.items())) for name, cells in curves.items() if len(cells) > 1}
+
+
+def curve_frame(estimates: Estimates, curves: Mapping[str, Mapping[int, str]]) -> pl.DataFrame:
+    """Return measures at their cut-offs, one row per measure, system and k."""
+    rows = []
+    for measure, cells in curves.items():
+        for system in estimates.systems:
+            for k, cell in cells.items():
+                found = estimates.of(system, cell)
+                text = f"{system}: {cell} = {found}"
+                rows.append({"measure": measure, "system": system, "k": k, "text": text} | limits(found))
+    return _frame(rows, "measure", "system", k=pl.Int64, **_LIMITS)
+
+
+def pareto_frame(estimates: Estimates, y: str, xs: Sequence[str]) -> pl.DataFrame:
+    """Return one row per system and measure of ``xs``, each with its value of ``y`` as well."""
+    rows = []
+    for x in xs:
+        for system in estimates.systems:
+            across, up = estimates.of(system, x), estimates.of(system, y)
+            text = f"{system}: {x} = {across}, {y} = {up}"
+            sides = {f"x_{name}": value for name, value in limits(across).items()}
+            rows.append({"measure": x, "system": system, "text": text} | sides | limits(up))
+    return _frame(rows, "measure", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
+
+
+def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None, int]]]:
+    """Return the groups of users and items that results have slices of, the largest first."""
+    sizes: dict[str, dict[str | None, int]] = {}
+    for result in results.values():
+        for row in [] if result.slices is None else result.slices.iter_rows(named=True):
+            sizes.setdefault(row["by"], {}).setdefault(row["group"], row["users"])
+    return {by: sorted(groups.items(), key=lambda g: -g[1]) for by, groups in sizes.items()}
+
+
+def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]) -> pl.DataFrame:
+    """Return a measure within groups, one row per group and system."""
+    rows = []
+    for group, users in groups:
+        name = "–" if group is None else printable(group)
+        for system in estimates.systems:
+            found = estimates.of(system, cell, by, group)
+            text = f"{system}, {by} = {name} ({users:,} users): {cell} = {found}"
+            rows.append({"group": name, "users": users, "system": system, "text": text} | limits(found))
+    return pl.DataFrame(rows, schema=SLICES)
+
+
+def difference_frame(table: pl.DataFrame) -> pl.DataFrame:
+    """Return paired differences with their intervals, from the table of a comparison."""
+    rows = []
+    for row in table.iter_rows(named=True):
+        pair = f"{row['system']} − {row['baseline']}"
+        pair += "" if row["group"] is None else f" ({row['group']})"
+        found = Estimate(row["difference"], row["low"], row["high"])
+        text = f"{pair}: {row['measure']} {row['difference']:+.4f}"
+        text += f" [{number(row['low'])}, {number(row['high'])}]{_p(row)}, {row['verdict']}"
+        rows.append({"measure": row["measure"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(found))
+    return _frame(rows, "measure", "pair", "verdict", **_LIMITS)
+
+
+def _p(row: Mapping[str, Any]) -> str:
+    p = row["p_adjusted"]
+    if p is None or math.isnan(p):
+        return ""
+    return f", {named_p('adjusted p', p)}"
+
+
+def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
+    """Return the differences of the users whose values in two results are not the same.
+
+    Users without a difference, often nine in ten, would hide all others in a histogram.
+    """
+    found = changed_users(system, baseline, cell)["difference"].to_numpy()
+    if not len(found):
+        raise MeasureError(f"{cell} is the same in both systems for every user")
+    return found
+
+
+def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
+    """Return the users whose values differ: ``user``, ``value``, ``baseline``, ``difference``."""
+    if not {cell} <= {*system.columns} & {*baseline.columns}:
+        raise MeasureError(f"{cell} has no per-user values")
+    one = system.select(pl.col("user").cast(pl.String), value=cell)
+    other = baseline.select(pl.col("user").cast(pl.String), baseline=cell)
+    joined = one.join(other, on="user")
+    joined = joined.with_columns(difference=pl.col("value") - pl.col("baseline"))
+    return joined.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+
+
+def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) -> pl.DataFrame:
+    """Return how many users have values in each of equal bins, over the same bins for all names.
+
+    Bins of differences are symmetric around 0, so that gains and losses can be compared.
+    """
+    every = np.concatenate([np.empty(0), *values.values()])
+    every = every[np.isfinite(every)]
+    if not len(every):
+        raise MeasureError("no user has a value")
+    low, high = float(every.min()), float(every.max())
+    if symmetric:
+        high = max(abs(low), abs(high)) or 1.0
+        low = -high
+    edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
+    rows = []
+    for name, one in values.items():
+        counts, _ = np.histogram(one[np.isfinite(one)], edges)
+        for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
+            text = f"{name}: {int(count):,} users from {number(left)} to {number(right)}"
+            rows.append({"name": name, "text": text, "left": float(left), "right": float(right), "users": int(count)})
+    return _frame(rows, "name", left=pl.Float64, right=pl.Float64, users=pl.Int64)
+
+
+def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
+    """Return Lorenz curves: the share of recommendations of the least recommended items.
+
+    ``exposures`` are the numbers of recommendations of every item of the catalogue.
+    """
+    rows = []
+    for system, counts in exposures.items():
+        ordered = np.sort(counts)
+        total = float(ordered.sum())
+        shares = np.concatenate([[0.0], np.cumsum(ordered) / total]) if total else np.zeros(1)
+        at = np.unique(np.linspace(0, len(shares) - 1, _POINTS).round().astype(int))
+        for index in at:
+            across = float(index / max(len(shares) - 1, 1))
+            text = f"{system}: the least recommended {across:.1%} of the items get "
+            text += f"{shares[index]:.1%} of the recommendations"
+            rows.append({"system": system, "text": text, "items": across, "recommendations": float(shares[index])})
+    return _frame(rows, "system", items=pl.Float64, recommendations=pl.Float64)
+
+
+MOST_GROUPS = 20
+"""Groups that a chart shows: the largest ones."""
+
+
+def charts() -> Any:
+    """Return the module that draws.
+
+    Raises
+    ------
+    UsageError
+        If Altair is not installed.
+    """
+    try:
+        import rankwise.reporting.charts as charts
+    except ImportError as error:
+        raise UsageError(
+            "charts are drawn with Altair", found=str(error), hint='pip install "rankwise[plot]"'
+        ) from error
+    return charts
+
+
+class ResultPlots:
+    """Charts of one result, as Altair charts: show them in a notebook, or ``save`` them."""
+
+    def __init__(self, result: Result, name: str = "result") -> None:
+        self._estimates = Estimates({name: result})
+        self._name, self._result = name, result
+
+    def curve(self, *measures: str) -> Chart:
+        """Draw metrics against the cut-off k, with 95 % confidence bands.
+
+        Parameters
+        ----------
+        *measures : str
+            Metrics without a cut-off, ``"ndcg"``; by default all that were evaluated at two or
+            more cut-offs.
+
+        Returns
+        -------
+        altair.FacetChart
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> lists = {user: [user % 3, user % 5 + 3] for user in range(30)}
+        >>> result = rw.evaluate(lists, {user: {0, 4} for user in lists}, "recall@[1,2]")
+        >>> result.plot.curve("recall").to_dict()["data"]["name"][:4]
+        'data'
+        """
+        return _curve(self._estimates, measures)
+
+    def per_user(self, measure: str) -> Chart:
+        """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``."""
+        cell = self._result.cell(measure)
+        if cell not in self._result.per_user.columns:
+            raise MeasureError(f"{cell} has no per-user values")
+        values = self._result.per_user[cell].drop_nans().to_numpy()
+        frame = histogram_frame({self._name: values})
+        chart: Chart = charts().histogram_chart(frame, cell)
+        return chart
+
+    def slices(self, measure: str, by: str | None = None) -> Chart:
+        """Draw a metric within groups of users or items, with 95 % confidence intervals.
+
+        Parameters
+        ----------
+        measure : str
+            The metric, ``"ndcg@10"``.
+        by : str, optional
+            The column of the groups; required if ``by`` had several columns. The 20 largest groups
+            are shown.
+        """
+        known = groups_of({self._name: self._result})
+        if not known or (by is None and len(known) > 1) or (by is not None and by not in known):
+            raise ParameterError(
+                "there are no such groups" if known else "the result has no groups",
+                found=f"by={by!r}; groups by {', '.join(known) or 'nothing'}",
+                hint=nearest(str(by), known) or "evaluate with users= and by=",
+            )
+        by = next(iter(known)) if by is None else by
+        cell, groups = self._result.cell(measure), known[by][:MOST_GROUPS]
+        frame = slice_frame(self._estimates, cell, by, groups)
+        chart: Chart = charts().slice_chart(frame, cell)
+        return chart
+
+
+class ComparisonPlots:
+    """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them."""
+
+    def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, Result]) -> None:
+        self._table, self._primary, self._results = table, primary, results
+
+    def differences(self, *measures: str) -> Chart:
+        """Draw paired differences with their confidence intervals; by default of all metrics."""
+        known = self._table["measure"].unique(maintain_order=True).to_list()
+        names = [name if name in known else str(parse(name)) for name in measures] or known
+        rows = self._table.filter(pl.col("measure").is_in(names))
+        if rows.is_empty():
+            raise MeasureError("none of these measures was compared", found=", ".join(names))
+        chart: Chart = charts().difference_chart(difference_frame(rows))
+        return chart
+
+    def gains(self, system: str, baseline: str, measure: str | None = None) -> Chart:
+        """Draw a histogram of the per-user differences between ``system`` and ``baseline``.
+
+        Users whose values do not differ are left out.
+
+        Parameters
+        ----------
+        system, baseline : str
+            Names of two results.
+        measure : str, optional
+            The metric; by default the primary one.
+        """
+        one, other = (self._needed()[self._known(name)] for name in (system, baseline))
+        cell = one.cell(measure or self._primary)
+        values = {f"{system} − {baseline}": gains(one.per_user, other.per_user, cell)}
+        frame = histogram_frame(values, symmetric=True)
+        chart: Chart = charts().histogram_chart(frame, f"difference in {cell}", signed=True, better=one.direction(cell))
+        return chart
+
+    def pareto(self, x: str, y: str | None = None) -> Chart:
+        """Draw the trade-off of two metrics: one point per system, with intervals on both axes.
+
+        Parameters
+        ----------
+        x : str
+            A metric such as ``"catalog_coverage@10"``.
+        y : str, optional
+            The other metric; by default the primary one.
+        """
+        first = next(iter(self._needed().values()))
+        up = first.cell(y or self._primary)
+        frame = pareto_frame(Estimates(self._results), up, [first.cell(x)])
+        chart: Chart = charts().pareto_chart(frame, up)
+        return chart
+
+    def curve(self, *measures: str) -> Chart:
+        """Draw metrics of all systems against the cut-off k, with 95 % confidence bands."""
+        return _curve(Estimates(self._needed()), measures)
+
+    def _needed(self) -> Mapping[str, Result]:
+        if not self._results:
+            raise UsageError(
+                "this comparison was read from a file, which holds no results",
+                hint="compare the results again: rw.compare({name: rw.load(folder), …})",
+            )
+        return self._results
+
+    def _known(self, name: str) -> str:
+        if name not in self._results:
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(self._results))
+        return name
+
+
+def _curve(estimates: Estimates, measures: Sequence[str]) -> Chart:
+    known = curves_of(estimates.results)
+    names = [str(parse(name) @ ()) for name in measures] or list(known)
+    missing = [name for name in names if name not in known]
+    if missing or not names:
+        raise MeasureError(
+            f"a curve of {', '.join(missing) or 'a measure'} needs two cut-offs or more",
+            found=", ".join(known) or "no curve",
+            hint='evaluate with "ndcg@[1,5,10,20]"',
+        )
+    frame = curve_frame(estimates, {name: known[name] for name in names})
+    chart: Chart = charts().curve_chart(frame)
+    return chart

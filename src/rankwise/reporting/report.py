@@ -1,0 +1,516 @@
+"""`report`: an HTML report of results and their comparison.
+
+Charts as SVG inside a page: small, in the colours and fonts of the page, named.
+
+Text in SVG of Vega has neither ``<`` nor ``>``, and attributes have no quotes, so that expressions
+for tags never change what strangers wrote.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankwise.comparison.compare import compare
+from rankwise.comparison.comparison import Comparison, check_plain_design
+from rankwise.comparison.view import marks
+from rankwise.core import __version__
+from rankwise.core.arguments import check_path
+from rankwise.core.terminal import Marked, TableView, csv_text
+from rankwise.errors import MeasureError, ParameterError, RankwiseError, UsageError, printable
+from rankwise.reporting import report_data, report_sections
+from rankwise.reporting.plots import charts
+from rankwise.reporting.report_data import Block, Figure, Folded, Material, Missing, Section, fault, reason, section
+from rankwise.results.result import Result
+from rankwise.tables.columns import Columns
+from rankwise.tables.storage import new_file, output_errors, write_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+__all__ = ["Report", "inlined", "make_report", "on_white", "report", "sections_of"]
+
+_EDGE = 12  # room for what a reader's font makes wider than it was measured
+_SHRUNK = 0.92  # Verdana and DejaVu Sans are wider than Arial, by which labels are laid out
+_INVISIBLE = re.compile(
+    r'<path class="(?:foreground|background)"[^<>]*/>'
+    r'|<text [^<>]*opacity="0">[^<>]*</text>'  # labels that would overlap
+)
+_TAG = re.compile("<[^<>]*>")
+_DEFAULT = re.compile(
+    r' (?:opacity="1"|fill-opacity="1"|pointer-events="none"|font-family="[^"]*"'
+    r'|transform="translate\(0,0\)")'
+)
+_LONG = re.compile(r'( (?:d|transform|x2|y2)=")([^"]*")')
+_DIGITS = re.compile(r"(\.\d\d)\d+")
+_FONT = re.compile(r'( font-size=")([\d.]+)px"')
+
+
+def inlined(svg: str, name: str, caption: str) -> str:
+    """Return an SVG that shares a page with others: named, without fixed size or common ids."""
+    head, _, body = svg.partition(">")
+    width, height = (re.search(rf'{side}="([\d.]+)"', head) for side in ("width", "height"))
+    assert width is not None
+    assert height is not None
+    wide = float(width[1]) + 2 * _EDGE
+    body = _TAG.sub(lambda tag: _small(tag[0], name), _INVISIBLE.sub("", body))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="group" class="chart" '
+        f'viewBox="{-_EDGE} 0 {wide:g} {height[1]}" style="max-width:{wide:g}px" '
+        f'aria-label="{escape(caption, quote=True)}">{body}'
+    )
+
+
+def _small(tag: str, name: str) -> str:
+    """Return a tag without defaults, with coordinates of two decimals and ids of this chart."""
+    tag = _DEFAULT.sub("", tag)
+    tag = _LONG.sub(lambda part: part[1] + _DIGITS.sub(r"\1", part[2]), tag)
+    tag = _FONT.sub(lambda size: f'{size[1]}{_SHRUNK * float(size[2]):.4g}px"', tag)
+    # Ids of clip paths are counted from 0 in every chart.
+    return re.sub(r'(<clipPath id="|clip-path="url\(#)', rf"\g<1>{name}-", tag)
+
+
+def on_white(svg: str) -> str:
+    """Return an SVG file that does not depend on the colours of a page."""
+    return _TAG.sub(lambda tag: tag[0].replace('"currentColor"', '"#1a1a1a"'), svg)
+
+
+_INTERVAL = re.compile(r"^(.*?)( \[[-+\d.–, ]*\])?$", re.DOTALL)  # at the end of a value
+_ROWS = 100  # of a chart's data on the page: all of them are among the assets
+
+
+def sections_of(material: Material) -> list[Section]:
+    """Return the sections of a report, in the order in which a reader asks."""
+    m = material
+    decided = (
+        []
+        if m.decision is None
+        else [section("decision", "Decision", ("the decision", lambda: report_sections.decision(m)))]
+    )
+    return [
+        section("verdict", "Verdict", ("the verdict", lambda: report_sections.verdict(m))),
+        *decided,
+        section(
+            "leaderboard",
+            "Leaderboard",
+            ("the leaderboard", lambda: report_sections.leaderboard(m)),
+            ("all values", lambda: report_sections.all_values(m)),
+        ),
+        section(
+            "differences",
+            "Paired differences",
+            ("paired differences", lambda: report_sections.differences(m)),
+            ("the table of pairs", lambda: report_sections.pair_table(m)),
+        ),
+        section("curves", "Measures against k", ("curves", lambda: report_sections.curves(m))),
+        section(
+            "trade-offs",
+            "Accuracy against coverage, novelty and bias",
+            ("trade-offs", lambda: report_sections.trade_offs(m)),
+        ),
+        section(
+            "slices",
+            "For whom: groups of users and items",
+            ("groups", lambda: report_sections.given_slices(m)),
+            ("users by activity", lambda: report_sections.activity(m)),
+            ("users by popularity of their items", lambda: report_sections.truth_popularity(m)),
+        ),
+        section(
+            "users", "Who gains and who loses", ("the distribution over users", lambda: report_sections.distribution(m))
+        ),
+        section("exposure", "Exposure of items", ("the exposure of items", lambda: report_sections.exposure(m))),
+        section("fairness", "Fairness: values of groups", ("measures of groups", lambda: report_sections.fairness(m))),
+        section(
+            "data",
+            "Data, split and audit",
+            ("the counts", lambda: report_data.data(m)),
+            ("the split", lambda: report_data.split(m)),
+            ("the audit", lambda: report_data.audit(m)),
+        ),
+        section(
+            "examples",
+            "Users where the systems differ most",
+            ("examples of users", lambda: report_sections.examples(m)),
+        ),
+        section(
+            "conventions",
+            "Conventions and provenance",
+            ("the settings", lambda: report_data.conventions(m)),
+            ("the inputs", lambda: report_data.inputs(m)),
+            ("notes", lambda: report_data.remarks(m)),
+        ),
+        section("glossary", "Glossary", ("the glossary", lambda: report_data.glossary(m))),
+    ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """One self-contained HTML page about results and their comparison.
+
+    Attributes
+    ----------
+    title : str
+        The title of the page.
+    sections : sequence of Section
+        The sections of the page, in order.
+    """
+
+    title: str
+    sections: Sequence[Section]
+
+    @cached_property
+    def html(self) -> str:
+        """The page as one self-contained HTML text, which opens without a network."""
+        return _template().render(
+            title=self.title,
+            sections=self.sections,
+            version=__version__,
+            kind=lambda block: type(block).__name__.lower(),
+            svg=self._svg,
+            cells=_cells,
+            data=_data,
+        )
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The sections that could not be computed, with the reasons."""
+        blocks = (block for section in self.sections for block in _every(section.blocks))
+        return {block.what: block.why for block in blocks if isinstance(block, Missing)}
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The charts of the page."""
+        blocks = (block for section in self.sections for block in _every(section.blocks))
+        return [block for block in blocks if isinstance(block, Figure)]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page atomically.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        file = check_path("path", path)
+        html = self.html
+        with output_errors(file):
+            write_text(file, html)
+        return file
+
+    def save_assets(self, folder: str | Path) -> list[Path]:
+        """Write every chart as SVG and PNG, and its data as CSV; return the files.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written.
+        """
+        out = check_path("folder", folder)
+        files = []
+        with output_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
+            for figure in self.figures:
+                for name, content in _assets(figure).items():
+                    new_file(out / name, partial(_write, content))
+                    files.append(out / name)
+        return files
+
+    def _repr_html_(self) -> str:
+        page = base64.b64encode(self.html.encode()).decode()
+        source = f"data:text/html;base64,{page}"
+        return (
+            f'<iframe title="{escape(self.title, quote=True)}" src="{source}" '
+            'style="width:100%;height:70vh;border:1px solid #888"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        missing = "".join(f"\n  without {what}: {why}" for what, why in self.missing.items())
+        return f"<Report {self.title!r}: {len(self.figures)} charts>{printable(missing)}"
+
+    def _svg(self, figure: Figure) -> Mapping[str, str]:
+        """Return the chart of a figure as SVG, or why it could not be drawn."""
+        try:
+            return {"svg": inlined(_drawn(figure), figure.name, printable(figure.caption)), "why": ""}
+        except RankwiseError as error:
+            return {"svg": "", "why": reason(error)}
+        except Exception as error:  # noqa: BLE001 - one chart is not worth a page
+            return {"svg": "", "why": fault(error)}
+
+
+def _template() -> Template:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise UsageError("a report is written with Jinja2", hint='pip install "rankwise[report]"') from error
+    text = resources.files("rankwise.reporting").joinpath("page.html.j2").read_text("utf-8")
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Every text is on one line and can be encoded; markup is text that was escaped already.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+    return environment.from_string(text)
+
+
+def _every(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Return blocks and those folded away in them."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Folded):
+            yield from _every(block.blocks)
+
+
+def _drawn(figure: Figure) -> str:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise UsageError("charts are drawn with vl-convert", hint='pip install "rankwise[report]"') from error
+    svg: str = vl_convert.vegalite_to_svg(charts().specification(figure.draw(figure.data)))
+    return svg
+
+
+def _assets(figure: Figure) -> dict[str, bytes]:
+    """Return the files of a chart: its data, and the chart if it can be drawn."""
+    files = {f"{figure.name}.csv": csv_text(figure.data.drop("text", strict=False)).encode()}
+    try:
+        alone = on_white(_drawn(figure))
+        import vl_convert
+
+        png = vl_convert.svg_to_png(alone, scale=2)
+    except Exception:  # noqa: BLE001 - the page says why; the data are there
+        return files
+    return files | {f"{figure.name}.svg": alone.encode(), f"{figure.name}.png": png}
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _data(figure: Figure) -> Mapping[str, Any]:
+    """Return the data of a chart as a table for the page, and how many rows are left out."""
+    frame = figure.data.drop("text", strict=False)
+    rows = [
+        ["–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        for row in frame.head(_ROWS).iter_rows()
+    ]
+    left = [index for index, dtype in enumerate(frame.dtypes) if not dtype.is_numeric()]
+    return {"view": TableView(frame.columns, rows, left=left), "more": max(len(frame) - _ROWS, 0)}
+
+
+def _cells(view: TableView) -> list[list[dict[str, Any]]]:
+    """Return the cells of a table for the template, with what they are sorted by."""
+    out = []
+    for row in view.rows:
+        cells = []
+        for alignment, cell in zip(view.alignment, row, strict=True):
+            marked = cell if isinstance(cell, Marked) else Marked(cell)
+            text = printable(marked.text)
+            value, interval = _INTERVAL.match(text).groups("")  # type: ignore[union-attr]
+            key = _sort_key(text)
+            cells.append(
+                {
+                    "text": value,
+                    "interval": interval,
+                    "style": marked.style,
+                    "raised": marked.raised,
+                    "left": alignment == "left",
+                    "key": "" if key == text else key,
+                }
+            )
+        out.append(cells)
+    return out
+
+
+def _sort_key(text: str) -> str:
+    """Return the number that a cell begins with, or its text."""
+    match = re.match(r"^[-+−<]?\d[\d,]*(\.\d+)?", text)
+    return match[0].replace(",", "").replace("−", "-").lstrip("<") if match else text
+
+
+def make_report(
+    results: Mapping[str, Result],
+    comparison: tuple[pl.DataFrame, Mapping[str, Any]] | None,
+    *,
+    not_compared: str = "",
+    primary: str | None = None,
+    title: str | None = None,
+    runs: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
+    audit: Any = None,
+    decision: Any = None,
+) -> Report:
+    """Return the report of results, and of the table and settings of their comparison if any.
+
+    ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
+    ``items``, and ``columns`` the columns of all of these.
+    """
+    from rankwise.reporting.plots import Estimates  # every result has a report: late
+    from rankwise.reporting.report_data import Lists, Material
+
+    if not results:
+        raise ParameterError(
+            "this comparison was read from a file, which holds no results",
+            hint="make the report from the results that were compared",
+        )
+    if comparison is not None:
+        check_plain_design(comparison[1], "a report")
+    unknown = [name for name in runs or {} if name not in results]
+    if unknown:
+        raise ParameterError(f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results))
+    checks = None if audit is None else getattr(audit, "table", None)
+    if audit is not None and not isinstance(checks, pl.DataFrame):
+        raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
+    view = None if decision is None else getattr(decision, "view", None)
+    if decision is not None and not isinstance(view, TableView):
+        raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
+    rule = {} if decision is None else decision.record["rule"]
+    others = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
+    if others:
+        raise ParameterError(
+            f"the decision is about {others[0]!r}, which is not a result here", found=", ".join(results)
+        )
+    table, settings = comparison or (None, {})
+    main = settings.get("primary") or _main(next(iter(results.values())), primary)
+    tables = {role: table for role, table in (given or {}).items() if table is not None}
+    lists = Lists(results, dict(runs or {}), tables, columns)
+    material = Material(Estimates(results), main, table, not_compared, settings, lists, checks, view)
+    heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
+    return Report(heading, sections_of(material))
+
+
+def _main(result: Result, primary: str | None) -> str:
+    """Return the primary measure of a single result: as asked, or as `rankwise.compare` chooses."""
+    if primary is not None:
+        return result.cell(primary)
+    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    every = list(result.values)
+    if not every:
+        raise MeasureError("the result has no values")
+    return "ndcg@10" if "ndcg@10" in every else (means or every)[0]
+
+
+def report(
+    results: Result | Comparison | Iterable[Result] | Mapping[str, Result],
+    *,
+    primary: str | None = None,
+    baseline: str | None = None,
+    title: str | None = None,
+    recommendations: Mapping[str, Any] | None = None,
+    truth: Any = None,
+    train: Any = None,
+    items: Any = None,
+    columns: Columns | None = None,
+    audit: Any = None,
+    decision: Any = None,
+) -> Report:
+    """Make an HTML report: verdict, leaderboard, differences, trade-offs, groups, provenance.
+
+    The report is one self-contained HTML file, which opens without a network. A section that cannot
+    be computed is a grey box with the reason. Recommendation lists and tables are read again from
+    the files that the results name, if these are unchanged; pass tables that came from memory.
+
+    Parameters
+    ----------
+    results : Result, Comparison, list of Result, or mapping of str to Result
+        The results to report. Several results are compared; in a list they are called A, B, ….
+    primary : str, optional
+        The primary metric; by default that of the comparison.
+    baseline : str, optional
+        Compare every other result with this one; by default all pairs.
+    title : str, optional
+        The title of the page.
+    recommendations : mapping of str to table or path, optional
+        The recommendation lists of each result, for item exposure and examples of users.
+    truth, train, items : table or path, optional
+        The ground truth, the training interactions, and the items with their titles.
+    columns : mapping of str to str or None, optional
+        The columns of tables that are passed here, where their names are not recognised:
+        ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
+    audit : Audit, optional
+        The audit of the split, from `rankwise.audit`.
+    decision : Decision, optional
+        The decision, from `rankwise.decide`.
+
+    Returns
+    -------
+    Report
+        ``html``, ``save(path)``, ``save_assets(folder)``, ``missing``; notebooks display it.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or the extra ``report`` is not installed.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {user: {1, 2} for user in range(40)}
+    >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+    >>> b = rw.evaluate({user: [1, 2 + user % 2] for user in truth}, truth, "recall@2")
+    >>> page = rw.report({"a": a, "b": b})
+    >>> "b beats a on recall@2 by 50.0 %" in page.html
+    True
+    """
+    named, comparison, why = _compared(results, primary, baseline)
+    return make_report(
+        named,
+        None if comparison is None else (comparison.table, comparison.settings),
+        not_compared=why,
+        primary=primary,
+        title=title,
+        runs=recommendations or {},
+        given={"truth": truth, "train": train, "items": items},
+        columns=columns,
+        audit=audit,
+        decision=decision,
+    )
+
+
+def _compared(
+    results: Any, primary: str | None, baseline: str | None
+) -> tuple[dict[str, Result], Comparison | None, str]:
+    """Return results by name, their comparison, and why there is none."""
+    if isinstance(results, Comparison):
+        if baseline is not None or primary is not None:
+            raise ParameterError(
+                "a comparison has its baseline and its primary measure already",
+                hint="pass the results: rw.report(comparison.results, baseline=…)",
+            )
+        return dict(results.results), results, ""
+    if isinstance(results, Result):
+        results = {"result": results}
+    if not isinstance(results, Mapping):
+        several = list(results) if isinstance(results, Iterable) else [results]
+        results = {mark.upper(): r for mark, r in zip(marks(len(several)), several, strict=True)}
+    named = dict(results)
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
+    if wrong or not named or not all(isinstance(name, str) for name in named):
+        raise ParameterError(
+            "a report needs results",
+            found=", ".join(wrong) or "no result by name",
+            hint="pass rw.report({name: result, …}), or a comparison",
+        )
+    if baseline is not None and baseline not in named:
+        raise ParameterError(f"there is no result {baseline!r}", found=", ".join(named))
+    if primary is not None:
+        primary = next(iter(named.values())).cell(primary)
+    if len(named) == 1:
+        return named, None, "a single result cannot be compared"
+    try:
+        return named, compare(named, primary=primary, baseline=baseline), ""
+    except RankwiseError as error:
+        return named, None, reason(error)
+    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
+        return named, None, fault(error)

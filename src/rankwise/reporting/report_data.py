@@ -1,0 +1,573 @@
+"""What the sections of a report draw on, and what they are made of: text, tables, charts, provenance."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.terminal import Marked, TableView, number
+from rankwise.errors import MeasureError, RankwiseError
+from rankwise.metrics.base import FAMILIES, Measure
+from rankwise.metrics.description import Description
+from rankwise.reporting.plots import Estimates
+from rankwise.results.result import Result
+from rankwise.stats.differences import Floats
+from rankwise.tables.columns import Columns
+from rankwise.tables.files import folder_of_list, is_table_folder, table_hash
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table, TableRole
+
+if TYPE_CHECKING:
+    from rankwise.reporting.charts import Chart
+
+__all__ = [
+    "Block",
+    "Figure",
+    "Folded",
+    "Grid",
+    "Lists",
+    "Material",
+    "Missing",
+    "Notes",
+    "Section",
+    "Text",
+    "audit",
+    "conventions",
+    "data",
+    "fault",
+    "glossary",
+    "inputs",
+    "reason",
+    "remarks",
+    "section",
+    "split",
+]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; ``strong`` ones are what a reader should take away."""
+
+    text: str
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of remarks."""
+
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; a reader can sort its rows by each column if it is ``sortable``."""
+
+    view: TableView
+    sortable: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with what it shows in words, and its data.
+
+    ``name`` is that of its files among the assets; ``draw`` makes the chart from the data.
+    """
+
+    name: str
+    caption: str
+    data: pl.DataFrame
+    draw: Callable[[pl.DataFrame], Chart]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What could not be computed, and why: a grey cell."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Details that a reader opens."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = "Text | Notes | Grid | Figure | Missing | Folded"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def reason(error: RankwiseError) -> str:
+    """Return the message of an error on one line."""
+    text = f"{error.what}: {error.found}" if error.found else error.what
+    return f"{text} ({error.hint})" if error.hint else text
+
+
+def fault(error: Exception) -> str:
+    """Return the message of an error that is not a RankwiseError."""
+    said = str(error).strip().splitlines()[:1]
+    return ": ".join(["an error inside rankwise", type(error).__name__, *(s[:200] for s in said)])
+
+
+def section(name: str, title: str, *parts: tuple[str, Callable[[], Sequence[Block]]]) -> Section:
+    """Return a section of parts, of which each may fail alone.
+
+    A part that cannot be computed is replaced by its reason, so that no failure costs a reader the
+    rest of the page.
+    """
+    blocks: list[Block] = []
+    for what, build in parts:
+        try:
+            blocks += build()
+        except RankwiseError as error:
+            blocks.append(Missing(what, reason(error)))
+        except Exception as error:  # noqa: BLE001 - the page says it; it must not be lost with it
+            blocks.append(Missing(what, fault(error)))
+    return Section(name, title, blocks)
+
+
+_TITLES = ("title", "name", "item_name", "movie_title", "label")
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Tables that results were evaluated from; what is not there raises the reason.
+
+    ``given`` has ``truth``, ``train`` and ``items`` of the caller, ``runs`` the lists by system.
+    """
+
+    results: Mapping[str, Result]
+    runs: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    columns: Columns | None = None
+    """The columns of given tables; those of files that are read again are known."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The minimum relevance of relevant items."""
+        first = next(iter(self.results.values()))
+        threshold: float | None = first.provenance["settings"].get("relevance_threshold")
+        return threshold
+
+    def top(self, system: str, k: int) -> pl.DataFrame:
+        """Return the first k items of each user's list: ``user``, ``item``, ``position``."""
+        lists = self._ordered(system)
+        return lists.filter(pl.col("position") <= k)
+
+    def _ordered(self, system: str) -> pl.DataFrame:
+        known: dict[str, pl.DataFrame] = self._kept
+        if system not in known:
+            table = self._table(self.results[system], "recommendations", self.runs.get(system))
+            known[system] = _positions(table.frame)
+        return known[system]
+
+    @cached_property
+    def _kept(self) -> dict[str, pl.DataFrame]:
+        return {}
+
+    @cached_property
+    def relevant(self) -> pl.DataFrame:
+        """The relevant items of each user: ``user``, ``item``."""
+        return self._first("truth").relevant(self.threshold).select(_text("user"), _text("item"))
+
+    @cached_property
+    def train(self) -> pl.DataFrame:
+        """The training interactions: ``user``, ``item``."""
+        return self._first("train").trained.frame.select(_text("user"), _text("item"))
+
+    @cached_property
+    def known(self) -> pl.DataFrame:
+        """The users' interactions before the ground truth, training included: ``user``, ``item``."""
+        return self._first("train").frame.select(_text("user"), _text("item"))
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The titles of items; empty if no table has any."""
+        try:
+            frame = self._first("items").frame
+        except RankwiseError:
+            return {}
+        named = [name for name in frame.columns if name.lower() in _TITLES]
+        if not named:
+            return {}
+        pairs = frame.select(_text("item"), pl.col(named[0]).cast(pl.String)).drop_nulls()
+        return dict(pairs.rows())
+
+    def exposures(self, systems: Sequence[str], k: int) -> tuple[dict[str, Floats], dict[str, str]]:
+        """Return how often each item is in the first k, by system; and why systems have none.
+
+        All systems have the same items: the catalogue that they were evaluated with, otherwise
+        every item that is in any list, in the ground truth or in training.
+        """
+        counts, missing = {}, {}
+        for system in systems:
+            try:
+                counts[system] = self.top(system, k)["item"].value_counts()
+            except RankwiseError as error:
+                missing[system] = reason(error)
+        given = [self.results[system].counts.get("catalogue_items", 0) for system in counts]
+        size = max(given, default=0) or self._items([count["item"] for count in counts.values()])
+        exposures = {}
+        for system, count in counts.items():
+            times = count["count"].to_numpy().astype(np.float64)
+            exposures[system] = np.concatenate([times, np.zeros(max(size - len(times), 0))])
+        return exposures, missing
+
+    def _items(self, seen: list[pl.Series]) -> int:
+        """Return the number of items in lists, ground truth and training, where known."""
+        for role in ("relevant", "train"):
+            with contextlib.suppress(RankwiseError):
+                seen.append(getattr(self, role)["item"].unique())
+        return pl.concat(seen).n_unique() if seen else 0
+
+    def _first(self, role: TableRole) -> Table:
+        """Return a table that all results share, from the first that tells where it lies."""
+        failed: RankwiseError | None = None
+        for result in self.results.values():
+            try:
+                return self._table(result, role, self.given.get(role))
+            except RankwiseError as error:
+                failed = failed or error
+        assert failed is not None
+        raise failed
+
+    def _table(self, result: Result, role: TableRole, given: Any) -> Table:
+        """Return a table as it was given, or read again from the file that the result names."""
+        return _read_again(result, role) if given is None else read_table(given, role, self.columns)
+
+
+def _read_again(result: Result, role: TableRole) -> Table:
+    card = result.provenance.get("inputs", {}).get(role)
+    if card is None:
+        raise MeasureError(f"the result was evaluated without {role}")
+    source, digest = str(card["source"]), card.get("sha256")
+    folder = folder_of_list(source)  # of which the list had all files, if the hashes agree
+    path = folder or Path(source)
+    ask = f"pass {role}="
+    if digest is None:
+        raise MeasureError(f"{role} came from memory, and a result does not keep it", hint=ask)
+    if not path.exists():
+        raise MeasureError(f"the file of {role} is not there any more: {path}", hint=ask)
+    if folder and (not is_table_folder(folder) or table_hash(folder) != digest):
+        raise MeasureError(f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask)
+    if table_hash(path) != digest:
+        raise MeasureError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
+    columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
+    return read_table(str(path), role, columns or None)
+
+
+def _text(name: str) -> pl.Expr:
+    """Return ids as text: tables of one evaluation may have them as numbers and as text."""
+    return pl.col(name).cast(pl.String)
+
+
+def _positions(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return lists in their order: by rank, else by score, else by row."""
+    ids = [_text("user"), _text("item")]
+    if "rank" in frame.columns:
+        ordered = frame.sort("user", "rank", maintain_order=True)
+    elif "score" in frame.columns:
+        ordered = frame.sort("user", "score", "item", descending=[False, True, False])
+    else:
+        ordered = frame
+    return ordered.select(*ids, position=pl.int_range(1, pl.len() + 1).over("user"))
+
+
+_DRAWN = 12  # systems in a chart of several groups or curves: more cannot be told apart
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Results, their comparison, and the tables behind them.
+
+    Attributes
+    ----------
+    estimates : Estimates
+        The values of all results with their intervals.
+    primary : str
+        The primary measure.
+    pairs : polars.DataFrame or None
+        The table of a comparison; None if there is none, for the reason in ``not_compared``.
+    settings : mapping
+        The settings of the comparison.
+    lists : Lists
+        The recommendation lists and tables, where they can be had.
+    audit : polars.DataFrame or None
+        The checks of an audit of the split.
+    decision : TableView or None
+        The checks of a decision, under its outcome.
+    """
+
+    estimates: Estimates
+    primary: str
+    pairs: pl.DataFrame | None
+    not_compared: str
+    settings: Mapping[str, Any]
+    lists: Lists
+    audit: pl.DataFrame | None
+    decision: TableView | None = None
+
+    @property
+    def results(self) -> Mapping[str, Result]:
+        """The results by name."""
+        return self.estimates.results
+
+    def direction(self, cell: str) -> bool | None:
+        """Return whether a higher value is better; None if neither is."""
+        having = (result for result in self.results.values() if cell in result.values)
+        first = next(having, None)
+        return None if first is None else first.direction(cell)
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """The systems, the best value of the primary measure first."""
+        value = {name: r.values.get(self.primary, math.nan) for name, r in self.results.items()}
+        undefined = [name for name in value if math.isnan(value[name])]
+        defined = [name for name in value if not math.isnan(value[name])]
+        up = self.direction(self.primary) is False  # without a direction the highest is first
+        return sorted(defined, key=lambda name: value[name], reverse=not up) + undefined
+
+    @cached_property
+    def drawn(self) -> Estimates:
+        """The estimates of the systems that charts of all systems show: the best, if many."""
+        if len(self.results) <= _DRAWN:
+            return self.estimates
+        return self.estimates.only(self.ranked[:_DRAWN])
+
+    @property
+    def left_out(self) -> str:
+        """What a reader should know of a chart without all systems; empty if it has all."""
+        if len(self.results) <= _DRAWN:
+            return ""
+        return f" Shown are the {_DRAWN} best of {len(self.results):,} systems."
+
+    @cached_property
+    def whole_cells(self) -> list[str]:
+        """The values that are no cell of a measure with several, the primary measure first."""
+        heads = tuple(f"{name}[" for name in self._measures)
+        cells = [cell for cell in self.estimates.cells if not cell.startswith(heads)]
+        return sorted(cells, key=lambda cell: cell != self.primary)
+
+    def measure_of(self, cell: str) -> Measure | None:
+        """Return the measure whose value this is."""
+        return self._measures.get(cell)
+
+    @cached_property
+    def _measures(self) -> dict[str, Measure]:
+        known: dict[str, Measure] = {}
+        for result in self.results.values():
+            for measure in result.measures:
+                for cell in measure.cells:
+                    known.setdefault(cell, measure)
+        return known
+
+    def in_families(self, families: Sequence[str]) -> list[str]:
+        """Return the values of measures of some families."""
+        found = ((cell, self.measure_of(cell)) for cell in self.whole_cells)
+        return [cell for cell, m in found if m is not None and m.family in families]
+
+    @property
+    def k(self) -> int:
+        """The length of the lists that exposure and examples are about."""
+        measure = self.measure_of(self.primary)
+        if measure is None or not measure.k:
+            return 10
+        return dict(zip(measure.cells, measure.k, strict=True))[self.primary]
+
+    @property
+    def descriptions(self) -> list[Description]:
+        """What is known about every measure of the results, family by family."""
+        classes = {type(m): None for r in self.results.values() for m in r.measures}
+        order = list(FAMILIES)
+        found = [Description(cls) for cls in classes]
+        return sorted(
+            found, key=lambda d: (order.index(d.cls.family) if d.cls.family in order else len(order), d.cls.name)
+        )
+
+
+def data(material: Material) -> list[Block]:
+    """Return the counts of users, rows and irregularities of every system."""
+    names = dict.fromkeys(name for r in material.results.values() for name in sorted(r.counts))
+    rows = [
+        [
+            name.replace("_", " "),
+            *(
+                "–" if (count := result.counts.get(name)) is None else f"{count:,}"
+                for result in material.results.values()
+            ),
+        ]
+        for name in names
+    ]
+    return [Grid(TableView(["counts", *material.estimates.systems], rows))]
+
+
+def split(material: Material) -> list[Block]:
+    """Return the card of the split."""
+    cards = [result.split for result in material.results.values() if result.split is not None]
+    if not cards:
+        raise MeasureError(
+            "the results have no split metadata",
+            hint="evaluate on a Split, or on the folder that `rankwise split` wrote",
+        )
+    card, tested = cards[0], next(r.tested_on for r in material.results.values() if r.split)
+    head = ["part", "rows", "users", "items"]
+    rows = [
+        [
+            name,
+            *(
+                f"{part[column]:,}" if isinstance(part.get(column), int) else "–"
+                for column in ("rows", "users", "items")
+            ),
+        ]
+        for name, part in card["parts"].items()
+    ]
+    time = card.get("time") or {}
+    found = [
+        f"{name.replace('_', ' ')}: {_moment(value, time) if name == 'moment' else value}"
+        for name, value in card["found"].items()
+    ]
+    leak = time.get("leak_index", {}).get("mean")
+    if leak is not None:
+        found.append(f"mean share of training that is later than a test row: {leak:.2%}")
+    cold = (card.get("cold") or {}).get("test") or {}
+    if "share_of_users" in cold:
+        found.append(
+            f"test users without training rows: {cold['share_of_users']:.2%}; test items: {cold['share_of_items']:.2%}"
+        )
+    return [Text(tested), Grid(TableView(head, rows)), Notes(found)]
+
+
+def _moment(value: Any, time: Mapping[str, Any]) -> str:
+    """Return a moment as a date, where the card knows the unit of its number."""
+    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}.get(time.get("unit", ""))
+    if ticks is None or not isinstance(value, int | float):
+        return str(value)
+    try:
+        date = datetime.fromtimestamp(value / ticks, tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(value)
+    return f"{date:%Y-%m-%d %H:%M:%S} UTC ({value})"
+
+
+def audit(material: Material) -> list[Block]:
+    """Return the checks of the audit."""
+    if material.audit is None:
+        raise MeasureError("the split was not audited", hint="pass audit=rw.audit(train, test)")
+    rows = [
+        [
+            f"{row['code']} {row['name']}",
+            Marked(row["status"], "bold" if row["status"] in ("fail", "warn") else ""),
+            number(row["value"]),
+            row["said"],
+        ]
+        for row in material.audit.iter_rows(named=True)
+    ]
+    bad = material.audit["status"].is_in(["fail", "warn"]).sum()
+    view = TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
+    text = f"{len(rows)} checks for leakage: {bad} warn or fail."
+    return [Text(text, strong=bool(bad)), Folded("The checks", [Grid(view, sortable=True)])]
+
+
+def conventions(material: Material) -> list[Block]:
+    """Return every setting of the evaluation, and the parameters of every measure."""
+    known = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
+    first, *others = ({k: v for k, v in s.items() if k != "measures"} for s in known.values())
+    if others and all(other == first for other in others):
+        known = {"all systems": first}
+    keys = dict.fromkeys(key for settings in known.values() for key in settings)
+    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "measures"]
+    blocks: list[Block] = [Grid(TableView(["setting", *known], rows, left=range(len(known) + 1)))]
+    rows = []
+    for result in material.results.values():
+        own = result.provenance.get("own_definitions", {})
+        convention = result.provenance.get("settings", {}).get("convention", "default")
+        for measure, given in result.provenance.get("measures", {}).items():
+            parameters = ", ".join(f"{key}={_said(value)}" for key, value in given.items())
+            whose = "rankwise" if measure in own or convention == "default" else convention
+            rows.append([measure, parameters or "none", whose])
+    if rows:
+        listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+        grid = Grid(TableView(["measure", "parameters in full", "definition of"], listed, left=(0, 1, 2)))
+        blocks.append(Folded("Parameters of every measure", [grid]))
+    return blocks
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def inputs(material: Material) -> list[Block]:
+    """Return where every table came from, with its hash, and the versions of software."""
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for system, result in material.results.items():
+        for role, card in result.provenance.get("inputs", {}).items():
+            shared.setdefault((role, *_card(card)), []).append(system)
+    every = len(material.results)
+    rows = [["all" if len(systems) == every > 1 else ", ".join(systems), *row] for row, systems in shared.items()]
+    head = ["system", "table", "source", "format", "rows", "columns", "sha256"]
+    versions = {
+        ", ".join(f"{key} {value}" for key, value in versions.items()): None
+        for r in material.results.values()
+        if (versions := r.provenance.get("versions"))
+    }
+    dates = {f"{name}: {r.provenance['date']}": None for name, r in material.results.items() if "date" in r.provenance}
+    return [
+        Grid(TableView(head, rows, left=(0, 1, 2, 3, 5, 6))),
+        Notes([*versions, *(f"evaluated {date}" for date in dates)]),
+    ]
+
+
+def _card(card: Mapping[str, Any]) -> list[str]:
+    columns = card.get("columns")
+    named = columns.items() if isinstance(columns, Mapping) else ()
+    rows = card.get("rows")
+    return [
+        str(card.get("source", "–")),
+        str(card.get("format", "–")),
+        f"{rows:,}" if isinstance(rows, int) else "–",
+        ", ".join(role if role == name else f"{role}={name}" for role, name in named),
+        (card.get("sha256") or "in memory")[:12],
+    ]
+
+
+def remarks(material: Material) -> list[Block]:
+    """Return the notes below the table of each result."""
+    return [
+        Folded(f"Notes of {name}", [Notes(notes)])
+        for name, result in material.results.items()
+        if (notes := result.notes)
+    ]
+
+
+def glossary(material: Material) -> list[Block]:
+    """Return the definition of each metric, from its docstring."""
+    rows = [
+        [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary, found.range, found.better]
+        for found in material.descriptions
+    ]
+    if not rows:
+        raise MeasureError("the values are not named after measures of rankwise")
+    head = ["measure", "family", "what it says", "range", "better"]
+    return [Grid(TableView(head, rows, left=(0, 1, 2, 3, 4)))]

@@ -1,1 +1,0 @@
-"""Charts of results and comparisons, in notebooks and in reports."""

@@ -1,0 +1,615 @@
+"""`audit`: check a split from any source for leakage (L1 to L21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.arguments import Claim, TimeUnit, check_choice
+from rankwise.core.sample_counts import SampleCounts
+from rankwise.errors import ColumnError, InputError
+from rankwise.splits import audit_checks
+from rankwise.splits.audit_parts import PAIR, Audit, Check, Limits, Parts, not_run, read_parts, rows_in, verdict
+from rankwise.splits.interactions import read_times
+from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.files import RawFile, read_file
+from rankwise.tables.memory import from_arrow, typed
+from rankwise.tables.read import read_table
+from rankwise.tables.table import Table
+from rankwise.tables.training import matching
+
+__all__ = ["audit", "feature_leaks", "too_good"]
+
+_TOP = 10  # places of a list that are looked at
+_USERS = 1000  # users for whom item neighbours are evaluated, and whose lists are ordered
+_ITEMS = 2000  # the most popular items, which neighbours may recommend: they hold a matrix of them
+_LEAST_USERS = 20  # below, lists may be perfect by luck
+_LEAST_PAIRS = 3  # pairs of items that training orders otherwise: fewer agree by luck
+_LEAST_ORDERED = 10  # pairs inside lists that counts in test order: a list of five has ten
+_LISTED = 200  # different items in lists that may be those of a popularity
+
+
+def too_good(parts: Parts) -> Check:
+    """L18: recommendations far better than what models reach, among sampled negatives, or ordered as test is."""
+    name = "too good to be true"
+    if parts.lists is None:
+        return not_run("L18", name, "recommendations")
+    lists = _in_order(parts.lists).filter(pl.col("place") < _TOP)
+    places = lists.group_by("user").agg(places=pl.len())
+    asked = parts.test.select(PAIR).unique().join(places, on="user", how="left")
+    asked = asked.with_columns(pl.col("places").fill_null(0))
+    recall = _recall(asked, lists)
+    if not places["user"].is_in(asked["user"].unique().implode()).any():
+        return Check("L18", name, "warn", recall, "no list is of a test user: do the ids agree?")
+    reached = _reached(parts, asked)
+    best = max(reached.values())
+    ratio = recall / best if best else (float("inf") if recall else 0.0)
+    most = _most(asked)
+    gain = (recall - best) / (most - best) if most > best else 0.0
+    ordered, told, pairs = _follows(parts, lists)
+    probes = "; ".join(f"{what} {value:.4f}" for what, value in reached.items())
+    n_users = asked["user"].n_unique()
+    finding = f"recall@{_TOP} {recall:.4f} over {n_users:,} test users, {len(places):,} lists "
+    finding += f"(at most {most:.4f} in their places); {probes}; of {pairs:,} or more pairs of "
+    finding += f"items that training orders otherwise, {told:.1%} stand as counts in test do"
+    if n_users < _LEAST_USERS:
+        finding += "; too few users for a limit"
+        return Check("L18", name, "pass", ratio, finding)
+    negatives = SampleCounts.of_lists(parts.lists, parts.test).sampled_negatives
+    if negatives is not None:
+        finding += f"; the lists look like test items among {negatives:,} sampled negatives, and the recall of such "
+        finding += "lists is no recall of a ranking of all items"
+    limits = parts.limits
+    bad = ratio > limits.too_good or gain > limits.too_near
+    copied = pairs >= _LEAST_PAIRS and min(ordered, told) >= limits.test_order
+    return Check("L18", name, verdict(bad or copied or negatives is not None), ratio, finding)
+
+
+def _in_order(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return the lists, best first, each row with its place from 0."""
+    if "rank" in lists.columns:
+        lists = lists.sort("user", "rank", maintain_order=True)
+    elif "score" in lists.columns:
+        lists = lists.sort(["user", "score"], descending=[False, True], maintain_order=True)
+    return lists.select(*PAIR, place=pl.int_range(pl.len()).over("user"))
+
+
+def _recall(asked: pl.DataFrame, lists: pl.DataFrame) -> float:
+    """Return the mean over test users of the share of their test items that are recommended.
+
+    Lists are cut to as many places as the lists under audit give the user.
+    """
+    placed = asked.join(lists, on=PAIR, how="inner").filter(pl.col("place") < pl.col("places"))
+    hits = placed.group_by("user").agg(hit=pl.col("item").n_unique())
+    users = asked.group_by("user").len("all").join(hits, on="user", how="left").sort("user")
+    return float((users["hit"].fill_null(0) / users["all"]).mean())  # type: ignore[arg-type]
+
+
+def _most(asked: pl.DataFrame) -> float:
+    """Return the recall of lists that hold nothing but the user's test items."""
+    users = asked.group_by("user").agg(pl.len().alias("all"), pl.col("places").first())
+    return float((users.select(pl.min_horizontal("all", "places") / pl.col("all"))).mean().item())
+
+
+def _reached(parts: Parts, asked: pl.DataFrame) -> dict[str, float]:
+    """Return the recall of the best lists that are made without knowing the users' test items."""
+    users = asked.select("user").unique()
+    popular = parts.test.group_by("item").len().sort(["len", "item"], descending=[True, False])
+    oracle = users.join(popular.head(_TOP).with_row_index("place"), how="cross")
+    out = {f"of the {_TOP} most popular in test": _recall(asked, oracle)}
+    known = pl.concat([frame.select(PAIR) for frame in parts.known])
+    if parts.repeats:
+        own = known.group_by(PAIR).len().sort(["user", "len", "item"], descending=[False, True, False])
+        own = own.with_columns(place=pl.int_range(pl.len()).over("user"))
+        out["of the user's most frequent items"] = _recall(asked, own)
+    what = f"of item neighbours among {min(_ITEMS, known['item'].n_unique()):,} items"
+    return out | {what: _recall_of_neighbours(known, asked)}
+
+
+def _recall_of_neighbours(known: pl.DataFrame, asked: pl.DataFrame) -> float:
+    from rankwise.models.recommenders import ItemNeighbours
+
+    popular = known.group_by("item").len().sort(["len", "item"], descending=[True, False])
+    users = _sample(asked["user"])
+    asked = asked.filter(pl.col("user").is_in(users.implode()))
+    fitted = ItemNeighbours().fit(rows_in(known, popular.head(_ITEMS), "item"))
+    lists = fitted.recommend(users, _TOP)
+    return _recall(asked, lists.with_columns(place=pl.col("rank") - 1))
+
+
+def _sample(users: pl.Series) -> pl.Series:
+    """Return at most a given number of users, evenly spread over their ids."""
+    ids = users.unique().sort()
+    return ids.gather(np.linspace(0, len(ids) - 1, min(len(ids), _USERS)).astype(np.int64))
+
+
+def _follows(parts: Parts, lists: pl.DataFrame) -> tuple[float, float, int]:
+    """Return the shares of pairs of items in the order of their counts in test, and their number.
+
+    The first share is of pairs in a list. The second is of those, and of listed items above others,
+    that training orders otherwise: all of its rows, the last tenth, or as many last rows as test
+    has. The smallest of these three counts, and the number is that of the order with the fewest
+    such pairs. A pair counts once, whatever the number of lists that have it, so lists that are the
+    same for all users weigh no more than one.
+    """
+    some = lists.filter(pl.col("user").is_in(_sample(lists["user"]).implode()))
+    pairs = some.join(some, on="user").filter(pl.col("place") < pl.col("place_right"))
+    inside = pairs.select(above="item", below="item_right").unique()
+    of_inside = _sides(inside, parts.test)
+    if (of_inside != 0).sum() < _LEAST_ORDERED:
+        return 0.0, 0.0, 0
+    pairs = pl.concat([inside, _unlisted(parts, some["item"].unique())])
+    of_test = _sides(pairs, parts.test)
+    pairs, of_test = pairs.filter(of_test != 0), of_test.filter(of_test != 0)
+    windows = [parts.train]
+    if parts.has_times:  # a model may know what is popular of late
+        late = parts.train.sort("time", descending=True)
+        windows += [late.head(len(late) // 10), late.head(len(parts.test))]
+    followed = of_test > 0
+    others = [followed.filter(_sides(pairs, window) != of_test) for window in windows]
+    ordered = _share(of_inside.filter(of_inside != 0) > 0)
+    return ordered, min(map(_share, others)), min(map(len, others))
+
+
+def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
+    """Return pairs of a listed item above a popular one that is in no list.
+
+    Lists with many different items are of no popularity, and get none.
+    """
+    empty = pl.DataFrame(schema={"above": listed.dtype, "below": listed.dtype})
+    if len(listed) > _LISTED:
+        return empty
+    tops = [part["item"].value_counts().top_k(_LISTED, by="count")["item"] for part in (parts.train, parts.test)]
+    others = pl.concat(tops).unique()
+    others = others.filter(~others.is_in(listed.implode()))
+    return listed.to_frame("above").join(others.to_frame("below"), how="cross")
+
+
+def _sides(pairs: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
+    """Return 1 where the upper item has more rows, -1 where it has fewer, 0 where they tie."""
+    counts = rows.group_by("item").agg(n=pl.len().cast(pl.Int64))
+    upper, lower = (
+        pairs.select(item=name).join(counts, on="item", how="left", maintain_order="left")["n"]
+        for name in ("above", "below")
+    )
+    return (upper.fill_null(0) - lower.fill_null(0)).sign()
+
+
+def _share(flags: pl.Series) -> float:
+    return float(flags.mean() or 0.0)  # type: ignore[arg-type]
+
+
+_ROUNDED = 0.006  # statistics may be rounded to two decimals
+_LEAST_IDS = 10  # ids above and below others: fewer may stand in any order by chance
+_IDS = 20_000  # ids that are compared in order
+_LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
+
+
+def feature_leaks(parts: Parts) -> Check:
+    """L13: features known only after the event, and columns computed with the test rows."""
+    name = "features that know the test"
+    findings, frames = [], []
+    features: Table | None = parts.extra.get("features")
+    if features is not None:
+        late = _late(parts, features)
+        frames.append(late)
+        findings.append(
+            f"{len(late):,} of {len(features.frame):,} features are later than the first test row of their user or item"
+        )
+    for role in PAIR:
+        table: Table | None = parts.extra.get(f"{role}s")
+        if table is None:
+            continue
+        leaks = _leaks(parts, table, role)
+        names = [column for column in table.frame.columns if column != role]
+        found = ", ".join(f"{column} ({why})" for column, why in leaks.items()) or "none"
+        findings.append(
+            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with test rows: {found}"
+        )
+        frames += [table.frame.select(role, *leaks)] if leaks else []
+    if not findings:
+        return not_run("L13", name, "features= with timestamps, or items= and users=")
+    bad = next((frame for frame in frames if len(frame)), pl.DataFrame())
+    status = verdict(len(bad), worst="fail")
+    return Check("L13", name, status, sum(map(len, frames)), "; ".join(findings), lambda: bad)
+
+
+def _late(parts: Parts, features: Table) -> pl.DataFrame:
+    """Return the features that are later than the first test row of their user or item."""
+    role = "user" if "user" in features.frame.columns else "item"
+    if not parts.has_times:
+        raise ColumnError("features with timestamps need test rows with timestamps")
+    times = read_times(features, parts.extra.get("time_unit"), parts.extra.get("time_format"))
+    names = [name for name in features.frame.columns if name not in ("_at", "_first")]
+    timed = features.frame.select(names).with_columns(_at=pl.Series(times.values))
+    first = parts.test.group_by(role).agg(_first=pl.col("time").min() / parts.per_second)
+    matched = matching(features.with_frame(timed), role, parts.test[role])
+    later = pl.col("_at") / times.per_second > pl.col("_first")
+    return matched.join(first, on=role, how="inner").filter(later).drop("_at", "_first")
+
+
+def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
+    """Return the columns of a table that leak the test part, each with what it leaks."""
+    frame = matching(table, role, parts.train[role])
+    columns = [name for name in frame.columns if name != role]
+    statistics = _Statistics.read(parts, frame[role], role)
+    out = {}
+    for column in columns:
+        why = None
+        kind = frame.schema[column]
+        if kind.is_numeric() or kind == pl.Boolean:
+            values = frame[column].cast(pl.Float64).fill_nan(None)
+            why = statistics.known_by(values, parts.limits.knows_test)
+        if why is None and _is_answer(parts, frame, role, column):
+            why = "the test user" if role == "item" else "the test item"
+        if why is not None:
+            out[column] = why
+    return out
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A statistic with test rows, those that training alone allows, and ids compared by them."""
+
+    name: str
+    leaked: Any
+    known: list[Any]
+    is_whole: bool
+    pairs: tuple[Any, Any]
+    side: Any  # 1 where the statistic of the first id is larger, -1 where that of the second is
+    known_sides: list[Any]  # the same sign, for each statistic that training allows
+    is_tested: Any  # whether both have test rows
+
+    def telling(self, side: Any, limit: float) -> Any:
+        """Return the pairs whose order test rows decide, in a column that orders pairs by ``side``.
+
+        Training decides where one of its statistics orders ids as the column does. A column whose
+        order is the reverse of a statistic of training, in at least a share ``limit`` of pairs, is
+        compared with the reverse: if all users have as many rows, those with more rows in training
+        have fewer in test.
+        """
+        decided = np.zeros(len(side), dtype=bool)
+        for known in self.known_sides:
+            ordered = (known != 0) & (side != 0)
+            against = np.count_nonzero(ordered & (known == -side))
+            is_reverse = against >= limit * np.count_nonzero(ordered)
+            decided |= (-known if is_reverse else known) == self.side
+        return (side != 0) & self.is_tested & ~decided
+
+
+@dataclass(frozen=True)
+class _Statistics:
+    """Counts and mean ratings of the ids of a table, with and without test rows.
+
+    A column that is any increasing or decreasing function of a statistic orders ids as that
+    does. Of pairs that training ties, or orders the other way, a column computed from training
+    orders none as the statistic with test rows does, and an unrelated one a half.
+    """
+
+    compared: list[_Compared]
+    rows: Any  # rows of the table whose id occurs in some part
+
+    @classmethod
+    def read(cls, parts: Parts, ids: pl.Series, role: str) -> _Statistics:
+        """Return the statistics of the ids of a table."""
+        named = dict(parts.named)
+        test = named.pop("test")
+        names = [n for n in ("history", "validation") if n in named]
+        known = [["train", *some] for size in range(len(names) + 1) for some in combinations(names, size)]
+        rated = all("relevance" in frame.columns for frame in (parts.train, test))
+        sums = {name: _sums(frame, ids, role, rated) for name, frame in parts.named.items()}
+        occurs = np.flatnonzero(sum(counts for counts, _, _ in sums.values()) > 0)
+        sums = {n: tuple(values[occurs] for values in own) for n, own in sums.items()}
+        compared = []
+        for statistic in ("count", "mean rating") if rated else ("count",):
+            of_known = [_statistic(sums, some, statistic) for some in known]
+            for some in [*known, []]:
+                name = f"{statistic} over {' and '.join([*some, 'test'])}"
+                leaked = _statistic(sums, [*some, "test"], statistic)
+                tested = sums["test"][0] > 0
+                compared.append(_compare(name, leaked, of_known, tested, bool(some)))
+        return cls(compared, occurs)
+
+    def known_by(self, values: pl.Series, limit: float) -> str | None:
+        """Return the name of the statistic with test rows that a column is, or None."""
+        column = values.to_numpy()[self.rows].astype(np.float64)
+        column[np.isinf(column)] = np.nan
+        if not len(column) or bool(np.isnan(column).all()):
+            return None
+        for compared in self.compared:
+            if compared.is_whole and _equals(column, compared):
+                return compared.name
+        agreements = [(_agreement(column, compared, limit), compared) for compared in self.compared]
+        agreement, best = max(agreements, key=lambda pair: pair[0])
+        return f"{agreement:.0%} in the order of the {best.name}" if agreement else None
+
+
+def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[Any, Any, Any]:
+    """Return the number of rows, the number of ratings and their sum, for each id."""
+    given = pl.col("relevance").cast(pl.Float64) if rated and "relevance" in frame.columns else None
+    rating = pl.lit(None, dtype=pl.Float64) if given is None else given
+    rating = pl.when(rating.is_finite()).then(rating)  # others are no ratings
+    own = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
+    joined = ids.to_frame(role).join(own, on=role, how="left", maintain_order="left")
+    n, of_ratings, total = (joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum"))
+    return n, of_ratings, total
+
+
+def _statistic(sums: dict[str, Any], names: list[str], statistic: str) -> Any:
+    """Return the count, or the mean rating (NaN without ratings), of each id over some parts."""
+    n, rated, total = (sum(sums[name][at] for name in names) for at in range(3))
+    if statistic == "count":
+        return n
+    with np.errstate(invalid="ignore"):
+        return np.round(total / np.where(rated > 0, rated, np.nan), 9)
+
+
+def _compare(name: str, leaked: Any, known: list[Any], tested: Any, is_whole: bool) -> _Compared:
+    """Return a statistic with pairs of ids, near and far from one another in training.
+
+    In order of their statistic in training, ids are paired with the next one, two, four, … ids
+    after them. Ids that training ties stand in a random order.
+    """
+    order = np.random.default_rng(0).permutation(len(leaked))[:_IDS]
+    order = order[np.argsort(known[0][order], kind="stable")]
+    steps = [2**power for power in range(max(1, len(order)).bit_length()) if 2**power < len(order)]
+    none = np.zeros(0, dtype=np.int64)
+    first = np.concatenate([none, *(order[:-step] for step in steps)])
+    second = np.concatenate([none, *(order[step:] for step in steps)])
+    side = _side(leaked, first, second)
+    of_known = [_side(own, first, second) for own in known]
+    ordered = (np.abs(side) == 1) & ~np.any([np.isnan(own) for own in of_known], axis=0)
+    first, second = first[ordered], second[ordered]
+    sides = [own[ordered] for own in of_known]
+    both = tested[first] & tested[second]  # new items are in test alone, as their age tells
+    return _Compared(name, leaked, known, is_whole, (first, second), side[ordered], sides, both)
+
+
+def _side(values: Any, first: Any, second: Any) -> Any:
+    """Return the sign of the difference of two ids; NaN if one of them has no value."""
+    return np.sign(values[first] - values[second])
+
+
+def _equals(column: Any, compared: _Compared) -> bool:
+    """Return whether a column is a statistic with test rows, and none of training."""
+    both_none = np.isnan(column) & np.isnan(compared.leaked)
+    if not np.all(both_none | (np.abs(column - compared.leaked) <= _ROUNDED)):
+        return False
+    off = [np.abs(np.nan_to_num(own, nan=-1.0) - column) > 3 * _ROUNDED for own in compared.known]
+    return all(int(apart.sum()) >= 2 for apart in off)
+
+
+def _agreement(column: Any, compared: _Compared, limit: float) -> float:
+    """Return how well a column keeps a statistic's order, also where training does not, or 0.
+
+    That is the smaller of two shares of pairs of ids: of all, and of those that tell training
+    from the statistic with test rows. Pairs that the column ties say nothing. It is 0 below the
+    limit, and where few ids decide.
+    """
+    first, second = compared.pairs
+    side = np.nan_to_num(_side(column, first, second))
+    if not side.any():
+        return 0.0
+    agrees = side == compared.side
+    used = side != 0
+    share = float(agrees[used].mean())
+    if share < 0.5:
+        side, agrees, share = -side, used & ~agrees, 1.0 - share
+    if share < limit:  # as of most columns
+        return 0.0
+    telling = compared.telling(side, limit)
+    if not telling.any():
+        return 0.0
+    agreement = min(share, float(agrees[telling].mean()))
+    return agreement if agreement >= limit and _is_enough(telling, side, compared) else 0.0
+
+
+def _is_enough(telling: Any, side: Any, compared: _Compared) -> bool:
+    """Return whether enough ids are above others, and below others, in column and statistic."""
+    first, second = (ids[telling] for ids in compared.pairs)
+    for above in (side[telling] > 0, compared.side[telling] > 0):
+        upper, lower = np.where(above, first, second), np.where(above, second, first)
+        if min(len(np.unique(upper)), len(np.unique(lower))) < _LEAST_IDS:
+            return False
+    return True
+
+
+def _is_answer(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> bool:
+    """Return whether a column of users holds their test items, or one of items its test users.
+
+    Values that stand in the id's own training rows say nothing. What remains is compared with
+    the values of other ids: popular items are test items of many users.
+    """
+    other = "item" if role == "user" else "user"
+    kind = frame.schema[column]
+    if not (kind.is_integer() or kind.is_float() or kind in _TEXTS):
+        return False
+    value = pl.col(column).cast(pl.String) if kind in _TEXTS else pl.col(column)
+    value = value.cast(parts.test.schema[other], strict=False).alias(other)
+    values = frame.select(role, value).drop_nulls()
+    test = parts.test.select(PAIR).unique()
+    values = values.join(test.select(role).unique(), on=role, how="semi")
+    for rows in parts.known:
+        values = values.join(rows.select(PAIR), on=PAIR, how="anti")
+    hits = len(values.join(test, on=PAIR, how="semi"))
+    if hits < _LEAST_ANSWERS:
+        return False
+    tested = test.join(values.select(role), on=role, how="semi").group_by(other).len("n_test")
+    both = values.group_by(other).len("n").join(tested, on=other)
+    by_chance = float((both["n"] / len(values) * (both["n_test"] / len(values))).sum())
+    return hits / len(values) - by_chance > parts.limits.answers
+
+
+_CHECKS = (
+    audit_checks.same_pairs,
+    audit_checks.same_events,
+    audit_checks.boundary,
+    audit_checks.drift_of_ids,
+    audit_checks.validation_overlap,
+    audit_checks.shared_users,
+    audit_checks.future_items,
+    audit_checks.future_data,
+    audit_checks.horizon,
+    audit_checks.popularity_drift,
+    audit_checks.cold,
+    audit_checks.filtered_before,
+    feature_leaks,
+    audit_checks.tuned_on_test,
+    audit_checks.copies,
+    audit_checks.torn,
+    audit_checks.candidate_order,
+    too_good,
+    audit_checks.stage_leaks,
+    audit_checks.heavy_targets,
+    audit_checks.repeated_rows,
+)
+
+
+def audit(
+    train: Any,
+    test: Any = None,
+    validation: Any = None,
+    recommendations: Any = None,
+    *,
+    claim: Claim | None = None,
+    repeats: bool = False,
+    items: Any = None,
+    users: Any = None,
+    features: Any = None,
+    vocabulary: Mapping[str, Iterable[Any]] | None = None,
+    candidates: Any = None,
+    runs: Any = None,
+    stages: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
+    time_unit: TimeUnit | None = None,
+    time_format: str | None = None,
+    limits: Limits | None = None,
+) -> Audit:
+    """Check a split for leakage and common mistakes: L1 to L21, each with a verdict and a number.
+
+    Parameters
+    ----------
+    train : table, path, mapping, Split or folder
+        The training rows; or a split with all its parts, or the folder of one.
+    test, validation : table, path or mapping, optional
+        The test and validation rows.
+    recommendations : table, path or mapping, optional
+        Recommendation lists of the test users (L7, L18, L19).
+    claim : {"time", "users", "none"}, optional
+        The property that the split claims. ``"time"``: no training row is later than a test row;
+        ``"users"``: test users have no training rows. A violated claim fails; without a claim the
+        check warns. By default the claim follows from the rule of a `Split`.
+    repeats : bool, default=False
+        Whether users may consume an item more than once (L1 then passes).
+    items, users : table or path, optional
+        Features of items and users that models use (L13, L15).
+    features : table or path, optional
+        Rows of a user or an item with a timestamp: when each feature became known (L13).
+    vocabulary : mapping of "user" and "item" to ids, optional
+        The ids in the model's vocabulary, or ``{id: number}`` (L4).
+    candidates : table or path, optional
+        The candidate set of each user in the order in which it is scored (L17).
+    runs : table or path, optional
+        A log of evaluations with columns ``run``, ``part`` (train, validation, test) and
+        ``purpose`` (``report``, or anything else such as select and stop) (L14).
+    stages : mapping of str to table, optional
+        ``candidate_train``, ``ranker_train``, ``ranker_validation`` of a two-stage scheme (L19).
+    columns : mapping of str to str or None, optional
+        The column of each role, if its name is not recognised.
+    time_unit : {"s", "ms", "us", "ns"}, optional
+        The unit of numeric timestamps; by default guessed from their magnitude.
+    time_format : str, optional
+        The format of dates that are written as text or as whole numbers, such as ``"%d/%m/%Y"``;
+        needed where several formats fit the rows of all parts.
+    limits : Limits, default=Limits()
+        The thresholds above which checks warn.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        If a table cannot be read.
+    ParameterError
+        If the test part is missing, or an option is invalid.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rankwise.splits import GlobalTime
+    >>> rows = {"user": [1, 2, 1, 2], "item": [1, 1, 2, 3], "timestamp": [1, 2, 3, 4]}
+    >>> result = audit(GlobalTime(share=0.5).split(pl.DataFrame(rows)))
+    >>> result["L3"].status, result["L8"].value, result.failed
+    ('pass', 0.0, False)
+    """
+    if claim is not None:
+        check_choice("claim", claim, Claim)
+    extra = {
+        "items": _read_known(items, "items", columns),
+        "users": _read_known(users, "users", columns),
+        "features": None if features is None else _read_features(features, columns),
+        "vocabulary": vocabulary,
+        "runs": None if runs is None else _read_frame(runs, "runs"),
+        "time_unit": time_unit,
+        "time_format": time_format,
+    }
+    parts = read_parts(
+        {"train": train, "test": test, "validation": validation, "lists": recommendations, "candidates": candidates},
+        claim=claim,
+        repeats=repeats,
+        limits=limits or Limits(),
+        stages=stages,
+        columns=columns,
+        time_unit=time_unit,
+        time_format=time_format,
+        extra=extra,
+    )
+    return Audit(tuple(check(parts) for check in _CHECKS))
+
+
+def _read_known(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table | None:
+    """Return the table of items or users; text columns of a file that hold numbers become such."""
+    if source is None:
+        return None
+    table = read_table(source, role, columns)
+    return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
+
+
+def _read_features(source: Any, columns: Columns | None) -> Table:
+    """Return features of users, or else of items, with the column ``timestamp``."""
+    raw = read_file(source) if isinstance(source, str | Path) else source
+    names = raw.frame.columns if isinstance(raw, RawFile) else _read_frame(raw, "features").columns
+    of_users = any(plain_name(name) in ROLES["users"]["user"] for name in names)
+    table = _read_known(raw, "users" if of_users else "items", columns)
+    assert table is not None
+    time_names = ROLES["truth"]["timestamp"]
+    times = [name for name in table.frame.columns if plain_name(name) in time_names]
+    if not times:
+        raise ColumnError(
+            "features say when each was known, in a column for the time",
+            where=table.source,
+            found=f"columns {', '.join(map(repr, table.frame.columns))}",
+        )
+    return table.with_frame(table.frame.rename({times[0]: "timestamp"}))
+
+
+def _read_frame(source: Any, name: str) -> pl.DataFrame:
+    if isinstance(source, str | Path):
+        return read_file(source).frame
+    if isinstance(source, dict):
+        try:
+            return pl.DataFrame(source)
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{name}: these columns do not make a table") from error
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise InputError(f"{name}: neither a table nor a file", found=type(source).__name__)
+    return from_arrow(source, name)

@@ -1,1 +1,0 @@
-"""Audit of existing splits for leakage and common mistakes: checks L1 to L21."""

@@ -1,0 +1,678 @@
+"""Checks of parts: overlap, copies, leakage in time and in use, and how test differs from training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.ids import combined, hash_of_column
+from rankwise.core.ragged import Ints, offsets, ragged_rows
+from rankwise.errors import ColumnError, ParameterError
+from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, not_run, rows_in, verdict
+from rankwise.splits.split import future_shares
+from rankwise.tables.columns import plain_name
+
+__all__ = [
+    "boundary",
+    "candidate_order",
+    "cold",
+    "copies",
+    "drift_of_ids",
+    "filtered_before",
+    "future_data",
+    "future_items",
+    "heavy_targets",
+    "horizon",
+    "popularity_drift",
+    "repeated_rows",
+    "same_events",
+    "same_pairs",
+    "shared_users",
+    "stage_leaks",
+    "torn",
+    "tuned_on_test",
+    "validation_overlap",
+]
+
+_TOP = 10  # length of the list of popular items
+_ERRORS = 3  # standard errors within which a difference of hits may be chance
+_DAYS = 20  # days of a test below which the busiest has a large share anyway
+
+
+def popularity_drift(parts: Parts) -> Check:
+    """L10: whether the items that are popular in training are also popular in test."""
+    from scipy.stats import spearmanr
+
+    name = "popularity drift"
+    counts = (
+        _counts(parts.train, "item", "train")
+        .join(_counts(parts.test, "item", "test"), on="item", how="full", coalesce=True)
+        .fill_null(0)
+    )
+    before, after = counts["train"].to_numpy(), counts["test"].to_numpy()
+    finding = f"counts of {len(counts):,} items in training and test: "
+    finding += f"Jensen-Shannon divergence {_divergence(before, after):.3f}"
+    if len(counts) > 2 and np.ptp(before) and np.ptp(after):
+        finding += f", Spearman {spearmanr(before, after).statistic:.3f}"
+    if not parts.has_times:
+        return Check("L10", name, "pass", _divergence(before, after), finding)
+    moment = parts.train["time"].quantile(0.9, interpolation="nearest")
+    recent = parts.train.filter(pl.col("time") >= moment)
+    of_recent, of_all = (_hit_by_top(part, parts.test) for part in (recent, parts.train))
+    hits = [float(hit.mean()) for hit in (of_recent, of_all)]
+    lift = hits[0] / hits[1] if hits[1] else (float("inf") if hits[0] else 1.0)
+    # Where all items are equally popular, few rows are hit, and twice as many by chance.
+    more, fewer = int((of_recent & ~of_all).sum()), int((of_all & ~of_recent).sum())
+    is_large = lift > parts.limits.recent_lift
+    is_chance = more - fewer <= _ERRORS * math.sqrt(more + fewer)
+    finding += f"; the top {_TOP} of the last tenth of training hit {hits[0]:.2%} of test rows, "
+    finding += f"of all training {hits[1]:.2%}"
+    if is_large and is_chance:
+        finding += f", which may be chance (within {_ERRORS} standard errors)"
+    return Check("L10", name, verdict(is_large and not is_chance), lift, finding)
+
+
+def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
+    return frame.group_by(by).agg(pl.len().cast(pl.Int64).alias(name))
+
+
+def _hit_by_top(train: pl.DataFrame, test: pl.DataFrame) -> Any:
+    """Return whether each test row is of one of the most popular items of some training rows."""
+    top = _counts(train, "item", "rows").sort(["rows", "item"], descending=[True, False])
+    return test["item"].is_in(top["item"].head(_TOP).implode()).to_numpy()
+
+
+def _divergence(first: Any, second: Any) -> float:
+    """Return the Jensen-Shannon divergence of two counts in bits: 0 if equal, 1 if disjoint."""
+    p, q = first / first.sum(), second / second.sum()
+    middle = (p + q) / 2
+
+    def entropy_to_middle(shares: Any) -> float:
+        used = shares > 0
+        return float((shares[used] * np.log2(shares[used] / middle[used])).sum())
+
+    return (entropy_to_middle(p) + entropy_to_middle(q)) / 2
+
+
+def cold(parts: Parts) -> Check:
+    """L11: test rows of cold-start users or items."""
+    name = "cold users and items"
+    roles = ["item"] if parts.claim == "users" else PAIR  # that claim is to have cold users
+    shares, is_cold = [], pl.Series([False]).new_from_index(0, len(parts.test))
+    for role in roles:
+        unknown = ~parts.test[role].is_in(_warm(parts, role)[role].implode())
+        share_of_ids = parts.test[role].filter(unknown).n_unique() / parts.test[role].n_unique()
+        share_of_rows = unknown.sum() / len(unknown)
+        shares.append(f"{role}s {share_of_ids:.2%} ({share_of_rows:.2%} of rows)")
+        is_cold |= unknown
+    share = int(is_cold.sum()) / len(is_cold)
+    finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
+    finding += "evaluate(warm_and_cold=True) shows both"
+    status = verdict(share > parts.limits.cold_rows)
+    return Check("L11", name, status, share, finding, lambda: parts.test.filter(is_cold))
+
+
+def _warm(parts: Parts, role: str) -> pl.DataFrame:
+    """Return warm users, of whom a row is known before the test part, or the items of training."""
+    frames = parts.known if role == "user" else [parts.train]
+    return pl.concat([frame.select(role) for frame in frames]).unique()
+
+
+def filtered_before(parts: Parts) -> Check:
+    """L12: whether a minimum-count (k-core) filter was applied before splitting."""
+    name = "filtered before the split"
+    whole = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
+    findings, looked, frames = [], [], []
+    for role in PAIR:
+        counts = _counts(whole, role, "rows")["rows"].to_numpy()
+        least, missing = int(counts.min()), _missing_below(counts)
+        looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
+        few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
+        if len(few) and (parts.filtered_before or missing > parts.limits.missing):
+            frames.append(parts.train.join(few, on=role, how="semi"))
+            why = (
+                "the rule filters all rows"
+                if parts.filtered_before
+                else (f"about {missing:,.0f} are expected just below")
+            )
+            findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
+    rows = pl.concat(frames).unique() if frames else parts.train.head(0)
+    finding = "; ".join(findings or looked)
+    if findings:
+        finding += f": a filter on training alone would change {len(rows):,} rows or more"
+    else:
+        finding += "; no sharp cut there that training lacks"
+    return Check("L12", name, verdict(findings), len(rows), finding, lambda: rows)
+
+
+def _missing_below(counts: Any) -> float:
+    """Return how many ids are expected just below the least count, where there are none.
+
+    A filter cuts a distribution of counts off where it is dense; without one it thins out towards
+    its least count. So the number of ids goes on below as it falls from the second step above the
+    least count to the first. Nothing is below a count of one, and where all counts are equal, none
+    were cut off.
+    """
+    least = int(counts.min())
+    step = max(1, least // 10)
+    if least < 2:
+        return 0.0
+    first = int((counts < least + step).sum())
+    second = int((counts < least + 2 * step).sum()) - first
+    return first * min(1.0, first / second) if second else 0.0
+
+
+def heavy_targets(parts: Parts) -> Check:
+    """L20: whether a few users, or one day, make up the test."""
+    name = "targets in few hands"
+    limits = parts.limits
+    users = _counts(parts.test, "user", "rows").sort("rows", "user", descending=True)
+    rows = users["rows"]
+    most, median = int(rows[0]) / len(parts.test), float(np.median(rows.to_numpy()))
+    finding = f"test rows per user: median {median:g}, most {rows[0]:,} ({most:.2%} of "
+    finding += f"{len(parts.test):,} rows of {len(users):,} users)"
+    # The heaviest of few users has a large share whatever he does: by that share alone, small
+    # tests would always warn.
+    is_heavy = most > max(limits.heavy, limits.heavy_mean / len(users))
+    day = 0.0
+    if parts.has_times:
+        assert parts.per_second is not None
+        days = parts.test.select(day=(pl.col("time") / parts.per_second / 86400).floor())
+        counts = _counts(days, "day", "rows")["rows"]
+        day = int(counts.max()) / len(days)  # type: ignore[arg-type]
+        finding += f"; busiest of {len(counts):,} days {day:.2%}"
+        if len(counts) < _DAYS:
+            day, finding = 0.0, f"{finding}, too few days for a limit"
+    status = verdict(is_heavy or day > limits.busy_day)
+    return Check("L20", name, status, max(most, day), finding, lambda: users)
+
+
+_LEAST = 3  # items of a history from which an equal one is looked at
+_LEAST_NEAR = 10  # and a nearly equal one: one item more than these ten is a Jaccard of 0.91
+_NEAR = 0.9  # Jaccard index of nearly equal histories
+_BY_CHANCE = 1e-3  # users expected to have the same items if users chose independently
+_BANDS, _ROWS = 6, 4  # minhashes: a pair with Jaccard 0.9 shares a band with probability 0.998
+_ALIKE = 16  # of the 24 minhashes, which a pair with Jaccard 0.9 shares with probability 0.998
+_NEXT = 4  # users compared with each user inside a band, in order of their number of items
+_WORK = 5_000_000  # items of candidate pairs that are compared one by one
+
+
+def repeated_rows(parts: Parts) -> Check:
+    """L21: rows that occur more than once in the same part."""
+    name = "repeated rows in a part"
+    key = [*PAIR, "time"] if parts.repeats and parts.has_times else PAIR
+    what = "events (user, item and time)" if len(key) > len(PAIR) else "pairs of user and item"
+    again, findings = [], []
+    for part, frame in parts.named.items():
+        extra = frame.filter(~pl.struct(key).is_first_distinct())
+        again.append(extra.with_columns(part=pl.lit(part)))
+        findings.append(f"{len(extra):,} of {len(frame):,} {part} rows")
+    rows = pl.concat(again, how="diagonal_relaxed")
+    finding = f"{what} that their part already has: {', '.join(findings)}"
+    if parts.repeats and not parts.has_times:
+        finding += "; repeats=True, and without timestamps an event cannot be told from a repeat"
+        return Check("L21", name, "pass", len(rows), finding, lambda: rows)
+    return Check("L21", name, verdict(len(rows)), len(rows), finding, lambda: rows)
+
+
+def copies(parts: Parts) -> Check:
+    """L15: users with another user's items, or nearly so, beyond chance; items listed twice."""
+    histories = _read_histories(parts)
+    equal, (near, is_capped) = histories.equal(), histories.near()
+    near &= ~equal
+    found, of_users = int((equal | near).sum()), len(histories.users)
+    finding = f"of {of_users:,} users, {int(equal.sum()):,} have exactly another's {_LEAST} items "
+    finding += f"or more, and {int(near.sum()):,} nearly another's {_LEAST_NEAR} or more (Jaccard "
+    finding += f"index at least {_NEAR}), beyond chance ({found / of_users:.2%})"
+    finding += "; more pairs look alike than were compared" if is_capped else ""
+    twice, about = _listed_twice(parts)
+    items = parts.extra.get("items")
+    limit = parts.limits.same_history
+    of_items = 0.0 if items is None else len(twice) / max(1, len(items.frame))
+    status = verdict(max(found / of_users, of_items) > limit)
+
+    def rows() -> pl.DataFrame:
+        frame = histories.users.with_columns(
+            copy=pl.Series(np.where(equal, "equal", "near")), group=pl.Series(histories.sums[0])
+        ).filter(pl.Series(equal | near))
+        return frame.sort("copy", "group", "user").drop("group") if found else twice
+
+    return Check("L15", "copies of users and items", status, found, finding + about, rows)
+
+
+def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
+    """Return the items that share their title with another, and what to say of it."""
+    items = parts.extra.get("items")
+    if items is None:
+        return pl.DataFrame(), ""
+    frame = items.frame
+    text = [n for n, kind in frame.schema.items() if kind == pl.String and n != "item"]
+    title = next((n for n in text if frame[n].n_unique() > len(frame) // 2), None)
+    if title is None:
+        return pl.DataFrame(), f"; none of {len(frame.columns) - 1} columns of items is a title"
+    twice = frame.filter(pl.col(title).is_duplicated() & pl.col(title).is_not_null())
+    return twice, f"; {len(twice):,} of {len(frame):,} items share their {title} with another"
+
+
+@dataclass(frozen=True, eq=False)
+class _Histories:
+    """The items of each user as codes, user by user, and what identifies each set of them."""
+
+    users: pl.DataFrame
+    codes: Ints
+    starts: Ints
+    hashes: Any  # one per item
+    sums: tuple[Any, Any]
+    surprise: Any  # how improbable each set is: minus the log of its probability
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of items of each user."""
+        return np.diff(self.starts)
+
+    def equal(self) -> Any:
+        """Return which users have exactly another's items, where chance does not explain it."""
+        asked = (self.sizes >= _LEAST) & (self.surprise > self._explained())
+        keys = pl.DataFrame({"a": self.sums[0], "b": self.sums[1], "size": self.sizes})
+        return asked & keys.is_duplicated().to_numpy()
+
+    def near(self) -> tuple[Any, bool]:
+        """Return which users have nearly another's items, and whether some were not compared."""
+        # A user shares nine of ten items: half of the surprise leaves room for which nine.
+        asked = (self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained())
+        out = np.zeros(len(self.users), dtype=bool)
+        chosen = np.flatnonzero(asked)
+        if len(chosen) < 2:
+            return out, False
+        first, second, is_capped = self._candidates(chosen)
+        alike = self._jaccard(first, second) >= _NEAR
+        out[first[alike]] = out[second[alike]] = True
+        return out, is_capped
+
+    def _explained(self) -> float:
+        """Return the surprise of a set that another user has by chance once in 1,000 times."""
+        return float(np.log(len(self.users) / _BY_CHANCE))
+
+    def _candidates(self, chosen: Ints) -> tuple[Ints, Ints, bool]:
+        """Return pairs of users with similar minhashes, and whether there were too many."""
+        sizes = self.sizes[chosen]
+        rows = ragged_rows(self.starts[chosen], sizes)
+        codes, starts = self.codes[rows], offsets(sizes)[:-1]
+        minima = np.empty((_BANDS * _ROWS, len(chosen)), dtype=np.uint64)
+        for seed in range(len(minima)):
+            minima[seed] = np.minimum.reduceat(combined([self.hashes], seed)[codes], starts)
+        pairs = []
+        for band in range(_BANDS):
+            key = combined(list(minima[band * _ROWS : (band + 1) * _ROWS]), band)
+            order = np.lexsort((sizes, key))
+            for step in range(1, _NEXT + 1):
+                first, second = order[:-step], order[step:]
+                close = (key[first] == key[second]) & (sizes[first] >= _NEAR * sizes[second])
+                pairs.append(np.sort(np.stack([first[close], second[close]], axis=1), axis=1))
+        first, second = np.unique(np.concatenate(pairs), axis=0).T
+        alike = (minima[:, first] == minima[:, second]).sum(axis=0) >= _ALIKE
+        first, second = chosen[first[alike]], chosen[second[alike]]
+        within = np.cumsum(self.sizes[first]) <= _WORK
+        return first[within], second[within], not bool(within.all())
+
+    def _jaccard(self, first: Ints, second: Ints) -> Any:
+        """Return the Jaccard index of each pair of users."""
+        if not len(first):
+            return np.zeros(0)
+        n_items = len(self.hashes)
+        owner = np.repeat(np.arange(len(self.users)), self.sizes)
+        keys = np.sort(owner * n_items + self.codes)
+        sizes = self.sizes[first]
+        rows = ragged_rows(self.starts[first], sizes)
+        asked = np.repeat(second, sizes) * n_items + self.codes[rows]
+        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        both = np.add.reduceat((keys[place] == asked).astype(np.int64), offsets(sizes)[:-1])
+        return both / (sizes + self.sizes[second] - both)
+
+
+def _read_histories(parts: Parts) -> _Histories:
+    """Return the items of every user over all parts, each item once."""
+    pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()]).unique()
+    items = pairs.group_by("item").agg(users=pl.len()).with_row_index("code")
+    rows = pairs.join(items, on="item").sort("user")
+    users = rows.group_by("user", maintain_order=True).agg(items=pl.len())
+    codes = rows["code"].to_numpy().astype(np.int64)
+    starts = offsets(users["items"].to_numpy().astype(np.int64))
+    hashes = hash_of_column(items["item"])
+    sums = [np.add.reduceat(combined([hashes], seed)[codes], starts[:-1]) for seed in (1, 2)]
+    shares = items["users"].to_numpy() / len(users)
+    surprise = np.add.reduceat(-np.log(shares)[codes], starts[:-1])
+    return _Histories(users, codes, starts, hashes, (sums[0], sums[1]), surprise)
+
+
+_BLOCK = 3  # test-only ids from which it is no chance that they are the largest numbers
+
+
+def same_pairs(parts: Parts) -> Check:
+    """L1: test rows whose user has the same item in training, validation or history."""
+    both = _known_rows(parts, PAIR)
+    finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
+    finding += f" have their user and item among {_sizes(parts)}"
+    name = "same pair on both sides"
+    if parts.repeats:
+        return Check("L1", name, "pass", len(both), f"{finding}; repeats=True")
+    return Check("L1", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+
+
+def same_events(parts: Parts) -> Check:
+    """L2: identical user, item and time in test and in training, validation or history."""
+    name = "same event on both sides"
+    if not parts.has_times:
+        return not_run("L2", name, "timestamps in train and test")
+    key = [*PAIR, "time"]
+    both = _known_rows(parts, key)
+    finding = f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the same time"
+    return Check("L2", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+
+
+def _known_rows(parts: Parts, key: list[str]) -> pl.DataFrame:
+    """Return the test rows whose key also occurs among the rows known before them."""
+    return rows_in(parts.test, pl.concat([frame.select(key) for frame in parts.known]), key)
+
+
+def _sizes(parts: Parts) -> str:
+    """Return the numbers of rows in training and in the other parts that are known before test.
+
+    For example "8 training and 2 validation rows".
+    """
+    names = {"train": "training"}
+    sizes = [f"{len(frame):,} {names.get(name, name)}" for name, frame in parts.named.items() if name != "test"]
+    return " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes) + " rows"
+
+
+def drift_of_ids(parts: Parts) -> Check:
+    """L4: ids that were encoded over training and test together."""
+    name = "ids known only from test"
+    vocabulary = parts.extra.get("vocabulary")
+    if vocabulary is None:
+        return _dense_codes(parts, name)
+    if not isinstance(vocabulary, Mapping) or not vocabulary or not set(vocabulary) <= set(PAIR):
+        raise ParameterError(
+            "vocabulary holds the ids that the model knows, by role",
+            found=repr(list(vocabulary) if isinstance(vocabulary, Mapping) else vocabulary)[:80],
+            hint='pass {"user": ids, "item": ids}, or one of them',
+        )
+    leaked, n_known = [], 0
+    for role in vocabulary:
+        known = _ids(vocabulary[role], role).cast(parts.train[role].dtype, strict=False)
+        n_known += len(known)
+        untrained = _untrained(parts, role)
+        ids = untrained.filter(untrained.is_in(known.implode())).cast(pl.String)
+        leaked.append(ids.to_frame("id").with_columns(of=pl.lit(role)))
+    both = pl.concat(leaked)
+    finding = f"{len(both):,} test ids without a training row are in the model's vocabulary of "
+    finding += f"{n_known:,} ids"
+    return Check("L4", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+
+
+def _ids(source: Any, role: str) -> pl.Series:
+    try:
+        return pl.Series(list(source), strict=True)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise ParameterError("the ids of a vocabulary are all integers or all strings", where=f"{role}s") from error
+
+
+def _untrained(parts: Parts, role: str) -> pl.Series:
+    """Return the ids of test users or items without training rows."""
+    ids = parts.test[role].unique()
+    return ids.filter(~ids.is_in(parts.train[role].unique().implode()))
+
+
+def _dense_codes(parts: Parts, name: str) -> Check:
+    """Guess L4 from numbers that run from 0 without a gap over all parts, but not over training.
+
+    Ids that were numbered in the data's source may have no gap either. Two signs tell the two
+    apart: test-only ids that are the largest of all, as numbers given after those of training are;
+    and items whose counts say that some items must have no row, so that their ids are gaps.
+    """
+    numbered, looked = 0, []
+    for role in PAIR:
+        if not parts.train[role].dtype.is_integer():
+            return not_run("L4", name, "vocabulary= of the model; text ids show nothing")
+        counts = pl.concat([part.select(role) for part in parts.all_parts])[role].value_counts()
+        untrained = _untrained(parts, role)
+        looked.append(f"{len(untrained):,} of {len(counts):,} {role}s")
+        ids = counts[role]
+        if len(untrained) and ids.min() == 0 and ids.max() == len(ids) - 1:
+            last = untrained.min() > parts.train[role].max()  # type: ignore[operator]
+            by_rows = role == "item" and _unseen(counts["count"]) > parts.limits.unseen
+            numbered += len(untrained) if (last and len(untrained) >= _BLOCK) or by_rows else 0
+    finding = f"{' and '.join(looked)} are only in test or validation"
+    if numbered:
+        finding += f"; ids run from 0 without a gap over all parts, so {numbered:,} of them were "
+        finding += "numbered with the test rows"
+    else:
+        finding += "; their numbers show no sign of it; vocabulary= would tell"
+    return Check("L4", name, verdict(numbered), numbered, finding)
+
+
+def _unseen(counts: pl.Series) -> float:
+    """Return Chao's estimate of the number of ids that exist and have no row (Chao 1984)."""
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    return once**2 / (2 * twice) if twice else once * (once - 1) / 2
+
+
+def validation_overlap(parts: Parts) -> Check:
+    """L5: validation rows that are test or training rows, or lie in the test period."""
+    name = "validation and test overlap"
+    if parts.validation is None:
+        return not_run("L5", name, "validation rows")
+    key = [*PAIR, "time"] if parts.has_times else PAIR
+    in_test = rows_in(parts.validation, parts.test, key)
+    in_train = rows_in(parts.validation, parts.train, key)
+    finding = f"of {len(parts.validation):,} validation rows {len(in_test):,} are in test, "
+    finding += f"{len(in_train):,} in training"
+    bad = [in_test, in_train]
+    if parts.has_times:
+        late = parts.validation.filter(pl.col("time") >= parts.test["time"].min())
+        finding += f", {len(late):,} not before the first test row"
+        bad += [late] if parts.claim == "time" else []
+    rows = pl.concat(bad).unique()
+    return Check("L5", name, verdict(len(rows), worst="fail"), len(rows), finding, lambda: rows)
+
+
+def shared_users(parts: Parts) -> Check:
+    """L6: users, or sessions, in both training and test."""
+    name = "users or sessions shared"
+    sessions = [
+        column
+        for column in parts.train.columns
+        if plain_name(column) in ("session", "sessionid", "basket", "basketid") and column in parts.test.columns
+    ]
+    shared, findings = [], []
+    for column in sessions[:1]:
+        text = pl.col(column).cast(pl.String)
+        both = rows_in(parts.test.with_columns(text), parts.train.select(text), column)
+        shared.append(both)
+        n_sessions = parts.test[column].n_unique()
+        findings.append(f"{both[column].n_unique():,} of {n_sessions:,} test sessions in training")
+    if parts.claim == "users":
+        both = rows_in(parts.test, parts.train, "user")
+        shared.append(both)
+        n_users = parts.test["user"].n_unique()
+        findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in training")
+    if not findings:
+        return not_run("L6", name, "a column of sessions, or claim='users' (strong generalisation)")
+    bad = pl.concat(shared, how="diagonal_relaxed").unique()
+    status = verdict(len(bad), worst="fail")
+    return Check("L6", name, status, len(bad), ", ".join(findings), lambda: bad)
+
+
+def tuned_on_test(parts: Parts) -> Check:
+    """L14: runs that were selected, or stopped, on the test part."""
+    name = "tuned on test"
+    log = parts.extra.get("runs")
+    if log is None:
+        return not_run("L14", name, "runs=, a log with columns run, part and purpose")
+    missing = [column for column in ("run", "part", "purpose") if column not in log.columns]
+    if missing:
+        raise ColumnError("a log of runs has columns run, part and purpose", where="runs", found=", ".join(log.columns))
+    log = log.with_columns(pl.col("part", "purpose").cast(pl.String).fill_null("not said"))
+    test = log.filter(pl.col("part") == "test")
+    bad = test.filter(pl.col("purpose") != "report")
+    finding = f"{len(test):,} evaluations on test of {len(log):,} in the log, {len(bad):,} of them "
+    finding += "to select or to stop"
+    repeated = test.group_by("run").len().filter(pl.col("len") > 1)
+    finding += f"; {len(repeated):,} runs evaluated more than once" if len(repeated) else ""
+    status = verdict(len(bad), verdict(len(repeated)), worst="fail")
+    return Check("L14", name, status, len(bad), finding, lambda: bad)
+
+
+def candidate_order(parts: Parts) -> Check:
+    """L17: whether positions in the candidate set give the positives away."""
+    name = "candidates give answers away"
+    if parts.candidates is None:
+        return not_run("L17", name, "candidates= in the order in which they are scored")
+    ranked = parts.candidates.with_columns(
+        place=pl.int_range(pl.len()).over("user"), length=pl.len().over("user")
+    ).filter(pl.col("length") > 1)
+    positives = rows_in(ranked, parts.test, PAIR)
+    if positives.is_empty():
+        return Check("L17", name, "warn", None, "no candidate is a test row: do the ids agree?")
+    length = positives["length"].to_numpy()
+    relative = positives["place"].to_numpy() / (length - 1)
+    # In random order, the mean relative position is 1/2, its variance (n + 1) / (12 (n - 1)).
+    z = float((relative - 0.5).sum()) / float(((length + 1) / (12 * (length - 1))).sum()) ** 0.5
+    first, last = (relative == 0).mean(), (relative == 1).mean()
+    finding = f"of {len(positives):,} positives among {len(ranked):,} candidates of "
+    finding += f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
+    finding += f"{(1 / length).mean():.1%} each; mean place {relative.mean():.3f}, z {z:.1f}"
+    status = verdict(abs(z) > parts.limits.candidate_z)
+    return Check("L17", name, status, z, finding, lambda: positives)
+
+
+def stage_leaks(parts: Parts) -> Check:
+    """L19: leaks in a two-stage scheme, such as a ranker trained on the candidate model's rows."""
+    name = "leaks between two stages"
+    stages = parts.stages
+    if "candidate_train" not in stages or "ranker_train" not in stages:
+        return not_run("L19", name, "stages= with candidate_train and ranker_train")
+    key = [*PAIR, "time"] if parts.has_times else PAIR
+    first, ranker = stages["candidate_train"], stages["ranker_train"]
+    validation = stages.get("ranker_validation")
+    both = [part.select(key) for part in (ranker, validation) if part is not None]
+    labels = ranker if validation is None else pl.concat(both)
+    leaks: dict[str, Any] = {
+        "ranker rows that the candidate model saw": rows_in(labels, first, key),
+        "ranker rows that are test rows": rows_in(labels, parts.test, key),
+    }
+    if validation is not None:
+        leaks["ranker users on both sides"] = rows_in(validation, ranker, ["user"])
+    late = labels.filter(pl.col("time") <= first["time"].max()) if parts.has_times else labels[:0]
+    leaks["ranker rows not after the candidate model's training"] = late
+    missing = labels.join(parts.train.select(key), on=key, how="anti")
+    leaks["ranker rows missing from train, which is refitted and gives the seen items"] = missing
+    if parts.lists is not None:
+        leaks["recommended items of the ranker's rows, not filtered as seen"] = rows_in(parts.lists, labels, PAIR)
+    bad = {description: rows for description, rows in leaks.items() if len(rows)}
+    finding = "; ".join(f"{len(rows):,} {what}" for what, rows in bad.items()) or "no leak"
+    finding += f" among {len(labels):,} ranker rows and {len(first):,} of the candidate model"
+    rows = next(iter(bad.values()), labels.head(0))
+    status = verdict(bad, worst="fail")
+    return Check("L19", name, status, sum(map(len, bad.values())), finding, lambda: rows)
+
+
+_TIMES = "timestamps in train and test"
+
+
+def boundary(parts: Parts) -> Check:
+    """L3: training rows at or after the first test row."""
+    name = "training before test"
+    if not parts.has_times:
+        return not_run("L3", name, _TIMES)
+    first, last = parts.test["time"].min(), parts.train["time"].max()
+    late = parts.train.filter(pl.col("time") > first)
+    tied = parts.train.filter(pl.col("time") == first).height
+    overlap = max(0.0, parts.seconds(last - first))  # type: ignore[operator]
+    finding = f"of {len(parts.train):,} training rows {len(late):,} after the first test row, "
+    finding += f"{tied:,} at the same time; "
+    finding += f"the parts overlap by {_span(overlap)}"
+    worst: Status = "fail" if parts.claim == "time" else "warn"
+    bad = parts.train.filter(pl.col("time") >= first)
+    return Check("L3", name, verdict(len(bad), worst=worst), len(bad), finding, lambda: bad)
+
+
+def future_items(parts: Parts) -> Check:
+    """L7: recommended items, or test items, that did not exist yet."""
+    name = "items of the future"
+    if not parts.has_times:
+        return not_run("L7", name, _TIMES)
+    first = pl.concat([part.select("item", "time") for part in parts.all_parts])
+    first = first.group_by("item").agg(first=pl.col("time").min())
+    end = parts.train["time"].max()
+    new = parts.test.join(first.filter(pl.col("first") > end), on="item", how="semi")
+    share = len(new) / len(parts.test)
+    finding = f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
+    if parts.lists is None:
+        status = verdict(share > parts.limits.cold_rows)
+        return Check("L7", name, status, share, f"{finding}; recommendations would tell more", lambda: new)
+    asked = parts.test.group_by("user").agg(asked=pl.col("time").min())
+    lists = parts.lists.join(asked, on="user", how="inner").join(first, on="item", how="left")
+    bad = lists.filter(pl.col("first") > pl.col("asked"))
+    exposed = len(bad) / max(1, len(lists))
+    exposure = f"{exposed:.2%} of {len(lists):,} recommendations to test users are of items first "
+    exposure += "seen after the user's test"
+    return Check("L7", name, verdict(len(bad)), exposed, f"{exposure}; {finding}", lambda: bad)
+
+
+def future_data(parts: Parts) -> Check:
+    """L8: the share of training rows after each test row."""
+    name = "leak index"
+    if not parts.has_times:
+        return not_run("L8", name, _TIMES)
+    train, test = (part["time"].sort().to_numpy() for part in (parts.train, parts.test))
+    shares = future_shares(train, test)
+    mean = float(shares.mean())
+    finding = f"of {len(train):,} training rows, those after a test row: mean {mean:.2%}, most "
+    finding += f"{shares.max():.2%} over {len(test):,} test rows"
+    worst: Status = "fail" if parts.claim == "time" else "warn"
+    bad = parts.test.filter(pl.col("time") < parts.train["time"].max())
+    return Check("L8", name, verdict(mean > 0, worst=worst), mean, finding, lambda: bad)
+
+
+def horizon(parts: Parts) -> Check:
+    """L9: the time between the end of training and the test rows."""
+    name = "horizon"
+    if not parts.has_times:
+        return not_run("L9", name, _TIMES)
+    test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
+    # Differences of Python's numbers and of floats: those of 64-bit integers may overflow.
+    spans = [parts.seconds(times.max().item() - times.min().item()) for times in (test, train)]
+    ratio = spans[0] / spans[1] if spans[1] else (float("inf") if spans[0] else 0.0)
+    since = test.astype(np.float64) - float(train.max())
+    median, far = (parts.seconds(np.quantile(since, level)) for level in (0.5, 0.95))
+    finding = f"{len(test):,} test rows span {_span(spans[0])}, {len(train):,} training rows "
+    finding += f"{_span(spans[1])}; targets lie "
+    finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
+    return Check("L9", name, verdict(ratio > parts.limits.test_span), ratio, finding)
+
+
+def torn(parts: Parts) -> Check:
+    """L16: test users who are cut between rows of equal time."""
+    name = "cut between equal times"
+    if not parts.has_times:
+        return not_run("L16", name, _TIMES)
+    last = parts.train.group_by("user").agg(last=pl.col("time").max())
+    first = parts.test.group_by("user").agg(first=pl.col("time").min())
+    bad = first.join(last, on="user").filter(pl.col("last") == pl.col("first"))
+    share = len(bad) / len(first)
+    finding = f"for {len(bad):,} of {len(first):,} test users the order of equal times decided"
+    return Check("L16", name, verdict(share > parts.limits.torn), share, finding, lambda: bad)
+
+
+def _span(seconds: float) -> str:
+    sign, size = "-" if seconds < 0 else "", abs(seconds)
+    for limit, unit in ((2 * 86400, "days"), (2 * 3600, "hours"), (120, "minutes")):
+        if size >= limit:
+            return f"{sign}{size / (limit / 2):.1f} {unit}"
+    return f"{sign}{size:g} s"

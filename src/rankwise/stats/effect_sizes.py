@@ -1,0 +1,347 @@
+"""Effect sizes: how large a difference is, in units that do not depend on the number of users."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from rankwise.core import kernels
+from rankwise.core.ragged import offsets, runs
+from rankwise.errors import InputError
+from rankwise.stats.differences import (
+    Differences,
+    Floats,
+    Missing,
+    PairStatistics,
+    check_level,
+    column,
+    differences,
+    pairs_by_thread,
+    significant_digits,
+    t_quantile,
+)
+from rankwise.stats.paired_tests import paired_t
+
+__all__ = [
+    "Distribution",
+    "Effect",
+    "PairedTTest",
+    "cliffs_delta",
+    "deltas_of_pairs",
+    "effect",
+    "fieller",
+    "lift_interval",
+    "magnitude",
+    "paired_t_test",
+]
+
+_LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect sizes of paired values, x against y.
+
+    Attributes
+    ----------
+    d_z : float
+        The mean difference over the standard deviation of the differences, which determines power.
+        NaN if the differences do not vary.
+    d_av : float
+        The mean difference over the root of the mean of both variances, for comparison with other
+        studies.
+    hedges_g : float
+        d_z corrected for its small-sample bias.
+    dominance : float
+        The share of users for whom x is larger, minus the share for whom y is larger.
+    cliffs_delta : float
+        The probability that x of a random user exceeds y of a random user, minus that of the
+        opposite.
+    rank_biserial : float
+        The share of the rank sum of the differences in favour of x, minus that in favour of y.
+    wins, ties, losses : int
+        Users for whom x is larger, equal, smaller.
+    """
+
+    d_z: float
+    d_av: float
+    hedges_g: float
+    dominance: float
+    cliffs_delta: float
+    rank_biserial: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def effect(x: Any, y: Any, *, missing: Missing = "error") -> Effect:
+    """Return all effect sizes of paired values.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`; y is required.
+
+    Returns
+    -------
+    Effect
+
+    Examples
+    --------
+    >>> sizes = effect([1.0, 0.5, 0.0, 0.5], [0.5, 0.5, 0.5, 0.0])
+    >>> sizes.wins, sizes.ties, sizes.losses, sizes.dominance
+    (2, 1, 1, 0.25)
+    """
+    pairs = differences(x, y, missing=missing)
+    n, wins, losses, d_z = pairs.n, pairs.wins, pairs.losses, pairs.d_z
+    deviation = math.sqrt((pairs.x.var(ddof=1) + pairs.y.var(ddof=1)) / 2) if n > 1 else 0.0
+    without_variance = 0.0 if n > 1 and not pairs.nonzero else math.nan
+    return Effect(
+        d_z=d_z,
+        d_av=pairs.mean / deviation if deviation > 0 else without_variance,
+        hedges_g=d_z * _small_sample(n - 1) if n > 2 else math.nan,
+        dominance=(wins - losses) / n if n else math.nan,
+        cliffs_delta=cliffs_delta(pairs.x, pairs.y),
+        rank_biserial=_rank_biserial(pairs),
+        wins=wins,
+        ties=n - wins - losses,
+        losses=losses,
+    )
+
+
+def _small_sample(freedom: int) -> float:
+    """Return Hedges' factor, which removes the bias of d in small samples."""
+    from scipy.special import gammaln
+
+    logs = gammaln(freedom / 2) - gammaln((freedom - 1) / 2)
+    return float(np.exp(logs) / math.sqrt(freedom / 2))
+
+
+def cliffs_delta(x: Any, y: Any) -> float:
+    """Return Cliff's delta: P(x > y) − P(x < y) over all pairs of an x and a y, in O(n log n).
+
+    Parameters
+    ----------
+    x, y : array, shapes (n,) and (m,)
+        Values of two systems, which need not be for the same users.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
+    0.4444
+    """
+    both = [Distribution.of(column(name, values)) for name, values in (("x", x), ("y", y))]
+    return deltas_of_pairs(both, [(0, 1)])[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """How often each value occurs: sorted once, and compared with many others.
+
+    Attributes
+    ----------
+    values : array, shape (m,)
+        The distinct values, in ascending order; those that differ by rounding alone are one.
+    up_to : array of int, shape (m + 1,)
+        How many users have one of the first values: of none, one, two, ….
+    """
+
+    values: Floats
+    up_to: Any
+
+    @classmethod
+    def of(cls, values: Floats) -> Self:
+        """Return the distribution of some values, shape (n,)."""
+        if np.isnan(values).any():
+            raise InputError("a value is NaN", hint="leave users without a value out first")
+        distinct, counts = np.unique(values, return_counts=True)
+        rounded = significant_digits(distinct)  # in ascending order, too
+        starts = runs(rounded)
+        return cls(rounded[starts[:-1]], offsets(counts)[starts])
+
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return int(self.up_to[-1])
+
+    def above(self, other: Distribution) -> int:
+        """Return in how many pairs a value here is above one there, less those it is below."""
+        at = np.searchsorted(other.values, self.values)
+        known = at < len(other.values)
+        equal = np.zeros(len(at), dtype=bool)
+        equal[known] = other.values[at[known]] == self.values[known]
+        over = other.up_to[at] + other.up_to[at + equal] - other.up_to[-1]
+        return int((np.diff(self.up_to) * over).sum())
+
+
+def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]) -> list[float]:
+    """Return Cliff's delta of some pairs of distributions, the first against the second."""
+    asked, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
+    above = np.zeros(len(asked), dtype=np.int64)
+    starts = offsets(np.array([len(some.values) for some in distributions]))
+    values = np.concatenate([some.values for some in distributions])
+    up_to = np.concatenate([some.up_to for some in distributions]).astype(np.int64, copy=False)
+
+    def work(first: int, stop: int) -> None:
+        if library is None:
+            for at, (x, y) in enumerate(asked[first:stop], start=first):
+                above[at] = distributions[x].above(distributions[y])
+        else:
+            library.rw_above_pairs(values, up_to, starts, asked, first, stop, above)
+
+    pairs_by_thread(work, len(asked), len(values) // len(distributions))
+    n = np.array([some.n for some in distributions])
+    with np.errstate(invalid="ignore"):  # NaN where one has no users
+        out: list[float] = (above / (n[asked[:, 0]] * n[asked[:, 1]])).tolist()
+    return out
+
+
+def _rank_biserial(pairs: Differences) -> float:
+    from scipy.stats import rankdata
+
+    d = pairs.d[pairs.d != 0]
+    if not len(d):
+        return 0.0 if pairs.n else math.nan
+    ranks = rankdata(np.abs(d))
+    return float((ranks * np.sign(d)).sum() / ranks.sum())
+
+
+def magnitude(d: float) -> str:
+    """Return Cohen's word for a standardised difference (limits 0.2, 0.5, 0.8).
+
+    >>> magnitude(0.1), magnitude(-0.6), magnitude(1.2)
+    ('negligible', 'medium', 'large')
+    """
+    if math.isnan(d):
+        return "undefined"
+    return next((word for limit, word in _LIMITS if abs(d) < limit), "large")
+
+
+def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, float, float]:
+    r"""Return the relative lift x̄ / ȳ − 1 and its confidence limits, by Fieller's theorem.
+
+    .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
+
+    is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN, as they
+    are if the differences do not vary.
+    """
+    if pairs.n < 2:
+        return math.nan, math.nan, math.nan
+    if not pairs.deviation:
+        return pairs.mean / pairs.means[1] if pairs.means[1] else math.nan, math.nan, math.nan
+    quantile = t_quantile((1 + confidence) / 2, pairs.n - 1)
+    return fieller(pairs.means, pairs.mean, pairs.covariance / pairs.n, quantile)
+
+
+def fieller(
+    means: tuple[float, float], difference: float, covariance: Floats, quantile: float
+) -> tuple[float, float, float]:
+    """Return the lift of two means and its limits, from the covariance matrix of the means.
+
+    >>> fieller((0.22, 0.2), 0.02, np.array([[1e-4, 9e-5], [9e-5, 1e-4]]), 1.96)
+    (0.1, 0.0547, 0.1492)
+    """
+    x, y = means
+    if not y:
+        return math.nan, math.nan, math.nan
+    lift = difference / y
+    (of_x, both), (_, of_y) = (covariance * quantile**2).tolist()
+    a, b = y * y - of_y, x * y - both
+    if not a > 0:
+        return lift, math.nan, math.nan
+    # b² − a (x² − of_x), without products of means alone, which would cancel each other's digits.
+    square = y * y * of_x - 2 * x * y * both + x * x * of_y + both * both - of_x * of_y
+    half = math.sqrt(max(square, 0.0))
+    return lift, float((b - half) / a - 1), float((b + half) / a - 1)
+
+
+@dataclass(frozen=True, eq=False)  # as a mapping, it equals the dict of its values
+class PairedTTest(Mapping[str, float | bool | str]):
+    """The result of `paired_t_test`: a mapping whose values are also attributes.
+
+    Attributes
+    ----------
+    mean_improvement : float
+        The mean of b − a.
+    p_value : float
+        Two-sided p-value.
+    significant : bool
+        Whether p_value < alpha.
+    t_statistic : float
+        Above 0 if b is better.
+    cohens_d : float
+        The mean difference over the standard deviation of the differences (d_z).
+    interpretation : str
+        The result in a sentence.
+    """
+
+    mean_improvement: float
+    p_value: float
+    significant: bool
+    t_statistic: float
+    cohens_d: float
+    interpretation: str
+
+    def __getitem__(self, name: str) -> float | bool | str:
+        if name not in tuple(self):
+            raise KeyError(name)
+        value: float | bool | str = getattr(self, name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(field.name for field in fields(self))
+
+    def __len__(self) -> int:
+        return len(fields(self))
+
+
+def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> PairedTTest:
+    """Test whether systems a and b differ on the same users, by the paired t test.
+
+    Parameters
+    ----------
+    metrics_a, metrics_b : array, shape (n,)
+        One value per user, in the same order.
+    alpha : float, default=0.05
+        The significance level.
+
+    Returns
+    -------
+    PairedTTest
+        Its values are attributes as well as items: ``test.p_value`` is ``test["p_value"]``.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or a value is NaN.
+
+    Examples
+    --------
+    >>> test = paired_t_test([0.1, 0.2, 0.3, 0.2], [0.3, 0.3, 0.6, 0.4])
+    >>> test.mean_improvement, test["significant"]
+    (0.2, True)
+    >>> test.interpretation
+    'b is better by 0.2 on average (p = 0.0163 < 0.05); a large effect'
+    """
+    check_level("alpha", alpha)
+    test = paired_t(metrics_b, metrics_a)
+    d = effect(metrics_b, metrics_a).d_z
+    significant = bool(test.p < alpha)
+    sign = "<" if significant else ">="
+    evidence = f"(p = {test.p:.3g} {sign} {alpha:g}); a {magnitude(d)} effect"
+    if significant:
+        word = "better" if test.difference > 0 else "worse"
+        text = f"b is {word} by {abs(test.difference):.4g} on average {evidence}"
+    elif test.p != test.p:
+        text = "fewer than two users: nothing can be said"
+    else:
+        text = f"no difference was shown {evidence}, which does not show that there is none"
+    return PairedTTest(test.difference, test.p, significant, test.statistic, d, text)

@@ -1,0 +1,501 @@
+r"""Confidence intervals of a mean: bootstrap, sign flips, sequences of looks, and bounded values.
+
+An upper confidence limit of a bounded mean that holds for few and for rare values.
+
+Gaffke's limit: one observation at the largest possible value is added to the n that were seen, and
+the limit is the quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values
+of 0 and 1 it is the Clopper-Pearson limit; for many values it is that of the t interval, corrected
+for skewness. No distribution is known for which it covers less than it says.
+
+The quantile has no closed form for other values. It is computed by the saddle point of
+Lugannani and Rice (relative error of the tail probability about 1 % for one value, less for more),
+so that there are no random weights.
+
+References: Gaffke 2005, Mathematical Methods of Statistics 14; Learned-Miller & Thomas 2019,
+arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rankwise.core.arguments import check_choice, check_count, check_positive
+from rankwise.errors import InputError
+from rankwise.stats.differences import (
+    MANY,
+    UNVARIED,
+    Differences,
+    Floats,
+    Interval,
+    Missing,
+    PairStatistics,
+    check_level,
+    differences,
+    numbers,
+    too_skewed,
+)
+from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval, t_interval_of
+
+__all__ = [
+    "BootstrapMethod",
+    "bootstrap",
+    "bootstrap_confidence_interval",
+    "bootstrap_means",
+    "confidence_sequence",
+    "confidence_sequence_of",
+    "constant_interval",
+    "flip_interval",
+    "flip_interval_of",
+    "matching_interval",
+    "mean_limit",
+    "usual_interval",
+]
+
+_DOUBLINGS = 12  # 8,000 standard errors: no difference is rejected there with so few pairs
+_CLOSE = 1e-7  # of a standard error
+
+
+def flip_interval(
+    x: Any,
+    y: Any = None,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    missing: Missing = "error",
+    threads: int | None = None,
+) -> Interval:
+    r"""Return the confidence interval of a mean difference by inverting the sign-flip test.
+
+    It consists of all :math:`\delta` for which the sign-flip test of :math:`d_i - \delta` does not
+    reject, so that the interval and `sign_flip` with the same seed never contradict each other.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+    y : array, shape (n,), optional
+        Values of two systems for the same users in the same order; without y, x are differences.
+    confidence : float, default=0.95
+        The confidence level.
+    n_resamples, seed, threads : int, default=10000, 0, None
+        As for `sign_flip`.
+    missing : {"error", "omit"}, default="error"
+        Whether a pair with a NaN raises or is dropped.
+
+    Returns
+    -------
+    Interval
+        Its limits are infinite if too few pairs differ for any difference to be rejected, and NaN
+        with fewer than two pairs or if all differences are equal.
+
+    References
+    ----------
+    Garthwaite 1996, Confidence intervals from randomization tests, Biometrics 52.
+
+    Examples
+    --------
+    >>> d = [0.5, 0.25, 0.5, 0.0, 0.25, 0.75, 0.5, 0.25]
+    >>> interval = flip_interval(d)
+    >>> interval.low > 0, interval.high
+    (True, 0.5833)
+    """
+    check_level("confidence", confidence)
+    check_positive(n_resamples=n_resamples)
+    pairs = differences(x, y, missing=missing)
+    return flip_interval_of(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, threads=threads)
+
+
+def flip_interval_of(
+    pairs: Differences,
+    *,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
+    threads: int | None = None,
+    p: float | None = None,
+) -> Interval:
+    """Return the interval of checked pairs; ``p`` is that of the test, if it is known."""
+    n, mean, flags = pairs.n, pairs.mean, pairs.flags
+    if n < 2 or not pairs.deviation:
+        return Interval(mean, math.nan, math.nan, confidence, "sign-flip", n, flags)
+    if p is None:
+        p = sign_flip(pairs.x, pairs.y, n_resamples=n_resamples, seed=seed, threads=threads).p
+    columns = np.stack([pairs.d, np.ones(n)], axis=1)
+    drawn = projections(columns, n_resamples, kind="signs", seed=seed, threads=threads)
+    slack = 1e-12 * float(np.abs(pairs.d).sum())  # sums in another order round differently
+    flips = _Flips(drawn[:, 0], drawn[:, 1], float(pairs.d.sum()), n, slack)
+    level = 1 - confidence - 1e-12  # 1 - 0.95 is a little more than 0.05
+    low, high = (_limit(flips, mean, side * pairs.error, level) for side in (-1, 1))
+    # Where many differences are 0, p jumps at 0: the interval holds 0 exactly if the test does.
+    if p >= level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif mean > 0:
+        low = max(low, math.ulp(0.0))
+    else:
+        high = min(high, -math.ulp(0.0))
+    return Interval(mean, low, high, confidence, "sign-flip", n, flags)
+
+
+@dataclass(frozen=True)
+class _Flips:
+    """Sums of differences under random signs, and the sums of these signs.
+
+    With both, the sums of differences less any δ follow without drawing again.
+    """
+
+    sums: Floats
+    signs: Floats
+    total: float
+    n: int
+    slack: float
+
+    def p(self, delta: float) -> float:
+        """Return the two-sided p-value of the hypothesis that the mean difference is δ."""
+        limit = abs(self.total - self.n * delta) - self.slack - 1e-12 * self.n * abs(delta)
+        count = int((np.abs(self.sums - delta * self.signs) >= limit).sum())
+        return (1 + count) / (1 + len(self.sums))
+
+
+def _limit(flips: _Flips, mean: float, step: float, level: float) -> float:
+    """Return the δ on one side of the mean at which the test begins to reject."""
+    near, far = mean, mean + 2 * step
+    for _ in range(_DOUBLINGS):
+        if flips.p(far) < level:
+            break
+        near, far = far, mean + 2 * (far - mean)
+    else:
+        return math.copysign(math.inf, step)
+    while abs(far - near) > _CLOSE * abs(step):
+        middle = (near + far) / 2
+        near, far = (middle, far) if flips.p(middle) >= level else (near, middle)
+    return near
+
+
+def matching_interval(
+    pairs: PairStatistics,
+    test: str,
+    *,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
+    largest: float = math.inf,
+    p: float | None = None,
+) -> Interval:
+    """Return the interval of a mean difference for a test of `rankwise.compare`.
+
+    Tests of the median (Wilcoxon, sign) have none: theirs is the interval of the mean that would
+    be chosen without them. ``largest`` is the largest difference that is possible, ``p`` the
+    p-value of the test if it is known.
+    """
+    if pairs.n > 1 and not pairs.deviation:
+        return constant_interval(pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags)
+    by_t = test == "t" or (test not in ("sign_flip", "bootstrap") and pairs.n >= MANY)
+    if by_t or not isinstance(pairs, Differences):  # of sums alone t is all that is known
+        return t_interval_of(pairs, confidence=confidence)
+    if test == "bootstrap":
+        return bootstrap_t_interval(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed)
+    return flip_interval_of(
+        pairs, confidence=confidence, n_resamples=n_resamples, seed=seed, p=p if test == "sign_flip" else None
+    )
+
+
+def constant_interval(
+    value: float, n: int, lowest: float, highest: float, *, confidence: float, flags: tuple[str, ...] = ()
+) -> Interval:
+    r"""Return the interval of a mean of which every one of n values is the same.
+
+    A share q of others may have been missed: :math:`(1 - q)^n \ge \alpha / 2`. They can move the
+    mean as far as the range of the values allows; NaN limits if that is not known.
+
+    >>> found = constant_interval(0.0, 30, 0.0, 1.0, confidence=0.95)  # 30 users without a hit
+    >>> found.low, found.high
+    (0.0, 0.1157)
+    """
+    missed = 1 - ((1 - confidence) / 2) ** (1 / n)
+    low, high = value - missed * (value - lowest), value + missed * (highest - value)
+    unknown = "no values differ, and their range is not bounded: the interval is not known"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        low, high, flags = math.nan, math.nan, (*flags, unknown)
+    return Interval(value, low, high, confidence, "bound of unseen values", n, flags)
+
+
+FEWEST = 100
+"""Pairs below which the sequence says nothing: it rests on the central limit theorem."""
+
+
+def confidence_sequence(
+    x: Any, y: Any = None, *, planned: int, confidence: float = 0.95, missing: Missing = "error"
+) -> Interval:
+    r"""Return the current interval of an asymptotic confidence sequence of a mean difference.
+
+    An ordinary confidence interval is valid for a single look at the data. If ``planned`` is the
+    same at every look, the intervals of this sequence contain the true difference at *all* looks
+    together with the given confidence, whatever their number and the stopping rule:
+
+    .. math:: \bar d \pm s_d \sqrt{\frac{2 (n \rho^2 + 1)}{n^2 \rho^2}
+        \log \frac{\sqrt{n \rho^2 + 1}}{\alpha}}
+
+    where :math:`\rho^2 = (-2 \log \alpha + \log(1 - 2 \log \alpha)) / planned` makes it narrowest
+    at the planned number of users. It is some 1.5 times as wide as the interval for a single look.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`. Each look includes the users of all earlier looks.
+    planned : int
+        The number of users at which the interval is to be narrowest; fixed before the first look.
+    confidence : float, default=0.95
+        The confidence level, over all looks.
+
+    Returns
+    -------
+    Interval
+        With infinite limits below 100 pairs, or if there are too few for their skewness.
+
+    References
+    ----------
+    Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, Time-uniform central limit theory and
+    asymptotic confidence sequences, Annals of Statistics 52.
+
+    Examples
+    --------
+    >>> d = [0.5, -0.25, 0.25, 0.0] * 100
+    >>> interval = confidence_sequence(d, planned=400)
+    >>> interval.low, interval.high
+    (0.0825, 0.1675)
+    """
+    pairs = differences(x, y, missing=missing)
+    return confidence_sequence_of(pairs, planned=planned, confidence=confidence)
+
+
+def confidence_sequence_of(pairs: PairStatistics, *, planned: int, confidence: float) -> Interval:
+    """Return the interval of pairs or their sums."""
+    check_level("confidence", confidence)
+    check_count(planned=planned)
+    n, alpha = pairs.n, 1 - confidence
+    if n < FEWEST or not pairs.deviation or too_skewed(pairs):
+        half = math.inf
+    else:
+        rho = (-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / planned
+        inflated = n * rho + 1
+        width = 2 * inflated / (n**2 * rho) * math.log(math.sqrt(inflated) / alpha)
+        half = pairs.deviation * math.sqrt(width)
+    mean = pairs.mean
+    return Interval(mean, mean - half, mean + half, confidence, "confidence sequence", n, pairs.flags)
+
+
+BootstrapMethod: TypeAlias = Literal["percentile", "basic", "bca", "studentised"]
+
+
+def bootstrap_means(
+    columns: Any, n_resamples: int = 1000, *, seed: int = 0, threads: int | None = None, batch: int | None = None
+) -> Floats:
+    """Return the mean of every column in every bootstrap resample of users.
+
+    All columns share the same resamples, so differences of columns are paired.
+
+    Parameters
+    ----------
+    columns : array, shape (n, m)
+        One row per user.
+    n_resamples, seed, threads : int, default=1000, 0, None
+        As for `sign_flip`.
+    batch : int, default=None
+        Resamples computed at a time, None for 128 per thread; the result does not depend on it.
+
+    Returns
+    -------
+    array, shape (n_resamples, m)
+
+    Examples
+    --------
+    >>> means = bootstrap_means(np.arange(10.0).reshape(5, 2), 100)
+    >>> bool(np.allclose(means[:, 1] - means[:, 0], 1.0))
+    True
+    """
+    data = numbers("columns", columns)
+    if data.ndim != 2 or not len(data):
+        raise InputError("columns have one row per user", found=f"shape {data.shape}")
+    if not np.isfinite(data).all():
+        raise InputError("columns hold NaN or infinite values")
+    with_counts = np.column_stack([np.ones(len(data)), data])
+    totals = projections(with_counts, n_resamples, kind="weights", seed=seed, threads=threads, batch=batch)
+    means: Floats = totals[:, 1:] / totals[:, :1]
+    return means
+
+
+def bootstrap(
+    x: Any,
+    y: Any = None,
+    *,
+    method: BootstrapMethod = "bca",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    missing: Missing = "error",
+    threads: int | None = None,
+) -> Interval:
+    """Return a bootstrap confidence interval of a mean, or of a mean paired difference.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        One value per user.
+    y : array, shape (n,), optional
+        Values of another system for the same users; the interval is then that of the mean of x − y.
+    method : {"bca", "percentile", "basic", "studentised"}, default="bca"
+        ``"bca"``: bias-corrected and accelerated (for a mean the acceleration has a closed form);
+        ``"percentile"``: quantiles of the bootstrap means; ``"basic"``: these mirrored at the
+        estimate; ``"studentised"``: from quantiles of t in the resamples.
+    confidence : float, default=0.95
+        The confidence level.
+    n_resamples, seed, threads : int, default=10000, 0, None
+        As for `sign_flip`.
+    missing : {"error", "omit"}, default="error"
+        Whether a NaN raises or is dropped.
+
+    Returns
+    -------
+    Interval
+        Its limits are NaN if the values do not vary, or are fewer than two.
+
+    See Also
+    --------
+    t_interval : Faster, and as good from about 1,000 users.
+    jackknife : For metrics that are not per-user means.
+
+    Examples
+    --------
+    >>> interval = bootstrap([0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0], method="percentile")
+    >>> interval.low, interval.high
+    (0.125, 0.75)
+    """
+    check_choice("method", method, BootstrapMethod)
+    check_level("confidence", confidence)
+    check_positive(n_resamples=n_resamples)
+    pairs = differences(x, y, missing=missing)
+    n, mean, flags, name = pairs.n, pairs.mean, pairs.flags, f"bootstrap ({method})"
+    if n < 2 or not pairs.deviation:  # nothing varies: all resamples are equal
+        unvaried = () if n < 2 else (UNVARIED,)
+        return Interval(mean, math.nan, math.nan, confidence, name, n, (*flags, *unvaried))
+    centred = pairs.d - mean
+    columns = np.stack([np.ones(n), centred, centred**2], axis=1)
+    totals = projections(columns, n_resamples, kind="weights", seed=seed, threads=threads)
+    means = totals[:, 1] / totals[:, 0]
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    if method == "bca":
+        tails = _bca(means, centred, tails)
+    if method == "studentised":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            errors = np.sqrt(np.maximum(totals[:, 2] / totals[:, 0] - means**2, 0) / totals[:, 0])
+            t = np.where(errors > 0, means / errors, np.sign(means) * np.inf)
+        low, high = np.quantile(t, tails, method="inverted_cdf")
+        error = float(np.sqrt((centred**2).mean() / n))
+        limits = (-high * error, -low * error)
+    else:
+        low, high = np.quantile(means, tails)
+        limits = (-high, -low) if method == "basic" else (low, high)
+    low, high = (float(mean + limit) for limit in limits)
+    return Interval(mean, low, high, confidence, name, n, flags)
+
+
+def usual_interval(x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0) -> Interval:
+    """Return the t interval from 1,000 values, the BCa bootstrap interval below."""
+    if len(x) >= MANY:
+        return t_interval(x, y, confidence=confidence)
+    return bootstrap(x, y, confidence=confidence, n_resamples=n_resamples, seed=seed)
+
+
+def _bca(means: Floats, centred: Floats, tails: Floats) -> Floats:
+    """Return the probabilities of the quantiles, corrected for bias and acceleration."""
+    from scipy.special import ndtr, ndtri
+
+    tiny = 1e-12 * float(np.abs(centred).max())
+    below = ((means < -tiny).mean() + (means <= tiny).mean()) / 2
+    bias = float(ndtri(np.clip(below, 1 / (2 * len(means)), 1 - 1 / (2 * len(means)))))
+    acceleration = float((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
+    z = bias + ndtri(tails)
+    corrected: Floats = ndtr(bias + z / (1 - acceleration * z))
+    return corrected
+
+
+def bootstrap_confidence_interval(
+    metric_values: Any, n_bootstrap: int = 1000, confidence: float = 0.95, seed: int | None = None
+) -> Interval:
+    """Return the bootstrap confidence interval of a mean over users (BCa).
+
+    Parameters
+    ----------
+    metric_values : array, shape (n,)
+        One value per user.
+    n_bootstrap : int, default=1000
+        Number of resamples.
+    confidence : float, default=0.95
+        The confidence level.
+    seed : int, default=None
+        Random seed; None means 0, so that the same values always give the same interval.
+
+    Returns
+    -------
+    Interval
+        Unpacks to the lower and the upper limit.
+
+    Examples
+    --------
+    >>> interval = bootstrap_confidence_interval([0.1, 0.4, 0.2, 0.8, 0.5, 0.3], seed=1)
+    >>> lower, upper = interval
+    >>> lower < interval.estimate < upper
+    True
+    """
+    seed = 0 if seed is None else seed
+    check_count(n_bootstrap=n_bootstrap)
+    check_count(least=0, seed=seed)
+    return bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
+
+
+def mean_limit(values: Floats, largest: float, confidence: float) -> float:
+    """Return the upper confidence limit of the mean of values that are at most ``largest``.
+
+    >>> round(mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit
+    0.116
+    """
+    from scipy.optimize import brentq
+
+    seen, often = np.unique(values, return_counts=True)
+    distance = np.append(largest - seen, 0.0)
+    count = np.append(often, 1).astype(np.float64)
+    scale = distance.max()
+    if scale <= 0:
+        return largest
+    distance /= scale
+    mean = np.average(distance, weights=count)
+    deviation = np.sqrt(np.average((distance - mean) ** 2, weights=count))
+
+    def excess(log_offset: float) -> float:
+        return _quantile(distance, count, np.exp(log_offset))[1] - confidence
+
+    # From weights on the added value alone to nearly equal weights, where the probability is 1/2.
+    first, last = -60.0, float(np.log(100 * deviation * np.sqrt(count.sum())))
+    log_offset = last if excess(last) >= 0 else brentq(excess, first, last, xtol=1e-9)
+    return float(largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
+
+
+def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, float]:
+    r"""Return a mean distance, and the probability that the weighted mean distance is larger.
+
+    The saddle point for the mean distance has weights :math:`\propto 1 / (c + z_i)`, with the
+    offset c and the distances z: every c belongs to one mean, which spares a search within.
+    """
+    from scipy.special import ndtr
+
+    weights = 1.0 / (offset + distance)
+    level = float(count @ weights) / count.sum()
+    mean = 1.0 / level - offset
+    root = np.sqrt(2.0 * (count @ np.log(level / weights)))
+    curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
+    density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    return mean, float(ndtr(root) + density * (1.0 / root - 1.0 / curvature))

@@ -1,0 +1,846 @@
+"""Frames of any library, plain Python objects, arrays and matrices to tables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.arrays import check_sparse
+from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.core.kernels import default_threads, each
+from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
+from rankwise.tables.columns import ROLES, check_exact, could_decide, names_of, recognise, undecided, unreadable
+from rankwise.tables.list_columns import one_row_per_item
+from rankwise.tables.table import Recommendations, Table, TableRole
+
+__all__ = [
+    "KEEP_OTHERS",
+    "NUMBERS",
+    "RANKED",
+    "as_table",
+    "columns_of",
+    "from_array",
+    "from_arrow",
+    "from_document",
+    "from_frame",
+    "from_mapping",
+    "from_mapping_of_columns",
+    "from_rows",
+    "from_sparse",
+    "holds_qrels",
+    "holds_records",
+    "holds_run",
+    "id_series",
+    "in_one_piece",
+    "is_truth_values",
+    "masked",
+    "number_column",
+    "number_series",
+    "readable_columns",
+    "refuse_tuples",
+    "rows_of",
+    "series_as_frame",
+    "series_of",
+    "typed",
+    "whole",
+]
+
+RANKED = ("recommendations", "baseline")
+"""Roles of tables that have a score in place of a relevance."""
+
+
+def number_column(role: TableRole) -> str:
+    """Return the column of the numbers of a source that does not name them."""
+    return "score" if role in RANKED else "relevance"
+
+
+def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
+    """Return item ids, one row per user, as a frame, and the number of padding entries (-1, "")."""
+    rows = source if isinstance(source, list | tuple) else [source]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise masked(role)
+    if role not in (*RANKED, "items"):
+        raise InputError(
+            f"{role}: an array, or a list of lists, does not say which user has which items",
+            hint="pass a table, a list of tuples (user, item), or {user: {items}}",
+        )
+    try:
+        array = np.asarray(source)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths
+        raise _ragged(role) from error
+    if array.dtype == object and array.ndim == 2:
+        raise InputError(
+            f"{role}: a dense array holds item ids of one type, best first",
+            found="values of several types",
+            hint="rows of users and items are a table, or a list of tuples",
+        )
+    if array.dtype == object:
+        raise _ragged(role)
+    if array.ndim != 2:
+        raise InputError(
+            f"{role}: a dense array has one row per user",
+            found=f"an array of shape {array.shape}",
+            hint="pass item ids of shape (users, k)",
+        )
+    if array.dtype.kind not in "iuU":
+        raise IdError(
+            "a dense array holds item ids, best first",
+            where=role,
+            found=f"{array.dtype} values",
+            hint="rank a score matrix with rw.rank(scores, k)",
+        )
+    if _may_be_pairs(array):
+        raise InputError(
+            f"{role}: this array may hold rows of user and item, or an ordered list for each user",
+            found=f"shape {array.shape}, and each value of the first column on rows that follow one another",
+            hint="pass rows as a table or as a list of tuples, lists as {user: [items]}",
+        )
+    users = np.repeat(np.arange(array.shape[0], dtype=np.int64), array.shape[1])
+    frame = pl.DataFrame({"user": users, "item": array.ravel()})
+    if array.dtype.kind == "U":
+        empty = int((array == "").sum())  # what text is filled up with
+        return (frame.filter(pl.col("item") != "") if empty else frame), empty
+    padding = int((array == -1).sum())
+    return (frame.filter(pl.col("item") != -1) if padding else frame), padding
+
+
+def _may_be_pairs(array: Any) -> bool:
+    """Return whether an array of two or three columns looks like users beside their items.
+
+    Lists that are short and alike are no such rows: users do not have an item twice.
+    """
+    if array.shape[1] not in (2, 3) or len(array) < 4:
+        return False
+    first, changes = array[:, 0], array[1:, 0] != array[:-1, 0]
+    grouped = len(np.unique(first)) == 1 + int(changes.sum()) < len(array)
+    return grouped and len(np.unique(array[:, :2], axis=0)) == len(array)
+
+
+def masked(role: TableRole) -> InputError:
+    """Return the error for NumPy's masked arrays."""
+    return InputError(
+        f"{role}: the mask of a masked array is not read",
+        hint="fill masked entries: with -1, which is padding, or drop them",
+    )
+
+
+def _ragged(role: TableRole) -> InputError:
+    return InputError(
+        f"{role}: the rows of the array have different lengths",
+        hint="pass {user: [items]} instead, or fill short rows up with -1",
+    )
+
+
+def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
+    """Return a SciPy sparse matrix of scores or relevances, users by items, as a frame.
+
+    Every stored entry is a row, also when its value is 0.
+    """
+    check_sparse(source, f"the matrix of {role}")
+    if role in (*RANKED, "truth"):
+        _check_distinct(source, role)
+    matrix = source.tocoo()
+    number = pl.Series(number_column(role), matrix.data.astype(np.float64))
+    if matrix.dtype.kind in "iu":
+        check_exact(pl.Series(matrix.data), number, number.name, role)
+    users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
+    return pl.DataFrame([users.alias("user"), items.alias("item"), number])
+
+
+def _check_distinct(matrix: Any, role: TableRole) -> None:
+    """Raise if a matrix stores an entry in parts, which SciPy adds up wherever it reads them."""
+    csr = matrix.tocsr()
+    if csr.has_canonical_format and csr.nnz == matrix.nnz:
+        return
+    csr = csr.copy()
+    csr.sum_duplicates()
+    repeated = matrix.nnz - csr.nnz
+    if repeated:
+        raise DuplicateError(
+            "a sparse matrix has several entries of one user and item",
+            where=role,
+            found=f"{repeated} such entries",
+            hint="matrix.sum_duplicates() adds them up, as SciPy does",
+        )
+
+
+def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFrame, str]:
+    """Return a mapping as a frame, and its layout.
+
+    Layouts are ``{user: [items]}``, ``{user: item}``, ``{user: [(item, number)]}``,
+    ``{user: {item: number}}`` and ``{user: [records]}``, columns by name; for users also
+    ``{user: number}``, their weights; and for all tables columns by name,
+    ``{"user": [...], "item": [...]}``. A number is a recommendation's score, else a relevance.
+    """
+    as_columns = _columns(source, role)
+    if as_columns is not None:
+        return as_columns, "columns"
+    if role == "users":
+        return _weights(source), "weights"
+    users, items, numbers = list(source), [_listed(value) for value in source.values()], None
+    lengths = [_length(user, value, role) for user, value in zip(users, items, strict=True)]
+    first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
+    _check_alike(users, items, lengths, first, role)
+    one_each = all(kept is value for kept, value in zip(items, source.values(), strict=True))
+    layout = "{user: [items]}" if one_each else "{user: item}"
+    flat = list(chain.from_iterable(items))
+    owner = np.repeat(np.arange(len(users)), lengths)
+    ids = id_series("user", users, role).gather(owner)
+    if not isinstance(first, Mapping) and flat and isinstance(flat[0], Mapping):
+        return _records_by_user(ids, flat, role), "records by user"
+    if isinstance(first, Mapping):
+        layout = "{user: {item: number}}"
+        numbers = list(chain.from_iterable(value.values() for value in items))
+    elif flat and isinstance(flat[0], tuple | list):
+        layout = "{user: [(item, number)]}"
+        parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
+        if parts is not None:
+            raise parts_of_id(parts, role)
+        if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in flat):
+            raise InputError(
+                f"{role}: lists hold items or (item, number) pairs, not both",
+                found=repr(next(p for p in flat if not isinstance(p, tuple) or len(p) != 2)),
+            )
+        numbers = [pair[1] for pair in flat]
+        flat = [pair[0] for pair in flat]
+    frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
+    if numbers is not None:
+        frame = frame.with_columns(number_series(number_column(role), numbers, role))
+    return frame, layout
+
+
+def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
+    """Return one row per record, with the columns by name and the user."""
+    other = next((record for record in records if not isinstance(record, Mapping)), None)
+    if other is not None:
+        raise InputError(
+            f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
+            found=f"{records[0]!r} and {other!r}",
+        )
+    frame = _from_records(records, role)
+    names = names_of(frame.columns, role, "user")
+    if names:
+        raise InputError(
+            f"{role}: records by user have a user of their own",
+            where=f"user {users[0]!r}",
+            found=repr(records[0])[:80],
+            hint=f"drop {names[0]!r}, or pass all records as one list",
+        )
+    return frame.insert_column(0, users)
+
+
+def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
+    """Return columns by name as a frame; None if the mapping is not of this layout."""
+    names = [name for name in source if isinstance(name, str)]
+    ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
+    found = [name for one in ids for name in names_of(names, role, one)]
+    if len(found) == 1 and len(ids) == 2 and names_of(found, role, "user"):
+        found += [name for name in names if name not in found and _holds_lists(source[name])]
+    values = [source[name] for name in found]
+    if len(found) < len(ids) or not all(map(_is_column, values)):
+        if role == "items":
+            raise InputError(
+                "items: a mapping is read as columns by name, one of them the item",
+                found=f"keys {', '.join(map(repr, list(source)[:5]))}",
+                hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
+            )
+        return None
+    lengths = {name: len(source[name]) for name in found}
+    if len(set(lengths.values())) > 1:
+        raise InputError(
+            f"{role}: this is read as columns by name, which have one length; or as users called "
+            f"{' and '.join(map(repr, found))}, each with a list",
+            found=", ".join(f"{name!r}: {length} values" for name, length in lengths.items()),
+            hint="pass a table, which is unambiguous",
+        )
+    return from_mapping_of_columns(source, role)
+
+
+def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
+    """Return ``{name: values}`` as a frame; a column whose values differ in type is one of objects."""
+    columns = [series_of(str(name), values, where) for name, values in source.items()]
+    try:
+        return pl.DataFrame(columns)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
+
+
+def series_of(name: str, values: Any, where: str) -> pl.Series:
+    """Return a column; whole numbers and others together are floats, also in lists.
+
+    Values that have no type in common stay Python's objects: `unreadable` is raised if the column
+    is needed.
+    """
+    column = _values(values)
+    first = next((value for value in column if value is not None), None) if isinstance(column, list) else None
+    if isinstance(first, list | tuple | np.ndarray):
+        return _lists_of(name, column, where)
+    if isinstance(first, Mapping) and all(value is None or isinstance(value, Mapping) for value in column):
+        return _records_of(name, column, where)
+    try:
+        return pl.Series(name, column)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        if all(value is None or isinstance(value, Real) for value in column):
+            return number_series(name, column, where)
+        return pl.Series(name, list(column), dtype=pl.Object)
+
+
+def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
+    """Return a column of lists.
+
+    Polars takes the type of the first list for all of them: fractions in others would be cut off.
+    """
+    lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    if holds_records(lists):
+        lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
+    if any(value is not None and not isinstance(value, list | tuple) for value in lists):
+        return pl.Series(name, column, dtype=pl.Object)
+    flat = series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
+    if flat.dtype == pl.Object:
+        return pl.Series(name, column, dtype=pl.Object)
+    rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
+    owner = np.repeat(np.arange(len(lists)), [len(value or ()) for value in lists])
+    grouped = pl.DataFrame({"row": owner, "list": flat}).group_by("row", maintain_order=True).agg("list")
+    grouped = rows.join(grouped, on="row", how="left", maintain_order="left")
+    made = pl.when(pl.col("gap").not_()).then(pl.col("list").fill_null([]))
+    return grouped.select(made.alias(name))[name]
+
+
+def holds_records(column: Iterable[Any]) -> bool:
+    """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
+    first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
+    return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
+
+
+def _as_mapping(record: Any) -> Any:
+    """Return a record by name."""
+    by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
+    return record if by_name is None else by_name()
+
+
+def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
+    """Return a column of records, each of whose fields is read as a column is."""
+    fields = dict.fromkeys(chain.from_iterable(value for value in column if value is not None))
+    values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
+    columns = [series_of(field, cells, where) for field, cells in values.items()]
+    if not columns or any(one.dtype == pl.Object for one in columns):
+        return pl.Series(name, column, dtype=pl.Object)
+    return pl.DataFrame(columns).to_struct(name)
+
+
+def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, given: Mapping[str, str | None]) -> None:
+    """Raise if a column of ids holds tuples, each of which may be one id of several parts.
+
+    Polars and Arrow have no tuples: they would become lists of items.
+    """
+    for name, values in columns.items():
+        plain = str(name)
+        is_id = plain in (given.get("user"), given.get("item")) or any(
+            names_of([one], role, column)
+            for one in (plain, plain.removesuffix("s"))
+            for column in ("user", "item")
+            if column in ROLES[role]
+        )
+        if not is_id:
+            continue
+        cells = values.values() if isinstance(values, Mapping) else values
+        first = next((cell for cell in enumerate(cells, start=1) if not _is_gap(cell[1])), None)
+        if first is not None and isinstance(first[1], tuple):
+            raise parts_of_id(first[1], f"{role}, column {plain!r}, row {first[0]}")
+
+
+def _is_gap(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def parts_of_id(value: Sequence[Any], where: str) -> IdError:
+    """Return the error for an id of several parts, such as the codes of a semantic id."""
+    return IdError(
+        "ids are integers or strings, and this is a tuple",
+        where=where,
+        found=repr(value)[:80],
+        hint='join its codes into one text, "-".join(map(str, codes)); if it is a list of items, make it a list',
+    )
+
+
+def _is_column(values: object) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset)
+
+
+def _holds_lists(values: object) -> bool:
+    """Return whether a column holds a list for each row."""
+    return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
+
+
+def _values(column: Any) -> Any:
+    """Return the values of a column; pandas' JSON has them by number of row."""
+    if isinstance(column, Mapping):
+        return list(column.values())
+    if isinstance(column, np.ndarray) and column.dtype == object:
+        return column.tolist()
+    if isinstance(column, list | tuple):
+        sets = (set, frozenset)
+        return [sorted(value, key=str) if isinstance(value, sets) else value for value in column]
+    return column
+
+
+def _weights(source: Mapping[Any, Any]) -> pl.DataFrame:
+    weights = list(source.values())
+    wrong = next((w for w in weights if not isinstance(w, Real)), None)
+    if wrong is not None:
+        raise InputError(
+            "users: a mapping holds a weight for each user, or columns by name",
+            found=f"{wrong!r}",
+            hint='pass {user: weight}, {"user": [...], "group": [...]}, or a table',
+        )
+    values = number_series("weight", weights, "users")
+    return pl.DataFrame({"user": id_series("user", list(source), "users"), "weight": values})
+
+
+def _listed(value: Any) -> Any:
+    """Return the items of a user: one item is a list of one."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return [value] if whole or isinstance(value, str) else value
+
+
+def _length(user: object, value: Any, role: TableRole) -> int:
+    if isinstance(value, bytes) or not hasattr(value, "__len__"):
+        raise InputError(
+            f"{role}: each user needs an item or a list of items",
+            where=f"user {user!r}",
+            found=f"{value!r} ({type(value).__name__})",
+        )
+    if isinstance(value, np.ma.MaskedArray):
+        raise masked(role)
+    return len(value)
+
+
+def _check_alike(
+    users: Sequence[Any], items: Sequence[Any], lengths: Sequence[int], first: Any, role: TableRole
+) -> None:
+    """Raise unless all users have values of one layout, in an order where order counts."""
+    for user, value, n in zip(users, items, lengths, strict=True):
+        if role in RANKED and isinstance(value, set | frozenset):
+            raise InputError(
+                f"{role}: a set has no order",
+                where=f"user {user!r}",
+                hint="pass a list, best first, or (item, score) pairs",
+            )
+        if n and isinstance(value, Mapping) != isinstance(first, Mapping):
+            raise InputError(
+                f"{role}: users have lists, or dicts of item to number, not both",
+                where=f"user {user!r}",
+                found=type(value).__name__,
+            )
+
+
+def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
+    """Return ids, all integers or all strings, as a column."""
+    try:
+        return pl.Series(column, values, strict=True)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        types = sorted({type(value).__name__ for value in values})
+        found = " and ".join(types)
+        if len(types) == 1:  # an integer beyond 128 bits, or text that is no Unicode
+            found += f": {str(error).splitlines()[0]}"
+        raise IdError(
+            "ids are integers or strings, and all of one kind", where=f"{role}, {column}", found=found
+        ) from None
+
+
+def number_series(column: str, values: list[Any], where: str) -> pl.Series:
+    """Return numbers, whole ones and others together, as floats."""
+    try:
+        floats = [None if value is None else float(value) for value in values]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{where}: the {column} must be a number", found=str(error).splitlines()[0]) from error
+    number = pl.Series(column, floats, pl.Float64)
+    check_exact(values, number, column, where)
+    return number
+
+
+def rows_of(source: Sequence[Any]) -> bool:
+    """Return whether a list holds rows: tuples (user, item), (user, item, number), or records."""
+    return bool(len(source)) and all(isinstance(row, tuple | Mapping) for row in source)
+
+
+def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
+    """Return rows, tuples or records by name, as a frame, and their layout."""
+    if all(isinstance(row, Mapping) for row in source):
+        return _from_records(source, role), "records"
+    if all(hasattr(row, "_fields") for row in source):  # named tuples are read by name
+        return _from_records([row._asdict() for row in source], role), "records"
+    sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
+    if sizes not in ({2}, {3}):
+        odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
+        raise InputError(
+            f"{role}: rows are tuples (user, item), or (user, item, number), all of one length",
+            found=repr(odd)[:80],
+            hint="a list for each user is a list, not a tuple",
+        )
+    columns = list(zip(*source, strict=True))
+    frame = pl.DataFrame(
+        {"user": id_series("user", list(columns[0]), role), "item": id_series("item", list(columns[1]), role)}
+    )
+    if len(columns) == 2:
+        return frame, "[(user, item)]"
+    number = number_column(role)
+    return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
+
+
+def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
+    return from_mapping_of_columns(columns_of(source), where)
+
+
+def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return records as columns by name, None where a record lacks a field."""
+    rows = list(records)
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+
+
+def from_document(document: Any, where: str) -> pl.DataFrame:
+    """Return a JSON document as a frame: records, one record, columns, or a mapping by user.
+
+    The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
+    """
+    if isinstance(document, list) and rows_of(document):
+        return _from_records(document, where)
+    if isinstance(document, dict) and document:
+        names = list(document)
+        user = names_of(names, "truth", "user")
+        if user and not isinstance(document[user[0]], list | dict):
+            return _from_records([document], where)
+        try:
+            return from_mapping(document, "recommendations")[0]
+        except InputError as error:
+            raise FileError(error.what, where=where, found=error.found, hint=error.hint) from error
+    raise FileError(
+        "this JSON does not hold a table",
+        where=where,
+        found=f"{type(document).__name__}: {str(document)[:60]}",
+        hint='write records [{"user": …, "item": …}, …], or {user: [items]}, or {user: {item: number}}',
+    )
+
+
+_GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
+"""What programs write into columns of numbers where there is none, in lower case."""
+_WORTH_THREADS = 1 << 18
+NUMBERS = ("rank", "score", "relevance", "weight")
+"""The columns that hold numbers."""
+KEEP_OTHERS = ("users", "items", "interactions")
+"""Roles of tables that keep their other columns: groups, categories, sessions, …."""
+
+
+def as_table(
+    frame: pl.DataFrame,
+    role: TableRole,
+    source: str,
+    layout: str,
+    columns: dict[str, str] | None = None,
+    counts: Mapping[str, int] | None = None,
+    unread: tuple[str, ...] = (),
+) -> Table:
+    """Return a frame with standard column names as the table of a role."""
+    columns = {name: name for name in frame.columns} if columns is None else columns
+    if role == "recommendations":
+        counts = counts or {}
+        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts)
+    return Table(frame, role, source, layout, columns, unread=unread)
+
+
+def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose columns are each in one piece of memory, as arrays need them.
+
+    Readers of files leave a hundred pieces, which every look as an array would join again.
+    """
+    if max(frame.n_chunks("all"), default=1) == 1:
+        return frame
+    threads = default_threads() if len(frame) >= _WORTH_THREADS else 1
+    columns = each(pl.Series.rechunk, frame.get_columns(), threads)
+    return pl.DataFrame(dict(zip(frame.columns, columns, strict=True)))
+
+
+def from_arrow(source: Any, name: str) -> pl.DataFrame:
+    """Return a table of any library with the Arrow PyCapsule interface as a Polars table."""
+    if isinstance(source, pl.DataFrame):  # as its owner made it
+        return source
+    frame = readable_columns(source, name)
+    column = next((column for column in frame if column.dtype == pl.Object), None)
+    if column is not None:
+        raise unreadable(column, name)
+    return frame
+
+
+def readable_columns(source: Any, name: str) -> pl.DataFrame:
+    """Return a table as `from_arrow` does, with columns of pandas that Polars cannot read as objects.
+
+    Whoever does not need such a column can do without it.
+    """
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, pl.LazyFrame):
+        return _collected(source, name)
+    if hasattr(source, "reset_index"):
+        return _of_pandas(source, name)
+    try:
+        return pl.DataFrame(source)
+    except (Exception, pl.exceptions.PanicException) as error:
+        if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
+            return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
+        if isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
+            raise InputError(
+                "a column of this table is of a type that cannot be read",
+                where=name,
+                found=str(error).splitlines()[0],
+                hint="select the columns that are needed, or cast it to integers, floats or text",
+            ) from error
+        # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
+        raise _uncollected(name, error) from error
+
+
+def _of_pandas(source: Any, name: str) -> pl.DataFrame:
+    """Return a pandas frame, column by column if some column cannot be read."""
+    if not source.columns.is_unique:
+        twice = source.columns[source.columns.duplicated()][0]
+        raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
+    source = _dense(_with_index(source, name))
+    records = [column for column, dtype in source.dtypes.items() if dtype.kind == "O" and holds_records(source[column])]
+    # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not records:
+            return pl.DataFrame(source)
+    return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _column(source: Any, name: Any) -> pl.Series:
+    """Return the only column of a table, gaps in text as nulls; objects where values differ in type."""
+    column = source[name]
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    with contextlib.suppress(Exception, pl.exceptions.PanicException):
+        if not holds_records(values):
+            return pl.DataFrame(source).to_series()
+    if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
+        values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
+    return series_of(str(name), values, str(name))
+
+
+def _dense(source: Any) -> Any:
+    """Return a pandas frame whose sparse columns, which Arrow does not have, hold all of their values."""
+    sparse = [column for column, dtype in source.dtypes.items() if hasattr(dtype, "fill_value")]
+    return source.assign(**{column: source[column].sparse.to_dense() for column in sparse}) if sparse else source
+
+
+def _with_index(source: Any, where: str) -> Any:
+    """Return a pandas frame whose index is columns, except levels without a name: the numbers of rows.
+
+    An index of times needs no name where no column holds the times.
+    """
+    if type(source.index).__name__ == "DatetimeIndex" and source.index.name is None:
+        times = names_of([*map(str, source.columns)], "interactions", "timestamp")
+        source = source if times else source.rename_axis("timestamp")
+    names = [name for name in source.index.names if isinstance(name, str)]
+    twice = [name for name in names if name in source.columns]
+    for name in twice:
+        if not (source.index.get_level_values(name).to_numpy() == source[name].to_numpy()).all():
+            raise ColumnError(
+                f"the index and a column are both called {name!r}, and differ",
+                where=where,
+                hint="rename one of them, or drop the index: df.reset_index(drop=True)",
+            )
+    levels = [name for name in names if name not in twice]
+    return source.reset_index(level=levels) if levels else source
+
+
+def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
+    try:
+        return source.collect()
+    except (Exception, pl.exceptions.PanicException) as error:  # whatever the query runs
+        raise _uncollected(name, error) from error
+
+
+def _uncollected(name: str, error: BaseException) -> InputError:
+    lines = str(error).splitlines()
+    return InputError(
+        "this query fails when it runs",
+        where=name,
+        found=lines[0] if lines else type(error).__name__,
+        hint="collect it first, and check the result",
+    )
+
+
+def series_as_frame(
+    source: Any, role: TableRole, given: Mapping[str, str | None]
+) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
+    """Return a pandas Series as a mapping by user, or as a frame if its index has several levels.
+
+    Also the names of columns that the caller has chosen, with that of the values: a Series has one
+    column of values, which needs no usual name to be the score or the relevance.
+    """
+    if source.index.nlevels == 1:
+        _check_user_level(source.index, role)
+        if source.index.is_unique:
+            return dict(zip(source.index, source, strict=True)), given
+        return from_rows(list(zip(source.index, source, strict=True)), role)[0], given  # one row per interaction
+    number = number_column(role)
+    name = number if source.name is None else str(source.name)
+    frame = readable_columns(source.reset_index(name=name), role)
+    _check_level_names([*source.index.names], frame.columns, role, given)
+    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in given.values()
+    if is_known or number in given or number not in ROLES[role]:
+        return frame, given
+    return frame, {**given, number: name}
+
+
+def _check_level_names(levels: list[Any], columns: list[str], role: TableRole, given: Mapping[str, str | None]) -> None:
+    """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
+    missing = [one for one in ("user", "item") if one not in given and not names_of(columns, role, one)]
+    if not missing or levels.count(None) < len(missing):
+        return
+    names = iter(missing)
+    named = [next(names, f"level_{at}") if level is None else level for at, level in enumerate(levels)]
+    raise ColumnError(
+        "levels of the index of a Series have no names, and one of them should be the " + " and one the ".join(missing),
+        where=role,
+        found=f"levels {levels}",
+        hint=f"name them, in their order: series.rename_axis({named})",
+    )
+
+
+def _check_user_level(index: Any, role: TableRole) -> None:
+    """Raise if the only level of the index of a Series has a name that users do not have."""
+    name = index.name
+    others = [column for column in ROLES[role] if column not in ("user", "timestamp")]
+    if not isinstance(name, str) or names_of([name], role, "user"):
+        return
+    column = next((column for column in others if names_of([name], role, column)), None)
+    if column is not None:
+        raise ColumnError(
+            f"the index of a Series holds users, and this one is called {name!r}, as the {column} is",
+            where=role,
+            hint="pass a frame: series.reset_index(), with a column for the user; or rename it: "
+            'series.rename_axis("user")',
+        )
+
+
+def from_frame(
+    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str, layout: str
+) -> Table:
+    """Return a frame with named columns as the table of a role.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
+        lists, or defines relevance, although a column of numbers could.
+    """
+    asks = frame.columns
+    if role not in KEEP_OTHERS:
+        frame, asks = one_row_per_item(frame, role, given, source)
+    columns = recognise(frame.columns, role, given, source)
+    could = could_decide(asks, role, columns, given)
+    could = [name for name in could if _holds_numbers(frame[name])]
+    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in could):
+        raise holds_qrels(role, source, frame.columns)
+    if could:
+        raise undecided(role, could, source)
+    chosen = {column: frame[name] for column, name in columns.items()}
+    wrong = next((column for column in chosen.values() if column.dtype == pl.Object), None)
+    if wrong is not None:
+        raise unreadable(wrong, source)
+    others = [name for name in frame.columns if name not in columns.values()]
+    if role in KEEP_OTHERS:
+        taken = next((name for name in others if name in columns), None)
+        if taken is not None:
+            raise ColumnError(
+                f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
+                where=source,
+                hint=f"rename column {taken!r}",
+            )
+        chosen |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
+        others = [name for name in others if name not in chosen]
+    out = pl.DataFrame(chosen)
+    for column in NUMBERS:
+        if column not in columns or out[column].dtype == pl.String:
+            continue
+        if column != "rank" or out[column].dtype.is_decimal():
+            out = out.with_columns(_as_float(out[column], columns[column], source))
+    return as_table(out, role, source, layout, columns, unread=tuple(others))
+
+
+def holds_qrels(role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    """Return the error for relevance judgements, as TREC writes them, in the place of ranked lists."""
+    return _swapped("relevance judgements (qrels)", role, source, names)
+
+
+def holds_run(source: str, names: Iterable[str]) -> InputError:
+    """Return the error for ranked lists, as TREC writes them, in the place of the ground truth."""
+    return _swapped("ranked lists (a run)", "truth", source, names)
+
+
+def _swapped(holds: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    return InputError(
+        f"this table holds {holds}, and is passed as the {role}",
+        where=source,
+        found=f"columns {', '.join(names)}",
+        hint="are the recommendations and the ground truth swapped?",
+    )
+
+
+def _holds_numbers(column: pl.Series) -> bool:
+    """Return whether a column, or its lists, have numbers; of text all, with commas and gaps.
+
+    Text with one other word holds names, of which some are numbers, such as titles.
+    """
+    if isinstance(column.dtype, pl.List | pl.Array):
+        column = column.explode(empty_as_null=False)
+    if column.dtype != pl.String:
+        return column.dtype.is_numeric() or column.dtype == pl.Boolean
+    text = column.str.strip_chars()
+    text = text.filter(~text.str.to_lowercase().is_in(_GAPS))
+    number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return len(text) > 0 and (is_truth_values(text) or not number.null_count())
+
+
+def is_truth_values(text: pl.Series) -> bool:
+    """Return whether all of a column's text is true or false, as pandas writes it to files."""
+    return bool(text.str.contains("(?i)^(true|false)$").all()) and not text.null_count()
+
+
+def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise ColumnError(f"column {name!r} does not hold numbers", where=source, found=str(column.dtype))
+    number = column.cast(pl.Float64)
+    if column.dtype == pl.Float16:  # has three digits: the decimal number that they write is what was stored
+        halves = column.unique().drop_nulls()
+        decimals = [float(str(value)) for value in halves.to_numpy()]
+        number = column.replace_strict(halves, decimals, default=None, return_dtype=pl.Float64)
+    if column.dtype.is_integer() or column.dtype.is_decimal():
+        check_exact(column, number, name, source)
+    return number
+
+
+def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Return a frame whose columns of text are integers, if all values are written as integers."""
+    for name in names:
+        if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():
+            number = frame[name].cast(pl.Int64, strict=False)
+            frame = frame if number.null_count() else frame.with_columns(number)
+    return frame
+
+
+def typed(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Return a frame whose columns of text are numbers, if all values are numbers."""
+    for name in names:
+        column = frame[name]
+        if column.dtype != pl.String or column.null_count() == len(column):
+            continue
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count():
+            frame = frame.with_columns(number)
+    return frame

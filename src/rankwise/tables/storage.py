@@ -1,0 +1,368 @@
+"""Files that are replaced atomically, their hashes, and the folder of a saved result.
+
+Atomic writes: a reader finds the previous content or the new content, and never a mixture.
+
+Whatever is written first has a name of its own, with a stamp, and one rename puts it in place: the
+only step that is atomic on POSIX and on Windows. Writers in a folder share a lock on it, so that a
+writer who gets the lock alone knows that other files with a stamp were left by a writer that was
+killed, and removes them.
+
+The folder of a saved result: ``result.json``, and the data files that it names.
+
+``result.json`` is replaced last, in one step, and names each data file with its SHA-256. No name of
+a data file is used twice, so that a reader who has the old ``result.json`` finds the old data or
+none, and then reads the new one. Plain names would be shorter, but two files of fixed names cannot
+be replaced in one step, and a link to a folder needs rights on Windows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.ids import json_hash
+from rankwise.core.terminal import as_json
+from rankwise.errors import FileError, OutputError, RankwiseError
+
+__all__ = [
+    "STAMP",
+    "file_hash",
+    "file_state",
+    "is_folder",
+    "is_parquet",
+    "new_file",
+    "new_folder",
+    "output_errors",
+    "polars_path",
+    "read_folder",
+    "workplace",
+    "write_folder",
+    "write_text",
+]
+
+STAMP = "[0-9a-f]{12}"
+"""The pattern of stamps."""
+_DAY = 86_400.0  # seconds after which a file is left over, where nobody can have the lock
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically; halves of characters, as paths may have, are escaped."""
+    data = text.encode("utf-8", "backslashreplace")
+    new_file(path, lambda part: part.write_bytes(data))
+
+
+def new_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` fill a temporary file beside the target, then replace the target with it.
+
+    Links are followed; devices and pipes are written to directly.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    with output_errors(path):
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            write(path)
+            return
+        with workplace(path.parent, _parts(path)) as stamp:
+            part = path.with_name(f".{path.name}.{stamp}.part")
+            write(part)
+            part.replace(path)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder that becomes ``path``, which is new or empty.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    with output_errors(path):
+        path = path.resolve()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(path.parent, _parts(path)) as stamp:
+            part = path.with_name(f".{path.name}.{stamp}.part")
+            part.mkdir()
+            yield part
+            if path.exists():  # it stays the same folder: it may be somebody's working directory
+                for file in part.iterdir():
+                    file.replace(path / file.name)
+            else:
+                part.replace(path)
+
+
+@contextlib.contextmanager
+def workplace(
+    folder: Path, temporary: re.Pattern[str], in_use: Callable[[], Collection[str] | None] = frozenset
+) -> Iterator[str]:
+    """Yield a stamp for the names of files, then remove those that are not in use.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are written.
+    temporary : re.Pattern
+        What names with a stamp look like; everything else stays.
+    in_use : callable, optional
+        Returns the names with a stamp that are in use, by default none; None if nobody can know,
+        so that all of them stay.
+    """
+    stamp = secrets.token_hex(6)
+    with _lock(folder) as alone:
+        try:
+            yield stamp
+        finally:
+            with contextlib.suppress(OSError):  # leftovers can wait for the next writer
+                known = "" if alone() else stamp  # every stamp is known to one who is alone
+                used = in_use()  # after the lock: until then another writer may finish
+                if used is not None:
+                    _clean(folder, temporary, used, known)
+
+
+def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], known: str) -> None:
+    """Remove files that are not in use: those of a known stamp, and old ones."""
+    for file in folder.iterdir():
+        left = known in file.name or time.time() - file.stat().st_mtime > _DAY
+        if left and temporary.fullmatch(file.name) and file.name not in used:
+            _remove(file)
+
+
+def _parts(path: Path) -> re.Pattern[str]:
+    return re.compile(rf"\.{re.escape(path.name)}\.{STAMP}\.part")
+
+
+def _remove(file: Path) -> None:
+    if file.is_dir():
+        shutil.rmtree(file, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):  # Windows keeps a file that somebody reads
+            file.unlink()
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[Callable[[], bool]]:
+    """Share a lock on a folder; yield a function that returns whether no one else has it.
+
+    Windows, and some file systems of networks, have no such lock: then nobody can know.
+    """
+    if sys.platform == "win32":
+        yield lambda: False
+        return
+    import fcntl
+
+    with contextlib.ExitStack() as stack:
+
+        def locked(kind: int) -> bool:
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, kind)
+                return True
+            return False
+
+        shared = False
+        with contextlib.suppress(OSError):  # one may write into a folder that one cannot read
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            shared = locked(fcntl.LOCK_SH)
+        yield lambda: shared and locked(fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Raise an `OutputError` where the system, or Polars for it, says that it cannot write."""
+    try:
+        yield
+    except RankwiseError:
+        raise
+    except (OSError, pl.exceptions.PolarsError) as error:
+        found = (getattr(error, "strerror", None) or str(error)).splitlines()
+        raise OutputError("this cannot be written", where=str(path), found=found[0] if found else None) from error
+
+
+def file_hash(path: str | Path) -> str:
+    """Return the SHA-256 of a file."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return what differs once a file was replaced or written to; None if it is no file."""
+    try:
+        known = path.stat() if path.is_file() else None
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+    return None if known is None else (known.st_ino, known.st_size, known.st_mtime_ns)
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a path is that of a folder; a name that no file can have is not."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where a path is too long
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file says that it is Parquet, by its first bytes or by its name."""
+    if path.suffix in (".parquet", ".pq"):
+        return True
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def polars_path(path: Path) -> str | None:
+    """Return a path as Polars takes it literally, ``~`` included; None if it is no UTF-8."""
+    text = str(path.absolute())
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return None
+    return text
+
+
+_HEAD = "result.json"
+_DATA = rf"[a-z_]+-{STAMP}\.parquet"
+_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{STAMP}\.part")
+_ATTEMPTS = 50  # of a reader whom writers overtake
+
+
+def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.DataFrame]) -> None:
+    """Write values, as JSON has them, and tables, which replace those of an older result.
+
+    Raises
+    ------
+    OutputError
+        If they cannot be written; an older result is then untouched.
+    """
+    with output_errors(folder), contextlib.ExitStack() as stack:
+        if not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.callback(_remove_empty, folder)
+        stamp = stack.enter_context(workplace(folder, _OURS, lambda: _in_use(folder)))
+        files = {}
+        for name, frame in frames.items():
+            path = folder / f"{name}-{stamp}.parquet"
+            frame.write_parquet(path)
+            files[name] = {"name": path.name, "sha256": file_hash(path)}
+        head = {**values, "files": files}
+        part = folder / f".{_HEAD}.{stamp}.part"
+        text = as_json({**head, "sha256": json_hash(json.loads(as_json(head)))})
+        part.write_text(text, encoding="utf-8")
+        replaced = _in_use(folder)
+        part.replace(folder / _HEAD)
+        for name in replaced or ():
+            with contextlib.suppress(OSError):  # Windows keeps a file that somebody reads
+                (folder / name).unlink()
+
+
+def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+    """Read what `write_folder` wrote, with ``schema_version`` among its values.
+
+    Raises
+    ------
+    FileError
+        If it is something else, of another version, or not as it was written.
+    """
+    gone: FileNotFoundError | None = None
+    for _ in range(_ATTEMPTS):
+        head = _read_head(folder, version)
+        try:
+            return head, {name: _read_data(folder, file) for name, file in head["files"].items()}
+        except FileNotFoundError as error:  # a writer has replaced the result in the meantime
+            if gone is not None and gone.filename == error.filename:
+                break
+            gone = error
+    raise FileError(
+        f"a file that {_HEAD} names is gone",
+        where=str(folder),
+        found=None if gone is None else f"no {Path(gone.filename).name}",
+        hint="keep the files of a result in one folder, and copy them together",
+    ) from gone
+
+
+def _read_head(folder: Path, version: int) -> dict[str, Any]:
+    """Return the content of ``result.json``, if it is as it was written."""
+    path = folder / _HEAD
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{_HEAD} is no regular file")
+        head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found, digest = head["schema_version"], head.pop("sha256", None)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise FileError(
+            "this folder does not hold a saved result",
+            where=str(folder),
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            hint=f"Result.save writes {_HEAD} and the files that it names",
+        ) from error
+    if found != version:
+        raise FileError(
+            "this result was saved by another version of rankwise",
+            where=str(path),
+            found=f"schema {found!r}, this version reads {version}",
+        )
+    if digest != json_hash(head) or not _names_data(head):
+        raise _changed(path)
+    return head
+
+
+def _names_data(head: Any) -> bool:
+    """Return whether the content of ``result.json`` names files of data, and no others."""
+    files = head.get("files") if isinstance(head, dict) else None
+    return isinstance(files, dict) and all(
+        isinstance(file, dict) and re.fullmatch(_DATA, str(file.get("name"))) for file in files.values()
+    )
+
+
+def _read_data(folder: Path, file: Mapping[str, str]) -> pl.DataFrame:
+    """Return a table, if it is as it was written."""
+    path = folder / file["name"]
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise FileError("this cannot be read", where=str(path), found=error.strerror) from error
+    if hashlib.sha256(data).hexdigest() != file.get("sha256"):
+        raise _changed(path)
+    return pl.read_parquet(io.BytesIO(data))
+
+
+def _changed(path: Path) -> FileError:
+    return FileError(
+        "this file was changed after the result was saved",
+        where=str(path),
+        hint="a result is read as it was written: restore the file, or evaluate and save again",
+    )
+
+
+def _in_use(folder: Path) -> set[str] | None:
+    """Return the names of the data files of the result in a folder; None if nobody can know."""
+    try:
+        head = json.loads((folder / _HEAD).read_bytes())
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, RecursionError):
+        return None
+    return {file["name"] for file in head["files"].values()} if _names_data(head) else None
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it holds the result
+        folder.rmdir()

@@ -1,0 +1,339 @@
+"""Training interactions beside lists: ids aligned, seen items removed, groups by activity and popularity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import polars as pl
+
+from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
+from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.errors import EmptyError, IdError, InputError, ParameterError
+from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
+
+__all__ = [
+    "GROUP_NAMES",
+    "TRAIN_GROUPS",
+    "Terciles",
+    "TrainGroups",
+    "align",
+    "check_new_column",
+    "check_train_groups",
+    "matching",
+    "take_out_seen",
+    "train_groups",
+    "user_values",
+    "with_column",
+    "with_train_groups",
+]
+
+
+def align(tables: list[Table], column: str) -> list[Table]:
+    """Return tables whose ids in a column have one type, integer or string.
+
+    Integers that were text in a file become text again if another table has strings. Nothing is
+    lost: only text that is written as integers are was read as integers. Any other mixture is an
+    error, because ``"1"`` and ``1`` would silently never match.
+
+    Parameters
+    ----------
+    tables : list of Table
+        Tables to be matched with one another; those without the column stay as they are.
+    column : {"user", "item"}
+        The column of ids.
+
+    Returns
+    -------
+    list of Table
+    """
+    with_ids = [table for table in tables if column in table.frame.columns]
+    strings = [table for table in with_ids if table.frame[column].dtype == pl.String]
+    if not strings or len(strings) == len(with_ids):
+        return tables
+    out = []
+    for table in tables:
+        if column in table.frame.columns and table.frame[column].dtype != pl.String:
+            if not table.is_text:
+                raise _mixed(column, table, strings[0])
+            table = table.with_ids(column, table.frame[column].cast(pl.String))
+        out.append(table)
+    return out
+
+
+def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
+    """Return the rows of a table with ids cast to the type of other ids, where that is possible."""
+    evaluated = replace(table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True)
+    aligned = align([evaluated, table], column)[1].frame
+    if aligned.schema[column] == pl.String and ids.dtype != pl.String:
+        # Only text that is written as integers are can be meant: "01" is another id than 1.
+        aligned = aligned.filter(pl.col(column).str.contains(WHOLE_NUMBER))
+    cast = aligned.with_columns(pl.col(column).cast(ids.dtype, strict=False))
+    return cast.filter(pl.col(column).is_not_null())
+
+
+def _mixed(column: str, integers: Table, strings: Table) -> IdError:
+    text = strings.frame[column]
+    numeric = text.str.contains(r"^(0|-?[1-9][0-9]*)$")  # unchanged by a cast to integer and back
+    hint = f"cast the {column} column to strings in both tables"
+    found = f"{integers.frame[column].dtype} beside {text.dtype}"
+    if numeric.all():
+        found += f": {text[0]!r} is not {integers.frame[column][0]!r}"
+        hint = f"cast the {column} column to one type in both tables, e.g. .cast(pl.Int64)"
+    else:
+        found += f", such as {text.filter(~numeric)[0]!r}"
+    return IdError(
+        f"{column} ids are integers in one table and strings in another, so none would match",
+        where=f"{integers.source} has integers, {strings.source} strings",
+        found=found,
+        hint=hint,
+    )
+
+
+def take_out_seen(
+    recommendations: Recommendations, train: Table, truth: Table | None, *, required: bool = True
+) -> Recommendations:
+    """Return lists without their users' training interactions, which are counted.
+
+    Ground truth rows that are training interactions can then no longer be hits; they are counted
+    as well. If ``required``, at least one item and one such row must remain; a chunk of
+    the users may have none.
+    """
+    if recommendations.is_exact:
+        raise InputError(
+            "training interactions cannot be removed from exact ranks",
+            hint="pass them to rw.rank_relevant: exclude=train",
+        )
+    seen = _seen_pairs(train, [recommendations, *([] if truth is None else [truth])])
+    pair = ["user", "item"]
+    lists = recommendations.frame
+    kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
+    if kept.is_empty() and required:
+        source = recommendations.source
+        raise EmptyError("every recommended item was seen in training", where=source)
+    if "rank" in kept.columns:
+        kept = kept.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
+    counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
+    if truth is not None:
+        known = truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi")
+        counts["truth_rows_seen_in_training"] = len(known)
+        if required and 0 < len(truth.frame) == len(known):
+            raise InputError(
+                "every ground truth row is a training interaction, so exclude_seen leaves no hit",
+                where=train.source,
+                found=f"{len(known):,} such rows",
+                hint='for a validation part pass what is known before it: train=split.known("validation")'
+                if TRAINED in train.frame.columns
+                else "pass as train what was known before the ground truth",
+            )
+    protocol = recommendations.protocol
+    if protocol is not None:
+        protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")
+    return replace(recommendations, frame=kept, counts=counts, protocol=protocol)
+
+
+def _seen_pairs(train: Table, others: list[Table]) -> pl.DataFrame:
+    """Return distinct (user, item) pairs of training, with ids of the type of other tables."""
+    pairs = train.with_frame(train.frame.select("user", "item").unique())
+    for column in ("user", "item"):
+        pairs = align([*others, pairs], column)[-1]
+    return pairs.frame
+
+
+def _types(frame: pl.DataFrame) -> dict[Any, pl.DataType]:
+    return {name: frame[name].dtype for name in ("user", "item")}
+
+
+def check_new_column(users: Table | None, name: str, option: str) -> None:
+    """Raise if users already have the column that an option adds."""
+    if users is not None and name in users.frame.columns:
+        raise ParameterError(
+            f"{option} adds a column {name!r} to users, which already have one",
+            where=users.source,
+            hint="rename that column",
+        )
+
+
+def with_column(
+    users: Table | None, others: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
+) -> Table:
+    """Return the users of several tables, one row per user, with a column made from their ids."""
+    check_new_column(users, name, option)
+    columns = [table.frame["user"] for table in others]
+    if users is not None:
+        columns.append(matching(users, "user", columns[0])["user"])
+    ids = pl.concat([column.cast(columns[0].dtype) for column in columns])
+    ids = ids.unique(maintain_order=True)
+    frame = ids.to_frame("user").with_columns(make(ids).alias(name))
+    if users is None:
+        return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
+    known = matching(users, "user", ids)
+    return users.with_frame(frame.join(known, on="user", how="left", maintain_order="left"))
+
+
+GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
+"""The names of the groups in order; the last is that of users without training interactions."""
+_LOW, _MIDDLE, _HIGH, _NONE = TRAIN_GROUP_NAMES
+_VALUES: dict[str, str] = {
+    "activity": "distinct training items of the user",
+    "popularity": "mean number of training users of the user's training items",
+}
+TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
+
+
+@dataclass(frozen=True)
+class Terciles:
+    """The boundaries of three groups of users, by a value that each training user has.
+
+    Attributes
+    ----------
+    low, middle : float
+        The largest value of the groups ``"low"`` and ``"middle"``: the ⌈n/3⌉-th and the ⌈2n/3⌉-th
+        smallest value. Users of equal value are therefore in one group.
+    users : int
+        The number n of training users.
+    """
+
+    low: float
+    middle: float
+    users: int
+
+    @classmethod
+    def of(cls, values: pl.DataFrame) -> Terciles:
+        """Return the terciles of distinct values (``value``) and their users (``count``)."""
+        ordered = values.sort("value")
+        below = ordered["count"].cast(pl.Int64).cum_sum()
+        n = int(below[-1])
+        low, middle = (
+            float(ordered["value"][int(below.search_sorted(-(-part * n // 3), side="left"))]) for part in (1, 2)
+        )
+        return cls(low, middle, n)
+
+    def groups(self, values: pl.Series) -> pl.Series:
+        """Return the group of each value; a null, where there is no value, is in ``"none"``."""
+        value = pl.lit(values)
+        group = (
+            pl.when(value.is_null())
+            .then(pl.lit(_NONE))
+            .when(value <= self.low)
+            .then(pl.lit(_LOW))
+            .when(value <= self.middle)
+            .then(pl.lit(_MIDDLE))
+            .otherwise(pl.lit(_HIGH))
+        )
+        return pl.select(group=group).to_series()
+
+    def to_dict(self, by: str) -> dict[str, Any]:
+        """Return what a result says about the groups."""
+        return {"value": _VALUES[by], "low_up_to": self.low, "middle_up_to": self.middle, "training_users": self.users}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainGroups:
+    """Groups of users by their training interactions.
+
+    Attributes
+    ----------
+    terciles : Terciles
+        The boundaries.
+    table : Table or None, default=None
+        Every training user with the group, in a column that is called after the grouping. None
+        where pieces bring this column in their table of users.
+    """
+
+    terciles: Terciles
+    table: Table | None = None
+
+    def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
+        """Return the group of each user, in order, from a table of users and groups."""
+        assert self.table is not None
+        known = matching(self.table, "user", users["user"]).select("user", pl.col(by))
+        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        return joined[by].fill_null(_NONE)
+
+
+def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:
+    """Raise if users are to be grouped by training interactions that are missing, or ambiguously.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, or the table of users has a column of the same name.
+    """
+    for name in by:
+        if name not in TRAIN_GROUPS:
+            continue
+        if users is not None and name in users.frame.columns:
+            raise ParameterError(
+                f"by={name!r} has two meanings: terciles of training users, and a column of the users",
+                where=users.source,
+                found=f"a column {name!r}",
+                hint="rename the column of the table of users",
+            )
+        if train is None:
+            raise ParameterError(
+                f"by={name!r} groups users by their training interactions", found="no train", hint="pass train="
+            )
+
+
+def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroups]:
+    """Return the groups of all training users, for each name that is one of such groups."""
+    made: dict[str, TrainGroups] = {}
+    for name in TRAIN_GROUPS:
+        if name in by:
+            assert train is not None
+            pairs = train.trained.frame.select("user", "item").unique()
+            users = user_values(train.frame, name, pairs.group_by("item").len("count"))
+            terciles = Terciles.of(users.group_by("value").len("count"))
+            groups = terciles.groups(users["value"]).alias(name)
+            made[name] = TrainGroups(terciles, train.with_frame(users.select("user", groups)))
+    return made
+
+
+def user_values(train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the value of every training user: ``user``, ``value``.
+
+    Parameters
+    ----------
+    train : polars.DataFrame
+        Training interactions, of which repeated rows count once.
+    by : {"activity", "popularity"}
+        Number of training items, or their mean number of training users.
+    popularity : polars.DataFrame, optional
+        The number of training users of every item (``item``, ``count``), 0 for items that it lacks;
+        by default counted in ``train``.
+    """
+    pairs = train.select("user", "item").unique()
+    if by == "activity":
+        value = pl.len().cast(pl.Float64)
+    else:
+        counts = pairs.group_by("item").len("count") if popularity is None else popularity
+        counts = counts.select(pl.col("item").cast(pairs.schema["item"]), pl.col("count").cast(pl.Int64))
+        pairs = pairs.join(counts, on="item", how="left").with_columns(pl.col("count").fill_null(0))
+        value = pl.col("count").sum() / pl.len()  # whole numbers: the order moves no bit
+    return pairs.group_by("user").agg(value=value)
+
+
+def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], popularity: pl.DataFrame | None) -> Tables:
+    """Return the tables of some users with the columns of their groups.
+
+    ``popularity`` is that of all users, and so are the boundaries in ``groups``.
+    """
+    assert piece.truth is not None
+    users = piece.users
+    for name in TRAIN_GROUPS:
+        if name not in groups:
+            continue
+        assert piece.train is not None
+        known = piece.train.with_frame(user_values(piece.train.frame, name, popularity))
+        terciles = groups[name].terciles
+
+        def group(ids: pl.Series, known: Table = known, terciles: Terciles = terciles) -> pl.Series:
+            values = matching(known, "user", ids)
+            frame = ids.to_frame("user").join(values, "user", "left", maintain_order="left")
+            return terciles.groups(frame["value"])
+
+        others = [table for table in (piece.truth, piece.recommendations) if table is not None]
+        users = with_column(users, others, name, f"by={name!r}", group)
+    return replace(piece, users=users)

@@ -1,0 +1,182 @@
+"""Results are compared only if every option that can move a number agrees, or the error names it."""
+
+from __future__ import annotations
+
+import itertools
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from command_line import rankwise_here
+from rankwise.comparison.alignment import check_comparable
+from rankwise.errors import ParameterError, RankwiseError
+from rankwise.evaluation.settings import option_fields
+from rankwise.options import compared_options
+
+USERS = range(40)
+TRUTH = {user: {user % 5: 2.0, 5 + user % 3: 1.0, 9: 0.0} for user in USERS}
+TRAIN = {user: [user % 7, 8] for user in USERS}
+GROUPS = pl.DataFrame({"user": USERS, "sex": ["f", "m"] * 20, "weight": [1.0, 3.0] * 20})
+
+
+def scored(user):
+    return [(item, 1.0 if item % 2 else 0.5) for item in range(9)]
+
+
+SCORED = {user: scored(user) for user in USERS}
+RANKED = [(user, item, 0.1 * item, rank) for user in USERS for rank, item in ((1, 2), (3, 0), (4, user % 5 + 10))]
+BOTH = pl.DataFrame(RANKED, schema=["user", "item", "score", "rank"], orient="row")
+INPUTS = {"lists": SCORED, "truth": TRUTH, "train": TRAIN, "users": GROUPS}
+
+EXAMPLES = {
+    "convention": ({"convention": "ranx"}, {"convention": "elliot"}),
+    "relevance_threshold": ({"relevance_threshold": 1.0}, {"relevance_threshold": 2.0}),
+    "relevance": ({"relevance": "positive"}, {"relevance": "any"}),
+    "population": ({"population": "truth"}, {"population": "both"}),
+    "undefined": ({"undefined": "skip"}, {"undefined": "zero"}),
+    "without_list": ({"without_list": "skip"}, {"without_list": "zero"}),
+    "ties": ({"ties": "pessimistic"}, {"ties": "optimistic"}),
+    "ranks": ({"lists": BOTH, "ranks": "close"}, {"lists": BOTH, "ranks": "keep"}),
+    "order_by": ({"lists": BOTH, "order_by": "rank"}, {"lists": BOTH, "order_by": "score"}),
+    "ids": ({"ids": "typed"}, {"ids": "text"}),
+    "score_precision": ({"score_precision": "float64"}, {"score_precision": "float32"}),
+    "catalogue": ({"items": range(20)}, {"catalogue": "train"}),
+    "exclude_seen": ({}, {"exclude_seen": True}),
+    "weights": ({}, {"weights": "weight"}),
+}
+"""For every option that is compared, two evaluations that differ in it alone."""
+EXEMPT = {
+    "duplicates": ({"duplicates": "error"}, {"duplicates": "first"}),
+    "warm_and_cold": ({}, {"warm_and_cold": True}),
+    "by": ({}, {"by": "sex"}),
+    "jackknife": ({"jackknife": 2}, {"jackknife": 3}),
+    "columns": ({}, {"columns": {"user": None}}),
+    "threads": ({"threads": 1}, {"threads": 2}),
+    "block_size": ({"block_size": 7}, {"block_size": 9}),
+    "progress": ({"progress": False}, {"progress": None}),
+}
+
+
+def evaluated(options):
+    lists = options.get("lists", SCORED)
+    more = {name: value for name, value in options.items() if name != "lists"}
+    measures = "P@5" if "convention" in options else ["ndcg@5", "recall@2"]
+    if more.get("convention") == "elliot":
+        measures = "Precision@5"
+    return rw.evaluate(lists, TRUTH, measures, train=TRAIN, users=GROUPS, **more)
+
+
+def pair_of(options):
+    return {name: evaluated(one) for name, one in zip(("left", "right"), options, strict=True)}
+
+
+def test_every_option_has_an_example():
+    assert EXAMPLES.keys() | EXEMPT.keys() == option_fields().keys()
+    assert EXAMPLES.keys() == compared_options().keys() | {"convention"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_results_that_differ_in_one_option_are_refused(name, tmp_path):
+    pair = pair_of(EXAMPLES[name])
+    metric = next(iter(pair["left"].values))
+    message = f"these results were evaluated with different settings of {name}"
+    for refused in (
+        lambda: rw.compare(pair),
+        lambda: rw.decide(pair, success=metric),
+        lambda: check_comparable({key: pair[key] for key in ("right", "left")}),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            refused()
+    page = rw.report(pair).html
+    assert message in page
+    assert " beats " not in page
+    folders = [str(result.save(tmp_path / key)) for key, result in pair.items()]
+    for command in (["compare"], ["decide", "--success", metric]):
+        done = rankwise_here(tmp_path, *command, *folders)
+        assert done.returncode not in (0, 1)
+        flag = {"relevance_threshold": "threshold"}.get(name, name).replace("_", "-")
+        assert message in done.stderr or message.replace(name, f"--{flag}") in done.stderr
+    if name not in ("convention", "weights"):  # which have no name in common
+        assert rw.compare(pair, force=True)
+
+
+@pytest.mark.parametrize("name", EXEMPT)
+def test_options_that_need_not_agree_say_why(name):
+    assert option_fields()[name].metadata["not_compared"]
+    if name != "columns":
+        assert rw.compare(pair_of(EXEMPT[name]))
+
+
+def test_rank_gaps_matter_only_where_both_have_them():
+    closed = rw.evaluate({user: [2, 0] for user in USERS}, TRUTH, "ndcg@5")
+    kept = rw.evaluate(BOTH, TRUTH, "ndcg@5", ranks="keep")
+    assert rw.compare({"closed": closed, "kept": kept})
+
+
+TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic", None)
+
+
+@pytest.mark.parametrize(("rule", "other"), [*itertools.product(TIES, repeat=2)], ids=str)
+def test_a_rule_for_ties_agrees_with_itself_and_with_its_default(rule, other):
+    pair = {name: rw.evaluate(SCORED, TRUTH, "ndcg@5", ties=ties) for name, ties in (("a", rule), ("b", other))}
+    if (rule or "expected") == (other or "expected"):
+        assert rw.compare(pair)
+    else:
+        with pytest.raises(ParameterError, match="different settings of ties"):
+            rw.compare(pair)
+
+
+@pytest.mark.parametrize("rule", TIES, ids=str)
+def test_ranked_lists_compare_with_scored_ones_unless_ties_favour_or_wrong_them(rule):
+    ranked = rw.evaluate({user: [2, 0] for user in USERS}, TRUTH, "ndcg@5")
+    pair = {"ranked": ranked, "scored": rw.evaluate(SCORED, TRUTH, "ndcg@5", ties=rule)}
+    if rule in ("optimistic", "pessimistic"):
+        with pytest.raises(ParameterError, match=r"different settings of ties\n"):
+            rw.compare(pair)
+    else:
+        assert rw.compare(pair)
+
+
+CHOICES = {
+    "relevance": ["positive", "any"],
+    "population": ["truth", "both", "recommended", "judged", "judged_both", "all"],
+    "undefined": ["skip", "zero", "nan"],
+    "without_list": ["skip", "zero"],
+    "ties": [None, "input", "expected", "item", "item_desc", "optimistic", "pessimistic"],
+    "duplicates": ["error", "first"],
+    "score_precision": ["float64", "float32"],
+    "exclude_seen": [False, True],
+    "weights": [None, "weight"],
+}
+
+
+@st.composite
+def questions(draw):
+    """A world with ties, repeats, grade 0 and users without lists, and options that differ in one or two."""
+    items = st.integers(0, 6)
+    rows = draw(st.lists(st.tuples(st.integers(0, 5), items, st.sampled_from([0.1, 0.1 + 1e-12, 0.9])), min_size=6))
+    judged = draw(st.lists(st.tuples(st.integers(0, 5), items, st.sampled_from([0.0, 1.0, 2.0])), min_size=4))
+    first = {name: draw(st.sampled_from(values)) for name, values in CHOICES.items()}
+    moved = draw(st.sets(st.sampled_from([*CHOICES]), min_size=1, max_size=2))
+    second = first | {name: draw(st.sampled_from(CHOICES[name])) for name in sorted(moved)}
+    if draw(st.integers(0, 3)):
+        rows = [*{row[:2]: row for row in rows}.values()]
+    return rows, [*{row[:2]: row for row in judged}.values()], (first, second)
+
+
+@given(questions())
+def test_the_same_lists_and_truth_with_other_values_are_never_compared(question):
+    rows, judged, options = question
+    users = pl.DataFrame({"user": range(6), "weight": [1.0, 2.0, 0.5, 1.0, 4.0, 1.0]})
+    tables = {"train": {0: [1], 3: [2, 4]}, "users": users}
+    try:
+        left, right = (rw.evaluate(rows, judged, ["ndcg@3", "judged@3"], **tables, **one) for one in options)
+    except RankwiseError:
+        return
+    if str(left.values) == str(right.values):  # NaN is equal to NaN
+        return
+    with pytest.raises(RankwiseError):
+        rw.compare({"left": left, "right": right}, missing="common")

@@ -1,0 +1,79 @@
+"""What a notebook shows of a measure."""
+
+from __future__ import annotations
+
+import pytest
+
+import rankwise as rw
+from html_tables import read_html
+from rankwise.metrics import registry
+from rankwise.metrics.base import FAMILIES
+from rankwise.metrics.description import Description
+
+HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\u202e&amp;"
+
+
+def shown(measure):
+    """Return the table of a measure, and its parameters by name with value and default."""
+    (facts, *parameters), notes = read_html(measure._repr_html_())
+    assert notes == []
+    assert all(table[0] == ["parameter", "value", "default"] for table in parameters)
+    return dict(facts), {name: tuple(rest) for table in parameters for name, *rest in table[1:]}
+
+
+def test_what_is_shown_of_a_measure():
+    facts, parameters = shown(rw.NDCG(gain="exponential") @ [5, 10])
+    assert facts == {
+        "measure": "ndcg(gain=exponential)@[5,10]",
+        "definition": Description(rw.NDCG).summary,
+        "family": "Accuracy",
+        "range": "[0, 1]",
+        "better": "higher",
+        "cut-off k": "5, 10",
+        "needs": "recommendations, ground truth",
+    }
+    assert parameters == {
+        "gain": ("exponential", "linear"),
+        "log_base": ("2.0", "2.0"),
+        "discount": ("log_plus_one", "log_plus_one"),
+        "ideal": ("relevant", "relevant"),
+    }
+
+
+@pytest.mark.parametrize("cls", registry.every(), ids=lambda cls: cls.name)
+def test_every_measure(cls):
+    facts, parameters = shown(cls())
+    assert facts["measure"] == cls.name
+    assert facts["family"] == FAMILIES[cls.family]
+    assert parameters.keys() == cls().parameters.keys()
+    for value, default in parameters.values():
+        assert value == default
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "value"),
+    [
+        ("rmse", "better", "lower"),
+        ("arp@5", "better", "neither direction"),
+        ("arp@5", "needs", "recommendations, train"),
+        ("novelty", "cut-off k", "none: the whole list"),
+        ("novelty", "range", "[0, inf)"),
+        ("rmse", "cut-off k", "none"),
+        ("group_gap(serendipity)@5", "needs", "recommendations, ground truth, train, users: group"),
+        ("group_gap(ndcg)@5", "needs", "recommendations, ground truth, users: group"),
+    ],
+)
+def test_facts(text, row, value):
+    assert shown(rw.parse(text))[0][row] == value
+
+
+def test_values_as_one_would_write_them():
+    _, parameters = shown(rw.parse("hypervolume(measures=[ndcg,novelty],directions=[true,false])@5"))
+    assert parameters["measures"][0] == "[ndcg, novelty]"
+    assert parameters["directions"] == ("[true, false]", "none")
+
+
+def test_hostile_names_are_text():
+    facts, parameters = shown(rw.REO(item_group=HOSTILE) @ 5)
+    assert parameters["item_group"][0] == "</td><script>alert(1)</script>  [31m &amp;"
+    assert "<script>alert(1)</script>" in facts["measure"]

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankwise as rw
+from rankwise.errors import MeasureError, ParameterError
+from rankwise.metrics import registry
+from rankwise.metrics.base import parse, parse_all
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg@10", "ndcg@10"),
+        (" nDCG @ 10 ", "ndcg@10"),
+        ("HR@5", "hit_rate@5"),
+        ("hit-rate@5", "hit_rate@5"),
+        ("MAP", "map"),
+        ("recall@[5,10,20]", "recall@[5,10,20]"),
+        ("recall@5,10,20", "recall@[5,10,20]"),
+        ("ndcg(gain=exponential)@10", "ndcg(gain=exponential)@10"),
+        ("ndcg(gain='exponential', log_base=2)@10", "ndcg(gain=exponential)@10"),
+        ("ndcg(gain=linear)@10", "ndcg@10"),
+        ("nDCGRendle2020@10", "ndcg_binary@10"),
+        ("F1@10", "f@10"),
+        ("f(first=ndcg,second=map(normaliser=k),beta=0.5)@10", "f(beta=0.5,first=ndcg,second=map(normaliser=k))@10"),
+        ("user_coverage(as_share=true)@10", "user_coverage(as_share=true)@10"),
+        ("err(max_relevance=1)", "err"),
+        ("rbp", "rbp"),
+    ],
+)
+def test_text_and_back(text, canonical):
+    measure = parse(text)
+    assert str(measure) == canonical
+    assert parse(str(measure)) == measure
+    assert hash(parse(str(measure))) == hash(measure)
+    assert eval(repr(measure), {n: getattr(rw, n) for n in dir(rw)}) == measure
+
+
+def test_objects_and_text_agree():
+    assert rw.NDCG(gain="exponential") @ [5, 10] == parse("ndcg(gain=exponential)@[5,10]")
+    assert parse_all([rw.NDCG, rw.Recall() @ 3, "map@2, mrr@4"]) == (
+        rw.NDCG(),
+        rw.Recall() @ 3,
+        rw.AveragePrecision() @ 2,
+        rw.ReciprocalRank() @ 4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("ndgc@10", MeasureError, "did you mean 'ndcg'?"),
+        ("ndcg@0", ParameterError, "whole number from 1"),
+        ("ndcg@-3", ParameterError, "whole number from 1"),
+        ("ndcg@1.5", MeasureError, "not the text of a measure"),
+        ("ndcg@[5,5]", ParameterError, "duplicate cut-off"),
+        ("ndcg(gian=exponential)@10", ParameterError, "did you mean 'gain'?"),
+        ("ndcg(gain=cubic)@10", ParameterError, "one of linear, exponential, binary"),
+        ("ndcg(log_base=1)@10", ParameterError, "log_base must be above 1"),
+        ("rbp(p=1)", ParameterError, "between 0 and 1"),
+        ("precision", MeasureError, "needs a cut-off"),
+        ("f(first=precision,second=recall)", MeasureError, "needs a cut-off"),
+        ("map(normaliser=k)", MeasureError, "needs a cut-off"),
+        ("ndcg(ideal=full)", MeasureError, "needs a cut-off"),
+        ("rmse@10", ParameterError, "has no cut-off"),
+        ("__import__('os').system('true')", MeasureError, "not the text of a measure"),
+        ("ndcg@10 + map@10", MeasureError, "not the text of a measure"),
+        ("ndcg[0]", MeasureError, "not the text of a measure"),
+        ("", MeasureError, "not the text of a measure"),
+        ("ndcg@(", MeasureError, "not the text of a measure"),
+        ("user_coverage(as_share=3)", ParameterError, "true or false"),
+    ],
+)
+def test_what_does_not_read(text, error, said):
+    with pytest.raises(error) as caught:
+        parse_all([text])
+    assert said in str(caught.value)
+
+
+def test_asking_twice_is_an_error():
+    with pytest.raises(MeasureError, match="duplicate measure"):
+        parse_all(["ndcg@[5,10]", "nDCG@10"])
+
+
+def test_a_measure_from_outside_is_found_everywhere():
+    from rankwise.metrics.base import measure
+    from rankwise.metrics.kinds import PerUser
+
+    before = dict(registry._known)
+    try:
+
+        @measure("first_is_hit", range=(0, 1), higher_is_better=True)
+        class FirstIsHit(PerUser):
+            """Whether the first item is relevant."""
+
+            def value(self, block, k):
+                return block.sum_hits(block.hits.probability * (block.hits.rank == 1), k)
+
+        assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
+        assert "first_is_hit" in registry.names()
+        with pytest.raises(ParameterError, match="two measures are called"):
+
+            @measure("ndcg", range=(0, 1), higher_is_better=True)
+            class Another(PerUser):
+                """Not the real one."""
+    finally:
+        registry._known.clear()
+        registry._known.update(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg_10", "ndcg@10"),
+        ("P_5", "precision@5"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("map_cut_5", "map(normaliser=relevant)@5"),
+        ("map_cut@5", "map(normaliser=relevant)@5"),
+        ("recip_rank", "mrr"),
+        ("hits@5", "hit_rate@5"),
+        ("success_1", "hit_rate@1"),
+        ("f1_5", "f@5"),
+        ("r2", "r2"),
+        ("ndcg_binary_3", "ndcg_binary@3"),
+    ],
+)
+def test_texts_of_other_libraries(text, canonical):
+    assert str(parse(text)) == canonical
+
+
+@pytest.mark.parametrize("made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))])
+def test_cut_offs_are_given_in_any_way(made):
+    assert made == parse("ndcg@10")
+    assert made.k == (10,)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2**63, 10**9, True, 2.0, "5", None, [5, 5]])
+def test_cut_offs_that_make_no_sense(k):
+    with pytest.raises(ParameterError):
+        rw.NDCG(k)
+
+
+@pytest.mark.parametrize(
+    "text", ["ndcg@5@5", "ndcg" + "@5" * 3000, "-" * 9000 + "1", "f(first=" * 500, "x" * 10**6, "ndcg@9" * 2]
+)
+def test_text_that_would_exhaust_the_stack_or_means_two_things(text):
+    with pytest.raises(MeasureError) as raised:
+        parse(text)
+    assert len(str(raised.value)) < 2000
+
+
+def test_a_hint_names_a_measure_as_people_write_it():
+    with pytest.raises(MeasureError, match="did you mean 'hit_rate'"):
+        parse("hit_rat@5")
+
+
+@pytest.mark.parametrize(
+    "text", ["err(max_relevance=1e308)@5", "f(beta=1e308)@5", "ndcg(log_base=1e999)@5", "rbp(p=1e999)"]
+)
+def test_numbers_that_overflow_are_refused(text):
+    with pytest.raises(ParameterError):
+        parse(text)
+
+
+def test_text_imports_nothing(monkeypatch):
+    import importlib
+
+    parse("ild@5")  # loads the module of the measure
+    monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
+    assert str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"

@@ -1,0 +1,354 @@
+"""Reports in a real browser: safe, quiet, for every reader, with mouse, keyboard, screen and paper."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.experiments import starter
+from rankwise.models.recommenders import Popularity, Random
+from tools import chromium
+
+CHROMIUM = chromium()
+sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="browser tests need chromium on the PATH"),
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Playwright's own event loop
+]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+EVIL = "<script>window.__pwned = 1; alert(1)</script>"
+NAMES = [
+    EVIL,
+    "<img src=x onerror='window.__pwned=1'> 😀",
+    "שלום \u202eעולם",
+    "a\x00\x1b[31m\nb\ufffe\uffff",
+    '"><svg onload=window.__pwned=1>',
+    "n" * 300,
+    "../../x",
+    "{{ 7 * 7 }}",
+    "=1+1",
+    "last one",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def demo_page(tmp_path_factory):
+    outcome = starter.run()
+    measures = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
+    results = {
+        name: rw.evaluate(
+            run,
+            outcome.split,
+            measures,
+            items=outcome.data.items,
+            users=outcome.data.users,
+            by="activity",
+            relevance_threshold=4,
+            jackknife=32,
+        )
+        for name, run in outcome.runs.items()
+    }
+    page = rw.report(
+        results,
+        recommendations=outcome.runs,
+        truth=outcome.split,
+        train=outcome.split,
+        items=outcome.data.items,
+        audit=rw.audit(outcome.split),
+    )
+    assert page.missing == {}
+    return page.save(tmp_path_factory.mktemp("demo") / "report.html"), results
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory):
+    """Ten systems of hostile names, whose items and groups are hostile; one group per user."""
+    folder = tmp_path_factory.mktemp("hostile")
+    users = [f"{EVIL}{n}" for n in range(1_000)]  # from 1,000 on intervals need no bootstrap
+    truth = {user: {"i1", EVIL} for user in users}
+    groups = pl.DataFrame({"user": users, "group": [f"<b>{EVIL}{n}" for n in range(len(users))]})
+    runs = {
+        name: {user: [EVIL, "i1", "i2"] if (n * 7) % 10 < place else ["i2", "i3", EVIL] for n, user in enumerate(users)}
+        for place, name in enumerate(NAMES)
+    }
+    results = {
+        name: rw.evaluate(run, truth, ["ndcg@[1,2,3]", "novelty@3"], train=truth, users=groups, by="group")
+        for name, run in runs.items()
+    }
+    items = pl.DataFrame({"item": ["i1", "i2", EVIL], "title": [EVIL, "a\x00\nb", "שלום 😀"]})
+    page = rw.report(results, title=EVIL, recommendations=runs, truth=truth, train=truth, items=items)
+    return page.save(folder / "report.html"), results
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a file, and hold that the page is quiet until the end of the test."""
+    pages, noise = [], []
+
+    def open_page(path, width=1100, scheme="light"):
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.set_default_timeout(5_000)
+        for event in ("console", "pageerror", "dialog", "requestfailed"):
+            page.on(event, lambda said, event=event: noise.append((event, str(said))))
+        page.on("request", lambda request: noise.append(("request", request.url)))
+        page.goto(path.as_uri())
+        pages.append((page, path))
+        return page
+
+    yield open_page
+    expected = [("request", path.as_uri()) for _, path in pages]
+    for page, _ in pages:
+        assert page.evaluate("window.__pwned") is None
+        page.close()
+    assert noise == expected
+
+
+BOARD = "#leaderboard > .wide table"
+
+
+def column(page, index):
+    return page.eval_on_selector_all(
+        f"{BOARD} tbody tr", f"rows => rows.map(row => row.cells[{index}].firstChild.textContent)"
+    )
+
+
+@pytest.mark.parametrize("press", ["mouse", "keyboard"])
+def test_the_leaderboard_sorts(opened, demo_page, press):
+    path, results = demo_page
+    page = opened(path)
+    head = page.locator(f"{BOARD} thead th").nth(1)
+
+    def sort():
+        if press == "mouse":
+            head.locator("button").click()
+        else:
+            head.locator("button").press("Enter")
+        return head.get_attribute("aria-sort"), [float(text) for text in column_of(1)]
+
+    def column_of(index):
+        return page.eval_on_selector_all(
+            f"{BOARD} tbody tr", f"rows => rows.map(row => row.cells[{index}].innerText.match(/[0-9.]+/)[0])"
+        )
+
+    assert head.get_attribute("aria-sort") == "none"
+    values = sorted(round(result["ndcg@10"], 4) for result in results.values())
+    assert sort() == ("descending", values[::-1])
+    assert sort() == ("ascending", values)
+    assert page.locator(f"{BOARD} thead th").nth(2).get_attribute("aria-sort") == "none"
+    page.locator(f"{BOARD} thead th button").first.click()  # text: from a to z first
+    assert column(page, 0) == sorted(column(page, 0))
+    assert head.get_attribute("aria-sort") == "none"
+
+
+def test_marks_tell_their_numbers(opened, demo_page):
+    path, results = demo_page
+    page = opened(path)
+    tip = page.locator("#tip")
+    interval = results["neighbours"].interval("ndcg@10")
+    said = f"neighbours: ndcg@10 = {interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    mark = page.locator(f'#chart-curves [aria-label="{said}"]')
+    mark.hover()
+    assert tip.inner_text() == said
+    box, size = tip.bounding_box(), page.viewport_size
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= size["width"]
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_marks_are_reached_by_the_keyboard(opened, demo_page):
+    page = opened(demo_page[0])
+    marks = page.locator("#chart-curves svg [tabindex]")
+    assert marks.count() == 9
+    assert [mark.get_attribute("tabindex") for mark in marks.all()] == ["0"] + ["-1"] * 8
+    page.locator("#chart-curves .scroll").focus()
+    page.keyboard.press("Tab")
+    first = page.locator("#tip").inner_text()
+    assert first == marks.first.get_attribute("aria-label")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#tip").inner_text() == marks.nth(1).get_attribute("aria-label") != first
+    page.keyboard.press("End")
+    assert page.locator("#tip").inner_text() == marks.last.get_attribute("aria-label")
+    page.keyboard.press("Tab")
+    assert page.locator("#tip").is_hidden()
+
+
+def colours(page):
+    return page.evaluate(
+        """() => [getComputedStyle(document.body).backgroundColor,
+                  getComputedStyle(document.querySelector("svg.chart text")).fill]"""
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_toggles(opened, demo_page, scheme):
+    page = opened(demo_page[0], scheme=scheme)
+    light, dark = (["rgb(255, 255, 255)", "rgb(27, 31, 36)"], ["rgb(20, 23, 28)", "rgb(230, 233, 237)"])
+    before, after = (light, dark) if scheme == "light" else (dark, light)
+    button = page.get_by_role("button", name="Dark" if scheme == "light" else "Light", exact=True)
+    assert colours(page) == before
+    button.click()
+    assert colours(page) == after
+    page.locator("#theme").press("Enter")
+    assert colours(page) == before
+
+
+def test_paper(opened, demo_page):
+    page = opened(demo_page[0], scheme="dark")
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+            window.__closed = document.querySelectorAll("details:not([open])").length; })"""
+    )
+    pdf = page.pdf()
+    assert pdf.startswith(b"%PDF")
+    assert page.evaluate("window.__closed") == 0
+    assert page.locator("details[open]").count() == 0  # as before
+    page.emulate_media(media="print", color_scheme="dark")
+    assert colours(page)[0] == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("which", ["demo_page", "hostile_page"])
+def test_a_phone_scrolls_in_one_direction(opened, request, which):
+    page = opened(request.getfixturevalue(which)[0], width=390)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_text_in_charts_is_not_cut(opened, demo_page):
+    page = opened(demo_page[0])
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll("svg.chart")].filter(svg => svg.checkVisibility()).flatMap(svg => {
+            const frame = svg.parentElement.getBoundingClientRect();
+            return [...svg.querySelectorAll("text")].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1;
+            }).map(text => text.textContent); })"""
+    )
+    assert cut == []
+
+
+LUMINANCE = """
+const parts = text => (text.match(/[0-9.]+/g) || []).map(Number);
+const luminance = rgb => { const [r, g, b] = rgb.slice(0, 3).map(c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const below = node => { for (let n = node; n; n = n.parentElement) { const c = parts(getComputedStyle(n).backgroundColor); if (c.length === 3 || c[3] > 0) return c; } };
+const contrast = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(opened, demo_page, scheme):
+    page = opened(demo_page[0], scheme=scheme)
+    low = page.evaluate(
+        "() => {"
+        + LUMINANCE
+        + """
+        document.querySelectorAll("details").forEach(d => { d.open = true; });
+        const low = [];
+        for (const node of document.querySelectorAll("h1, h2, p, li, a, th, td, summary, button, figcaption, footer, .interval, svg.chart text")) {
+            if (!node.checkVisibility()) continue;
+            const style = getComputedStyle(node);
+            const ratio = contrast(parts(node instanceof SVGElement ? style.fill : style.color), below(node));
+            if (!(ratio >= 4.5)) low.push([node.tagName, node.textContent.slice(0, 30), ratio]);
+        }
+        return low; }"""
+    )
+    assert low == []
+
+
+@pytest.mark.parametrize("which", ["demo_page", "hostile_page"])
+def test_what_a_screen_reader_needs(opened, request, which):
+    page = opened(request.getfixturevalue(which)[0])
+    assert page.evaluate("document.documentElement.lang") == "en"
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    count = "selector => document.querySelectorAll(selector).length"
+    assert page.evaluate(count, "th:not([scope])") == 0
+    assert page.evaluate(count, "table") > 5
+    assert page.evaluate(count, "table:not(:has(tbody th[scope=row]))") == 0
+    assert page.evaluate(count, "svg.chart") > 3
+    assert page.evaluate(count, "svg.chart:not([aria-label])") == 0
+    assert page.evaluate(count, "[role=region]:not([aria-label])") == 0
+    unnamed = "all => all.filter(b => !b.textContent.trim()).length"
+    assert page.eval_on_selector_all("button, summary, a", unnamed) == 0
+    ids = page.eval_on_selector_all("[id]", "all => all.map(node => node.id)")
+    assert len(ids) == len(set(ids))
+    targets = page.eval_on_selector_all("nav a", "all => all.map(a => a.getAttribute('href').slice(1))")
+    assert set(targets) <= set(ids)
+
+
+def test_hostile_text_stays_text(opened, hostile_page):
+    path, _ = hostile_page
+    assert path.stat().st_size < 1_500_000  # with ten systems
+    assert "an error inside" not in path.read_text(encoding="utf-8")
+    page = opened(path)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    for mark in page.locator("svg.chart [tabindex='0']").all():
+        mark.focus()
+        assert page.locator("#tip").is_visible()
+    assert page.locator("h1").inner_text() == EVIL
+    assert page.locator("script, img, iframe, object, embed, link[rel=stylesheet]").count() == 1
+    assert page.locator("svg.chart svg, svg.chart script, svg.chart foreignObject").count() == 0
+    systems = page.eval_on_selector_all(f"{BOARD} tbody th", "all => all.map(th => th.textContent)")
+    assert {re.sub(r" \([a-z]\)$", "", name) for name in systems} == {rw.errors.printable(name) for name in NAMES}
+    assert "49" not in {name.split(" (")[0] for name in systems}  # no template of ours reads names
+
+
+def test_ten_systems_of_the_demo_are_small_enough(opened, demo_page, tmp_path):
+    _, results = demo_page
+    ten = {f"system number {n}": list(results.values())[n % 3] for n in range(10)}
+    path = rw.report(ten).save(tmp_path / "ten.html")
+    assert path.stat().st_size < 1_500_000
+    assert opened(path).locator(f"{BOARD} tbody tr").count() == 10
+
+
+def test_movietweetings(opened, movietweetings, tmp_path):
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "movietweetings.py"))
+    example["tables"](movietweetings, tmp_path)
+    train, test = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("train", "test"))
+    users, results = test["user"].unique().sort(), {}
+    for name, model in {"popularity": Popularity(), "random": Random(seed=0)}.items():
+        model.fit(train).recommend(users, 10).write_parquet(tmp_path / f"{name}.parquet")
+        results[name] = rw.evaluate(
+            tmp_path / f"{name}.parquet",
+            tmp_path / "test.parquet",
+            ["ndcg@[5,10]", "novelty@10"],
+            train=tmp_path / "train.parquet",
+            by="activity",
+            relevance_threshold=8,
+        )
+    report = rw.report(results)  # lists and tables are read again from their files
+    assert set(report.missing) <= {"measures of groups", "the split", "the audit"}
+    page = opened(report.save(tmp_path / "report.html"))
+    said = page.locator("#verdict .strong").inner_text()
+    assert re.match(r"random is worse than popularity on ndcg@10 by [\d.]+ % \[", said)
+    assert page.locator("#examples details").count() >= 5
+    page.locator(f"{BOARD} thead th button").nth(1).click()
+    page.locator("#theme").click()
+    page.locator("#chart-exposure svg [tabindex='0']").hover()
+    assert "recommendations" in page.locator("#tip").inner_text()
+    assert page.pdf().startswith(b"%PDF")

@@ -1,0 +1,311 @@
+"""Charts: their data equal the results, and names of strangers are only names."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+
+import rankwise as rw
+from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.reporting import charts
+from rankwise.reporting.plots import (
+    Estimates,
+    curve_frame,
+    curves_of,
+    difference_frame,
+    gains,
+    histogram_frame,
+    lorenz_frame,
+    pareto_frame,
+    slice_frame,
+)
+
+USERS = range(60)
+TRUTH = {user: {1, 2, user % 7} for user in USERS}
+GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
+MEASURES = ["ndcg@[1,3]", "recall@[1,3]", "catalog_coverage@3"]
+
+
+@pytest.fixture(scope="module")
+def results():
+    runs = {
+        "a": {user: [1, 9, 2 if user % 2 else 8] for user in USERS},
+        "b": {user: [user % 7, user % 3 + 10, 20] for user in USERS},
+    }
+    return {
+        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in runs.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def comparison(results):
+    return rw.compare(results)
+
+
+def contrast(one, other):
+    def luminance(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#14171c"])
+@pytest.mark.parametrize("colour", [*charts.COLOURS, "#8a8a8a"])
+def test_colours_are_seen_on_both_pages(colour, page):
+    assert contrast(colour, page) >= 3
+
+
+def test_no_two_colours_are_alike():
+    assert len(set(charts.COLOURS)) == len(charts.COLOURS) == 10
+
+
+def test_curves_are_the_results(results):
+    curves = curves_of(results)
+    assert curves == {"ndcg": {1: "ndcg@1", 3: "ndcg@3"}, "recall": {1: "recall@1", 3: "recall@3"}}
+    frame = curve_frame(Estimates(results), curves)
+    assert len(frame) == 8
+    for row in frame.iter_rows(named=True):
+        interval = results[row["system"]].interval(f"{row['measure']}@{row['k']}")
+        assert row["value"] == results[row["system"]][f"{row['measure']}@{row['k']}"]
+        assert (row["low"], row["high"]) == (interval.low, interval.high)
+
+
+def test_trade_offs_are_the_results(results):
+    frame = pareto_frame(Estimates(results), "ndcg@3", ["catalog_coverage@3"])
+    for row in frame.iter_rows(named=True):
+        across = results[row["system"]].interval("catalog_coverage@3")
+        # Every group of users meets the same items, so nothing varies: a mark without an interval.
+        assert math.isnan(across.low)
+        assert (row["x_value"], row["x_low"]) == (across.estimate, None)
+        assert row["value"] == results[row["system"]]["ndcg@3"]
+
+
+def test_slices_are_the_results(results):
+    frame = slice_frame(Estimates(results), "ndcg@3", "country", [("AT", 20), (None, 20)])
+    assert frame["group"].to_list() == ["AT", "AT", "–", "–"]
+    for row in frame.iter_rows(named=True):
+        group = None if row["group"] == "–" else row["group"]
+        interval = results[row["system"]].interval("ndcg@3", by="country", group=group)
+        assert row["value"] == pytest.approx(interval.estimate, rel=1e-15)
+        assert (row["low"], row["high"]) == (interval.low, interval.high)
+
+
+def test_differences_are_the_rows(comparison):
+    frame = difference_frame(comparison.table)
+    columns = ["difference", "low", "high"]
+    # A chart has no mark where the table has NaN: the limits of a difference that does not vary.
+    rows = comparison.table.select(pl.col(columns).fill_nan(None)).rows()
+    assert frame.select("value", "low", "high").rows() == rows
+    assert any(low is None for _, low, _ in rows)
+    assert any(low is not None for _, low, _ in rows)
+    assert frame["pair"].unique().to_list() == ["b − a"]
+
+
+def test_gains_are_differences_of_users():
+    one = pl.DataFrame({"user": [1, 2, 3, 4, 5], "x": [0.5, 0.2, np.nan, 0.1, 0.7]})
+    other = pl.DataFrame({"user": ["2", "1", "3", "4", "9"], "x": [0.3, 0.5, 0.1, 0.05, 0.7]})
+    assert gains(one, other, "x").tolist() == [pytest.approx(-0.1), pytest.approx(0.05)]
+    with pytest.raises(MeasureError, match=r"x.* is the same in both systems"):
+        gains(one, one, "x")
+    with pytest.raises(MeasureError, match="no per-user values"):
+        gains(one, other, "y")
+
+
+def test_bins_count_every_value():
+    values = {"p": np.array([-0.4, 0.1, 0.1, np.nan, np.inf]), "q": np.array([0.0, 0.4])}
+    frame = histogram_frame(values, symmetric=True)
+    assert frame.group_by("name", maintain_order=True).agg(pl.sum("users")).rows() == [("p", 3), ("q", 2)]
+    assert frame["left"].min() == pytest.approx(-0.4)
+    assert frame["right"].max() == pytest.approx(0.4)
+    around = frame.filter((pl.col("left") < 0) & (pl.col("right") > 0))
+    assert len(around) == 2  # one bin around 0 in each
+    assert around["users"].to_list() == [0, 1]
+    one = histogram_frame({"x": np.array([3.0])})
+    assert one["users"].sum() == 1
+    with pytest.raises(MeasureError, match="no user has a value"):
+        histogram_frame({"x": np.array([np.nan])})
+
+
+def test_the_lorenz_curve_by_hand():
+    frame = lorenz_frame({"s": np.array([5.0, 0.0, 3.0, 2.0])})
+    assert frame.select("items", "recommendations").rows() == [
+        (0.0, 0.0),
+        (0.25, 0.0),
+        (0.5, 0.2),
+        (0.75, 0.5),
+        (1.0, 1.0),
+    ]
+    assert lorenz_frame({"s": np.zeros(3)})["recommendations"].to_list() == [0.0]
+
+
+def test_the_lorenz_curve_has_the_gini_index():
+    rng = np.random.default_rng(0)
+    run = {user: rng.choice(40, 3, replace=False, p=np.arange(1, 41) / 820).tolist() for user in range(50)}
+    items = pl.DataFrame({"item": list(range(50))})
+    result = rw.evaluate(run, {user: {1} for user in run}, "gini@3", items=items)
+    counts = np.bincount(np.concatenate(list(run.values())), minlength=50).astype(float)
+    frame = lorenz_frame({"s": counts})
+    area = np.trapezoid(frame["recommendations"].to_numpy(), frame["items"].to_numpy())
+    # Of n items the index has the factor n / (n − 1), so that a single item has 1.
+    assert result["gini@3"] in (pytest.approx(1 - 2 * area), pytest.approx((1 - 2 * area) * 50 / 49))
+
+
+def test_every_chart_is_drawn(results, comparison):
+    one = results["a"].plot
+    both = comparison.plot
+    drawn = [
+        one.curve(),
+        one.curve("ndcg"),
+        one.per_user("ndcg@3"),
+        one.slices("ndcg@3"),
+        one.slices("ndcg@3", by="country"),
+        both.differences(),
+        both.differences("ndcg@3"),
+        both.gains("b", "a", "ndcg@3"),
+        both.gains("b", "a", "recall@3"),
+        both.pareto("catalog_coverage@3"),
+        both.curve("recall"),
+    ]
+    for chart in drawn:
+        assert vl_convert.vegalite_to_svg(charts.specification(chart)).startswith("<svg")
+
+
+def test_wrong_questions(results, comparison):
+    one, both = results["a"].plot, comparison.plot
+    with pytest.raises(MeasureError, match="two cut-offs"):
+        one.curve("mrr")
+    with pytest.raises(MeasureError, match="no per-user values"):
+        one.per_user("catalog_coverage@3")
+    with pytest.raises(ParameterError, match="no such groups"):
+        one.slices("ndcg@3", by="county")
+    with pytest.raises(ParameterError, match="no result 'c'"):
+        both.gains("c", "a")
+    with pytest.raises(MeasureError, match="none of these measures"):
+        both.differences("mrr@3")
+    alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
+    with pytest.raises(UsageError, match="holds no results"):
+        alone.plot.pareto("ndcg@3")
+    no_groups = rw.evaluate({1: [2]}, {1: {2}}, "recall@1")
+    with pytest.raises(ParameterError, match="no groups"):
+        no_groups.plot.slices("recall@1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\x00b",
+        "\x1b[31m",
+        "\ufffe\uffff",
+        "<b>&\"'",
+        "😀" * 200,
+        "名" * 200,
+        "x" * 300,
+        "datum.x",
+        "{{x}}",
+        "",
+        "a.b[0]",
+        "\u202e",
+        "'",
+        "\\",
+        "e\u0301" * 99,
+    ],
+)
+def test_names_are_only_names(name):
+    """vl-convert ends the process at characters that XML does not allow, and at half characters."""
+    frame = pl.DataFrame(
+        {
+            "measure": [name] * 4,
+            "system": [name, name, "b", "b"],
+            "k": [1, 2, 1, 2],
+            "value": [0.1, 0.2, 0.3, 0.4],
+            "low": [0.0] * 4,
+            "high": [1.0] * 4,
+            "text": [name] * 4,
+        }
+    )
+    frame = frame.with_columns(
+        group="system",
+        pair="system",
+        name="system",
+        verdict=pl.lit("better"),
+        x_value="value",
+        x_low="low",
+        x_high="high",
+        left="low",
+        right="high",
+        users="k",
+        items="value",
+        recommendations="value",
+    )
+    for chart in (
+        charts.curve_chart(frame),
+        charts.pareto_chart(frame, name),
+        charts.slice_chart(frame, name),
+        charts.difference_chart(frame),
+        charts.histogram_chart(frame, name, signed=True),
+        charts.lorenz_chart(frame),
+    ):
+        svg = vl_convert.vegalite_to_svg(charts.specification(chart))
+        assert "<b>" not in svg
+        assert name != "" or "b" in svg
+
+
+def test_long_names_stay_apart():
+    names = [f"{'x' * 100}{n}{'y' * 100}" for n in range(12)]
+    frame = pl.DataFrame(
+        {
+            "group": ["g"] * 12,
+            "system": names,
+            "value": [0.5] * 12,
+            "low": [0.0] * 12,
+            "high": [1.0] * 12,
+            "users": [1] * 12,
+            "text": names,
+        }
+    )
+    spec = json.loads(charts.specification(charts.slice_chart(frame, "m")))
+    (rows,) = spec["datasets"].values()
+    assert len({row["system"] for row in rows}) == 12
+    assert max(len(row["system"]) for row in rows) <= 40
+    assert [row["text"] for row in rows] == names  # a tooltip has them whole
+
+
+def test_many_marks_are_drawn():
+    frame = pl.DataFrame(
+        {"measure": "m", "system": "s", "k": range(1, 5_202), "value": 0.5, "low": 0.4, "high": 0.6, "text": "t"}
+    )
+    assert len(charts.specification(charts.curve_chart(frame))) > 100_000
+
+
+def test_of_errors_a_fall_is_a_gain():
+    frame = histogram_frame({"s": np.array([-1.0, 1.0])}, symmetric=True)
+    for better, (below, above) in {
+        True: ("loss", "gain"),
+        False: ("gain", "loss"),
+        None: ("below 0", "above 0"),
+    }.items():
+        spec = json.loads(charts.specification(charts.histogram_chart(frame, "t", signed=True, better=better)))
+        (rows,) = spec["datasets"].values()
+        assert {row["left"] < 0: row["side"] for row in rows} == {True: below, False: above}
+        domain = spec["spec"]["encoding"]["color"]["scale"]
+        assert (
+            dict(zip(domain["domain"], domain["range"], strict=True))[below]
+            == ({"loss": charts.COLOURS[1], "gain": charts.COLOURS[2], "below 0": charts.COLOURS[3]}[below])
+        )
+
+
+def test_without_altair(results, monkeypatch):
+    monkeypatch.delitem(sys.modules, "rankwise.reporting.charts")
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(UsageError, match="drawn with Altair") as caught:
+        results["a"].plot.curve()
+    assert "pip install" in caught.value.hint

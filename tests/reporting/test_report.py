@@ -1,0 +1,580 @@
+"""Reports without a browser: numbers, reasons, files, and what must not happen."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import sys
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.errors import OutputError, ParameterError, UsageError
+from rankwise.reporting import report as page
+from rankwise.reporting import report_data, report_sections
+from rankwise.reporting.plots import Estimates
+from rankwise.reporting.report_data import Figure, Folded, Grid, Lists, Missing, Notes, Text
+
+USERS = range(60)
+TRUTH = {user: {1, 2, user % 7 + 30} for user in USERS}
+TRAIN = {user: [1] * (user % 3 > 0) + [2] * (user % 3 > 1) for user in USERS}
+RUNS = {
+    "low": {user: [1, 9, 8, 7] if user % 4 else [9, 8, 1, 7] for user in USERS},
+    "high": {user: [1, 2, 9, 8] if user % 5 else [9, 8, 7, 1] for user in USERS},
+    "odd": {user: [user % 7 + 30, 9, 8, 2] for user in USERS},
+}
+MEASURES = ["ndcg@[1,3,4]", "recall@[1,3,4]", "catalog_coverage@4", "gini@4", "group_gap(ndcg,user_group=country)@4"]
+TITLES = pl.DataFrame({"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]})
+GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
+
+
+@pytest.fixture(scope="module")
+def results():
+    return {
+        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in RUNS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def comparison(results):
+    return rw.compare(results)
+
+
+@pytest.fixture(scope="module")
+def full(comparison):
+    return comparison.report(recommendations=RUNS, truth=TRUTH, train=TRAIN, items=TITLES)
+
+
+def section(report, name):
+    return next(section for section in report.sections if section.name == name)
+
+
+def blocks(report, name, kind):
+    found, todo = [], list(section(report, name).blocks)
+    while todo:
+        block = todo.pop(0)
+        if isinstance(block, Folded):
+            todo = [*block.blocks, *todo]
+        if isinstance(block, kind):
+            found.append(block)
+    return found
+
+
+def text_of(cell):
+    return cell if isinstance(cell, str) else cell.text
+
+
+def test_the_sections_are_in_order(full):
+    titles = re.findall(r'<h2 id="title-([\w-]+)"', full.html)
+    assert titles == [
+        "verdict",
+        "leaderboard",
+        "differences",
+        "curves",
+        "trade-offs",
+        "slices",
+        "users",
+        "exposure",
+        "fairness",
+        "data",
+        "examples",
+        "conventions",
+        "glossary",
+    ]
+
+
+def test_the_leaderboard_has_the_numbers_of_the_results(full, results):
+    (view, *_) = (grid.view for grid in blocks(full, "leaderboard", Grid))
+    assert view.head[1] == "ndcg@4" or view.head[1] == "ndcg@1"
+    names = [re.sub(r" \(\w\)$", "", text_of(row[0])) for row in view.rows]
+    assert sorted(names) == sorted(results)
+    values = [results[name][view.head[1]] for name in names]
+    assert values == sorted(values, reverse=True)
+    for name, row in zip(names, view.rows, strict=True):
+        for cell, shown in zip(view.head[1:], row[1:], strict=True):
+            found = results[name].interval(cell)
+            limits = "" if math.isnan(found.low) else f" [{found.low:.4f}, {found.high:.4f}]"
+            assert text_of(shown) == f"{found.estimate:.4f}{limits}", cell
+
+
+def test_differences_are_the_rows_of_the_comparison(full, comparison):
+    figure = next(f for f in full.figures if f.name == "differences")
+    rows = comparison.table.filter("primary").select("difference", "low", "high").rows()
+    assert sorted(figure.data.select("value", "low", "high").rows()) == sorted(rows)
+
+
+def test_every_value_is_on_the_page(full, results):
+    assert "All " in full.html
+    for result in results.values():
+        for cell, value in result.values.items():
+            assert cell in unescape(full.html)
+            assert f"{value:.4f}" in full.html
+
+
+def test_wins_ties_and_losses(full, comparison):
+    (view,) = (grid.view for grid in blocks(full, "users", Grid))
+    for row in view.rows:
+        system, baseline = row[0].split(" − ")
+        found = comparison.table.filter(pl.col("primary"), system=system, baseline=baseline)
+        assert [text.split()[0] for text in row[1:]] == [str(found[name][0]) for name in ("wins", "ties", "losses")]
+
+
+def test_of_an_error_a_loss_is_a_win():
+    tables = {
+        name: pl.DataFrame({"user": list(range(9)), "rmse": values})
+        for name, values in {"a": [1.0] * 9, "b": [0.5] * 6 + [1.0] * 2 + [2.0]}.items()
+    }
+    report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
+    (view,) = (grid.view for grid in blocks(report, "users", Grid))
+    assert [text.split()[0] for text in view.rows[0][1:]] == ["6", "2", "1"]
+    rows = blocks(report, "leaderboard", Grid)[0].view.rows
+    assert text_of(rows[0][0]).startswith("b")  # the smaller error is on top
+
+
+def test_hits_are_those_of_the_truth(full):
+    titles = dict(TITLES.with_columns(pl.col("item").cast(pl.String)).rows())
+    shown = 0
+    for folded in section(full, "examples").blocks:
+        if not isinstance(folded, Folded):
+            continue
+        user = int(re.match(r"User (\d+):", folded.title)[1])
+        view = folded.blocks[1].view
+        for place, row in enumerate(view.rows):
+            for name, cell in zip(view.head[1:], row[1:], strict=True):
+                item = RUNS[name][user][place]
+                title = titles.get(str(item), str(item))
+                assert text_of(cell) == ("✓ " if item in TRUTH[user] else "") + title
+                shown += 1
+    assert shown > 5
+
+
+def test_examples_are_the_largest_differences(full, results):
+    first, other = (results[name].per_user for name in ("high", "low"))
+    folded = [block for block in section(full, "examples").blocks if isinstance(block, Folded)]
+    assert 0 < len(folded) <= 10
+    said = section(full, "examples").blocks[0].text
+    system, baseline = re.search(r"between (\w+) and (\w+)", said).groups()
+    primary = re.search(r"differences in (\S+) between", said)[1]
+    first, other = (results[name].per_user[primary] for name in (system, baseline))
+    largest = float((first - other).max())
+    values = re.search(r"([\d.]+) with \w+, ([\d.]+) with \w+$", folded[0].title).groups()
+    assert float(values[1]) - float(values[0]) == pytest.approx(largest, abs=2e-4)
+
+
+def test_titles_of_strangers_are_text(full):
+    assert "<b>One" not in full.html
+    assert "&lt;b&gt;One" in full.html
+    assert "\x00" not in full.html
+    assert "Two lines" in full.html
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+
+def test_tags_are_closed(full):
+    tags = Tags()
+    tags.feed(full.html)
+    assert (tags.open, tags.wrong) == ([], [])
+
+
+def test_nothing_is_loaded_from_elsewhere(full):
+    assert not re.search(r'(src|href|action|srcset|poster)="(?!#|data:,)', full.html)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttp|import\(", full.html)
+    found = set(re.findall(r"https?://[\w.]+", full.html))
+    assert found <= {"http://www.w3.org"}  # the name of SVG
+
+
+def test_the_same_input_gives_the_same_bytes(results, full):
+    again = rw.compare(results).report(recommendations=RUNS, truth=TRUTH, train=TRAIN, items=TITLES)
+    assert again.html.encode() == full.html.encode()
+
+
+def test_a_result_alone(results):
+    report = results["low"].report(recommendations=RUNS["low"], truth=TRUTH, train=TRAIN)
+    shown = next(iter(blocks(report, "verdict", Text))).text
+    found = results["low"].interval("ndcg@1")
+    assert shown == (f"result: ndcg@1 = {found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}] over 60 users.")
+    assert {"paired differences", "the distribution over users", "examples of users"} <= {*report.missing}
+    assert {figure.name for figure in report.figures} >= {"curves", "slices-1", "exposure", "activity"}
+
+
+REASONS = {
+    "curves": "one cut-off only",
+    "groups": "without groups",
+    "users by activity": "train",
+    "users by popularity of their items": "train",
+    "trade-offs": "no measure of coverage",
+    "the exposure of items": "recommendations came from memory",
+    "measures of groups": "no measure with values of groups",
+    "the split": "have no split metadata",
+    "the audit": "was not audited",
+    "examples of users": "recommendations came from memory",
+}
+
+
+def test_each_missing_part_says_why():
+    few = {name: rw.evaluate(RUNS[name], TRUTH, "ndcg@4") for name in ("low", "high")}
+    report = rw.report(few)
+    assert report.missing.keys() == REASONS.keys()
+    for what, why in REASONS.items():
+        assert why in report.missing[what]
+        assert what in report.html
+    assert report.html.count("data-missing") == len(REASONS)
+    assert all(what in repr(report) for what in REASONS)
+
+
+BUILDERS = [
+    # The section of a decision is only there with one: tests/comparison/test_decide.py.
+    *((report_sections, name) for name in report_sections.__all__ if name != "decision"),
+    *((report_data, name) for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")),
+]
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), MemoryError(), UsageError("no")])
+@pytest.mark.parametrize(("module", "name"), BUILDERS, ids=[name for _, name in BUILDERS])
+def test_one_failure_leaves_the_rest(comparison, monkeypatch, module, name, error):
+    def fail(material):
+        raise error
+
+    for home, other in BUILDERS:  # the others are quick here
+        monkeypatch.setattr(home, other, lambda material, other=other: [Text(f"part {other}")])
+    monkeypatch.setattr(module, name, fail)
+    report = comparison.report()
+    said = "no" if isinstance(error, UsageError) else "an error inside rankwise: "
+    assert [why.startswith(said) for why in report.missing.values()] == [True]
+    assert len(report.sections) == 13
+    others = {f"part {other}" for _, other in BUILDERS} - {f"part {name}"}
+    assert set(re.findall(r"part \w+", report.html)) == others
+
+
+def test_a_chart_that_cannot_be_drawn(comparison, monkeypatch, tmp_path):
+    def fail(figure):
+        raise ValueError("no chart\nat all")
+
+    monkeypatch.setattr(page, "_drawn", fail)
+    report = comparison.report()
+    assert "Without this chart: an error inside rankwise: ValueError: no chart." in report.html
+    files = {path.suffix for path in report.save_assets(tmp_path)}
+    assert files == {".csv"}
+
+
+def test_results_that_cannot_be_compared(results):
+    other = rw.evaluate(RUNS["low"], {user: {9} for user in range(30)}, "ndcg@4")
+    report = rw.report({"a": results["low"], "b": other})
+    assert "the comparison" in report.missing
+    assert report.missing["paired differences"] == report.missing["the comparison"]
+    assert blocks(report, "leaderboard", Grid)
+
+
+def test_assets(full, tmp_path):
+    files = full.save_assets(tmp_path / "new")
+    names = {figure.name for figure in full.figures}
+    assert {path.name for path in files} == {f"{name}.{kind}" for name in names for kind in ("csv", "svg", "png")}
+    for figure in full.figures:
+        read = pl.read_csv(tmp_path / "new" / f"{figure.name}.csv")
+        data = figure.data.drop("text")
+        assert read.columns == data.columns
+        assert len(read) == len(data)
+        for name, dtype in data.schema.items():
+            if dtype == pl.Float64:
+                assert read[name].cast(pl.Float64).to_list() == data[name].to_list()
+        assert (tmp_path / "new" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
+        svg = (tmp_path / "new" / f"{figure.name}.svg").read_text(encoding="utf-8")
+        assert svg.startswith("<svg")
+        assert "currentColor" not in svg
+
+
+def test_no_asset_is_a_formula(tmp_path):
+    names = ["=1+1", "@x", "-2+3", "+4"]
+    tables = {
+        name: pl.DataFrame({"user": list(range(8)), "x": np.arange(8) * (n + 1.0)}) for n, name in enumerate(names)
+    }
+    report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
+    csv = [path for path in report.save_assets(tmp_path) if path.suffix == ".csv"]
+    assert csv
+    for path in csv:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            for cell in line.split(","):
+                assert not re.match(r'^"?[=@]|^"?[+-](?![\d.]+$)', cell), line
+
+
+def test_saving(full, tmp_path, monkeypatch):
+    path = full.save(tmp_path / "page.html")
+    assert path.read_text(encoding="utf-8") == full.html
+    assert 'charset="utf-8"' in full.html
+    for target in (tmp_path, tmp_path / "missing" / "page.html"):
+        with pytest.raises(OutputError):
+            full.save(target)
+    with pytest.raises(OutputError):
+        full.save_assets(path)
+    shown = full._repr_html_()
+    assert base64.b64decode(re.search(r"base64,([^\"]+)", shown)[1]).decode() == full.html
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [("jinja2", "rankwise[report]"), ("vl_convert", "rankwise[report]"), ("altair", "rankwise[plot]")],
+)
+def test_without_the_extras(results, monkeypatch, module, hint):
+    monkeypatch.delitem(sys.modules, "rankwise.reporting.charts", raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    report = rw.report(results)
+    if module == "jinja2":
+        with pytest.raises(UsageError) as caught:
+            _ = report.html
+        assert hint in caught.value.hint
+    else:
+        assert f"pip install &#34;{hint}&#34;" in report.html
+
+
+@pytest.mark.parametrize(
+    ("subject", "options", "says"),
+    [
+        ({}, {}, "a report needs results"),
+        ([], {}, "a report needs results"),
+        (5, {}, "a report needs results"),
+        ({"a": 5}, {}, "a report needs results"),
+        ("results", {"baseline": "x"}, "there is no result 'x'"),
+        ("results", {"primary": "mrr@3"}, "was not evaluated"),
+        ("results", {"recommendations": {"x": RUNS["low"]}}, "is not a result"),
+        ("results", {"audit": 5}, "audit takes what rankwise.audit returns"),
+        ("comparison", {"primary": "ndcg@3"}, "has its baseline"),
+    ],
+)
+def test_wrong_questions(request, subject, options, says):
+    subject = request.getfixturevalue(subject) if isinstance(subject, str) else subject
+    with pytest.raises(UsageError, match=says):
+        rw.report(subject, **options)
+
+
+def test_a_loaded_comparison_without_results(comparison):
+    alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
+    with pytest.raises(ParameterError, match="holds no results"):
+        alone.report()
+
+
+def test_lists_are_read_again_only_if_unchanged(tmp_path):
+    def write(name, rows):
+        path = tmp_path / name
+        pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv(path)
+        return path
+
+    truth = write("truth.csv", [(user, item) for user, items in TRUTH.items() for item in sorted(items)])
+    runs = {
+        name: write(f"{name}.csv", [(user, item) for user, items in RUNS[name].items() for item in items])
+        for name in ("low", "high")
+    }
+    made = {name: rw.evaluate(path, truth, "ndcg@4") for name, path in runs.items()}
+    report = rw.report(made)
+    assert not {"examples of users", "the exposure of items"} & {*report.missing}
+    runs["low"].write_text(runs["low"].read_text(encoding="utf-8") + "0,77\n", encoding="utf-8")
+    report = rw.report(made)
+    assert "was changed since the evaluation" in report.missing["the exposure of low"]
+    assert "was changed" in report.missing["examples of users"]
+    runs["low"].unlink()
+    assert "is not there any more" in rw.report(made).missing["the exposure of low"]
+    given = rw.report(made, recommendations={"low": RUNS["low"]})
+    assert not {"examples of users", "the exposure of low"} & {*given.missing}
+
+
+def test_lists_of_paths_are_read_again_if_they_are_all_files_of_a_folder(tmp_path):
+    rows = [(user, item) for user, items in RUNS["low"].items() for item in items]
+    frame = pl.DataFrame(rows, schema=["user", "item"], orient="row")
+    paths = [tmp_path / f"{at}.parquet" for at in range(2)]
+    for path, user_is_odd in zip(paths, (False, True), strict=True):
+        frame.filter((pl.col("user") % 2 == 1) == user_is_odd).write_parquet(path)
+    result = rw.evaluate(paths, TRUTH, "ndcg@4")
+    assert "the exposure of items" not in rw.report({"low": result}, truth=TRUTH).missing
+    frame.write_parquet(tmp_path / "more.parquet")
+    missing = rw.report({"low": result}, truth=TRUTH).missing["the exposure of items"]
+    assert "recommendations came from a list of paths, which a result does not keep: 2 files in" in missing
+    given = rw.report({"low": result}, truth=TRUTH, recommendations={"low": paths})
+    assert "the exposure of items" not in given.missing
+
+
+def test_thirds_keep_equal_users_together():
+    users = pl.DataFrame({"user": [str(n) for n in range(9)], "number": [0.0, 0, 0, 0, 1, 2, 3, 3, 8]})
+    groups = [(label, len(inside)) for label, inside in report_sections._groups(users)]
+    assert groups == [("0", 4), ("1 to 2", 2), ("3 to 8", 3)]
+    same = users.with_columns(number=pl.lit(4.0))
+    assert [(label, len(inside)) for label, inside in report_sections._groups(same)] == [("4", 9)]
+
+
+def test_thirds_have_the_means_of_their_users(full, results):
+    figure = next(figure for figure in full.figures if figure.name == "activity")
+    primary = figure.caption.split()[0]
+    counts = {user: len(items) for user, items in TRAIN.items()}
+    for row in figure.data.iter_rows(named=True):
+        count = int(row["group"].split()[0])
+        per_user = results[row["system"]].per_user
+        own = per_user.filter(pl.col("user").replace_strict(counts) == count)[primary]
+        assert row["users"] == len(own) == 20
+        assert row["value"] == pytest.approx(own.mean())
+        assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_exposure_counts_places_of_one_catalogue(results):
+    lists = Lists(results, RUNS, {"truth": TRUTH})
+    exposures, missing = lists.exposures(list(RUNS), 2)
+    assert missing == {}
+    sizes = {name: len(counts) for name, counts in exposures.items()}
+    assert len(set(sizes.values())) == 1
+    for name, counts in exposures.items():
+        assert counts.sum() == 2 * len(USERS)
+        top = np.unique(np.concatenate([items[:2] for items in RUNS[name].values()]), return_counts=True)
+        assert sorted(counts[counts > 0]) == sorted(top[1])
+
+
+def test_lists_are_ordered_as_they_were_evaluated():
+    by_score = pl.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "score": [0.1, 0.9, 0.5]})
+    by_rank = pl.DataFrame({"user": [1, 1, 1], "item": [5, 6, 7], "rank": [2, 3, 1]})
+    for table, order in ((by_score, ["6", "7"]), (by_rank, ["7", "5"])):
+        result = rw.evaluate(table, {1: {5}}, "ndcg@2")
+        assert Lists({"a": result}, {"a": table}).top("a", 2)["item"].to_list() == order
+
+
+def test_columns_of_tables_are_named():
+    lists = {user: [1, 2 + user % 2] for user in range(30)}
+    truth = {user: {1, 3} for user in lists}
+    result = rw.evaluate(lists, truth, "recall@2")
+    rows = [(user, item) for user, items in lists.items() for item in items]
+    run = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    stars = pl.DataFrame(
+        {"who": [u for u in truth for _ in (1, 2)], "what": [1, 3] * 30, "p": [2.0] * 60, "q": [0.0] * 60}
+    )
+    items = pl.DataFrame({"what": [1, 2, 3], "title": ["Eins", "Zwei", "Drei"]})
+    columns = {"user": "who", "item": "what", "truth.relevance": "p"}
+    tables = {"truth": stars, "items": items, "columns": columns}
+    others = rw.evaluate({user: [1, 3 - user % 2] for user in lists}, truth, "recall@2")
+    both = {"a": result, "b": others}
+    runs = {"a": run, "b": run.with_columns(what=pl.when(pl.col("what") == 1).then(1).otherwise(5 - pl.col("what")))}
+    for made in (
+        rw.report(both, recommendations=runs, **tables),
+        rw.compare(both).report(recommendations=runs, **tables),
+    ):
+        assert "examples of users" not in made.missing
+        assert "Drei" in made.html
+    assert "the exposure of items" not in result.report(recommendations=run, **tables).missing
+    without = rw.report({"a": result}, recommendations={"a": run}, truth=stars, items=items)
+    assert "the exposure of items" in without.missing
+
+
+def test_many_systems_are_readable():
+    rng = np.random.default_rng(0)
+    tables = {
+        f"system {n}": pl.DataFrame({"user": range(1_000), "ndcg@10": rng.random(1_000) + n / 9}) for n in range(20)
+    }
+    made = {name: rw.from_per_user(table) for name, table in tables.items()}
+    report = rw.report(made, baseline="system 3")
+    view = blocks(report, "leaderboard", Grid)[0].view
+    assert len(view.rows) == 20
+    assert text_of(view.rows[0][0]) == "system 19"
+    assert view.rows[0][1].raised == "1"
+    notes = " ".join(note for block in blocks(report, "leaderboard", Notes) for note in block.notes)
+    assert "the number of systems" in notes
+    assert len(next(f for f in report.figures if f.name == "differences").data) == 12
+
+
+def test_estimates_are_shared():
+    result = rw.from_per_user(pl.DataFrame({"user": [1, 2], "x": [0.5, 1.0]}))
+    estimates = Estimates({"a": result, "b": result})
+    some = estimates.only(["b"])
+    assert some.systems == ["b"]
+    assert some.of("b", "x") is estimates.of("b", "x")
+    assert estimates.of("a", "y").missing == "not evaluated"
+
+
+HOSTILE = {
+    "one user": (1, lambda n: np.array([0.5])),
+    "all zero": (30, np.zeros),
+    "undefined": (30, lambda n: np.full(n, np.nan)),
+    "half undefined": (30, lambda n: np.where(np.arange(n) % 2, np.nan, 0.5)),
+    "infinite": (30, lambda n: np.full(n, np.inf)),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("alone", [True, False])
+def test_odd_values(case, alone):
+    count, values = HOSTILE[case]
+    table = pl.DataFrame({"user": list(range(count)), "ndcg@10": values(count), "<x>": values(count)})
+    result = rw.from_per_user(table)
+    report = rw.report(result if alone else {"a": result, "b": result})
+    assert "an error inside" not in report.html
+
+
+def test_ids_of_two_types():
+    low = rw.from_per_user(pl.DataFrame({"user": list(range(30)), "x": np.linspace(0, 1, 30)}))
+    high = rw.from_per_user(pl.DataFrame({"user": [str(n) for n in range(30)], "x": np.ones(30)}))
+    assert "an error inside" not in rw.report({"a": low, "b": high}).html
+
+
+def test_groups_of_a_comparison(results):
+    report = rw.compare(results, by="country").report(recommendations=RUNS, truth=TRUTH)
+    assert "an error inside" not in report.html
+    assert "within country are decided" in report.html or "Nothing can be claimed" in report.html
+
+
+@pytest.mark.parametrize("kind", ["ratings", "exact ranks", "huge k"])
+def test_other_evaluations(kind):
+    if kind == "ratings":
+        pairs = pl.DataFrame({"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 2, 1], "score": [3.0, 4, 5, 1, 2]})
+        truth = pairs.rename({"score": "rating"}).with_columns(pl.col("rating") + 0.5)
+        made = {
+            name: rw.evaluate(pairs.with_columns(pl.col("score") + shift), truth, ["rmse", "mae"])
+            for name, shift in {"a": 0.0, "b": 1.0}.items()
+        }
+    elif kind == "huge k":
+        made = {name: rw.evaluate(RUNS[name], TRUTH, "ndcg@1000000") for name in ("low", "high")}
+    else:
+        scores = np.random.default_rng(0).random((60, 40))
+        made = {"a": rw.evaluate(rw.rank_relevant(scores, truth=TRUTH), TRUTH, ["mrr", "ndcg@10"])}
+    report = rw.report(
+        made,
+        truth=TRUTH if kind == "huge k" else None,
+        recommendations={n: RUNS[n] for n in made} if kind == "huge k" else None,
+    )
+    assert "an error inside" not in report.html
+
+
+def test_many_cutoffs_are_thinned():
+    ks = ",".join(str(k) for k in range(1, 101))
+    made = rw.evaluate(RUNS["low"], TRUTH, f"ndcg@[{ks}]")
+    (figure,) = (figure for figure in rw.report(made).figures if figure.name == "curves")
+    shown = figure.data["k"].to_list()
+    assert len(shown) == 30
+    assert (shown[0], shown[-1]) == (1, 100)
+
+
+def test_missing_blocks_are_grey(full):
+    assert all(isinstance(block, Missing) for block in blocks(full, "data", Missing))
+    assert isinstance(full.figures[0], Figure)
+    assert '<p class="missing" data-missing>Without the audit: the split was not audited' in full.html
+
+
+def test_what_all_systems_share_is_said_once():
+    train = {user: list(items) for user, items in TRUTH.items()}
+    made = {name: rw.evaluate(RUNS[name], TRUTH, ["ndcg@4"], train=train) for name in RUNS}
+    doubts = next(iter(made.values())).provenance["doubts"]
+    assert doubts
+    notes = [note for block in blocks(rw.report(made), "verdict", Notes) for note in block.notes]
+    assert [note for note in notes if note.startswith("check ")] == [f"check all systems: {doubt}" for doubt in doubts]
