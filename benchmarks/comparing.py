@@ -3,8 +3,8 @@
     python benchmarks/comparing.py            # some two minutes, 4 GiB
     python benchmarks/comparing.py --quick    # a tenth of the users
 
-First 20 systems of six measures over 34,623 users are compared, in the time that their evaluations
-take. Then 138,493 users and 30 measures. The units are one float64 Gram product of all 600 columns,
+First 20 systems of six metrics over 34,623 users are compared, in the time that their evaluations
+take. Then 138,493 users and 30 metrics. The units are one float64 Gram product of all 600 columns,
 and 1,000 rows of float64 numbers times all columns, both with as many BLAS threads as there are
 processors.
 """
@@ -43,10 +43,10 @@ def compare_systems(users: int, turns: int) -> None:
 
 
 def compare_everything(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
-    """Print the seconds of a comparison of all pairs by all measures."""
-    users, measures, _ = values.shape
+    """Print the seconds of a comparison of all pairs by all metrics."""
+    users, metrics, _ = values.shape
     kinds = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate")
-    names = [f"{kinds[at % 6]}@{at // 6 + 1}" for at in range(measures)]
+    names = [f"{kinds[at % 6]}@{at // 6 + 1}" for at in range(metrics)]
     results = {
         f"system {at}": rw.from_per_user(
             pl.DataFrame({"user": np.arange(users), **dict(zip(names, table.T, strict=True))})
@@ -54,7 +54,7 @@ def compare_everything(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
         for at, table in enumerate(np.moveaxis(values, 2, 0))
     }
     start = time.perf_counter()
-    rows = len(rw.compare(results, measures=names, primary=names[0]).table)
+    rows = len(rw.compare(results, metrics=names, primary=names[0]).table)
     print(f"| rw.compare: {rows:,} rows, {users:,} users | {time.perf_counter() - start:.1f} s | |")
 
 
@@ -64,15 +64,15 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     asked = parser.parse_args()
     compare_systems(3_462 if asked.quick else 34_623, asked.turns)
-    users, measures, systems = 13_849 if asked.quick else 138_493, 30, 20
+    users, metrics, systems = 13_849 if asked.quick else 138_493, 30, 20
     chance = np.random.default_rng(0)
-    values = chance.random((users, measures, systems))
+    values = chance.random((users, metrics, systems))
     values *= chance.random(values.shape) < 0.2
     flat = values.reshape(users, -1)
     weights = chance.random((1000, users))
 
     def all_t_tests() -> None:
-        for at in range(measures):
+        for at in range(metrics):
             stats.paired_t_of_all(values[:, at])
 
     jobs = {

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 import rankwise as rw
-from rankwise.evaluation.settings import DEFAULT_MEASURES
+from rankwise.evaluation.settings import DEFAULT_METRICS
 
 LENGTH, ITEMS, RELEVANT, RUNS = 50, 20_000, 5, 5
 STEP = 397
@@ -57,12 +57,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 def works_on(lists: pl.DataFrame, truth: pl.DataFrame) -> dict[str, Callable[[], object]]:
     """Return what is timed, by name."""
-    measures = list(DEFAULT_MEASURES)
+    metrics = list(DEFAULT_METRICS)
     named = {
-        name: partial(rw.evaluate, lists, truth, measures, convention=name)
+        name: partial(rw.evaluate, lists, truth, metrics, convention=name)
         for name in ("default", "recbole", "rectools", "recommenders", "lenskit", "trec_eval")
     }
-    return {**named, "all": partial(rw.across_conventions, lists, truth, measures)}
+    return {**named, "all": partial(rw.across_conventions, lists, truth, metrics)}
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
                 times[name].append(seconds(work))
         one = statistics.median(times["default"])
         kind = "scores tie" if tied else "distinct scores"
-        sys.stdout.write(f"{users:,} users, {kind}: six measures {one:.2f} s\n")
+        sys.stdout.write(f"{users:,} users, {kind}: six metrics {one:.2f} s\n")
         for name, some in times.items():
             sys.stdout.write(f"  {name}: {statistics.median(some) / one:.2f}\n")
 

@@ -1,11 +1,11 @@
-"""What each family of measures costs, in the time that the accuracy measures take.
+"""What each family of metrics costs, in the time that the accuracy metrics take.
 
     python benchmarks/families.py            # MovieLens-20M's shape; about five minutes, 8 GiB
     python benchmarks/families.py --quick    # a tenth of the users
 
 Everything is in memory when the clock starts. A line's time is that of one `rankwise.evaluate` with
-its measures alone, facts about items and users worked out anew, divided by the time of the six
-accuracy measures at four cut-offs; the median of three turns.
+its metrics alone, facts about items and users worked out anew, divided by the time of the six
+accuracy metrics at four cut-offs; the median of three turns.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ def around(users: int, *, seed: int = 40) -> dict[str, Any]:
     return {"train": train, "items": items, "users": pl.DataFrame(groups)}
 
 
-def evaluation(work: Workload, measures: list[str], known: dict[str, Any]) -> Callable[[], object]:
-    """Return what is timed; tables that no measure needs are left out."""
-    needed = " ".join(need for name in measures for need in rw_needs(name))
+def evaluation(work: Workload, metrics: list[str], known: dict[str, Any]) -> Callable[[], object]:
+    """Return what is timed; tables that no metric needs are left out."""
+    needed = " ".join(need for name in metrics for need in rw_needs(name))
     own = {kind: table for kind, table in known.items() if kind in needed}
-    return lambda: rw.evaluate(work.recs, work.truth, measures, progress=False, **own)
+    return lambda: rw.evaluate(work.recs, work.truth, metrics, progress=False, **own)
 
 
 def rw_needs(name: str) -> list[str]:
-    """Return the tables that a measure needs."""
+    """Return the tables that a metric needs."""
     from rankwise.metrics.description import Description
 
-    measure = rw.parse(name)
+    metric = rw.parse(name)
     jaccard = ["items"] if "jaccard" in name else []
-    return Description(type(measure)).needs + jaccard
+    return Description(type(metric)).needs + jaccard
 
 
 def main() -> None:
@@ -86,14 +86,14 @@ def main() -> None:
     base = evaluation(work, ACCURACY, {})
     base()
     lines = []
-    for what, (measures, most) in FAMILIES.items():
-        job = evaluation(work, measures, known)
+    for what, (metrics, most) in FAMILIES.items():
+        job = evaluation(work, metrics, known)
         turns = [(seconds(job), seconds(base)) for _ in range(given.turns)]
         ratio = statistics.median(one / other for one, other in turns)
         note = f"{statistics.median(one for one, _ in turns):.2f} s"
         lines.append(Line(what, ratio, most=most, note=note))
     accuracy = statistics.median(seconds(base) for _ in range(given.turns))
-    print(f"{users:,} users, lists of {LIST_LENGTH}; the accuracy measures take {accuracy:.2f} s\n")
+    print(f"{users:,} users, lists of {LIST_LENGTH}; the accuracy metrics take {accuracy:.2f} s\n")
     print(markdown(lines))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 READY = 8 << 30
 """Bytes that the largest evaluations find ready: what 20 million users take."""
 RESULTS = Path(__file__).parent / "results" / "growth.json"
-MEASURES = (
+METRICS = (
     "precision",
     "recall",
     "ndcg",
@@ -56,7 +56,7 @@ class Work:
     users: int = 20_000
     length: int = 20
     items: int = 100_000
-    measures: int = 6
+    metrics: int = 6
     cutoffs: int = 1
 
     def seconds(self) -> float:
@@ -64,7 +64,7 @@ class Work:
         rows = workload.uniform(self.users, self.length, self.items, 2 * self.users)
         steps = range(1, self.cutoffs + 1)
         at = sorted({max(1, round(self.length * step / self.cutoffs)) for step in steps})
-        names = [f"{name}@{at}" for name in MEASURES[: self.measures]]
+        names = [f"{name}@{at}" for name in METRICS[: self.metrics]]
         times = 3 if self.users * self.length > 5e7 else 7
         run = lambda: rw.evaluate(rows.recs, rows.truth, names, progress=False)  # noqa: E731
         (taken,) = in_turns([run], times, memory=READY if self.users > 1_000_000 else 0)
@@ -79,7 +79,7 @@ SERIES = {
     ),
     "length of lists": (Work(items=1_000_000), "length", (10, 30, 100, 300, 1_000)),
     "items of the catalogue": (Work(users=100_000), "items", (10_000, 100_000, 1_000_000, 10_000_000)),
-    "measures": (Work(users=100_000), "measures", (1, 2, 4, 8, 16)),
+    "metrics": (Work(users=100_000), "metrics", (1, 2, 4, 8, 16)),
     "cut-offs": (Work(users=100_000, length=100, items=1_000_000), "cutoffs", (1, 3, 10, 30, 100)),
 }
 

@@ -17,7 +17,7 @@ from peak_memory import peak_memory
 from workload import Workload
 
 import rankwise as rw
-from peers import CUTOFFS, MEASURES
+from peers import CUTOFFS, METRICS
 
 __all__ = ["measure"]
 
@@ -51,7 +51,7 @@ def _load(folder: Path, table: str) -> pl.DataFrame:
 def main(task: str, folder: str) -> None:
     work = Workload(_load(Path(folder), "recs"), _load(Path(folder), "truth"))
     if task == "evaluate":
-        asked = [measure @ CUTOFFS for measure in map(rw.parse, MEASURES)]
+        asked = [metric @ CUTOFFS for metric in map(rw.parse, METRICS)]
         rw.evaluate(work.recs, work.truth, asked, progress=False)
     print(peak_memory())
 

@@ -1,6 +1,6 @@
 """What rankwise is measured against: a careful Polars program, and the least that can be done.
 
-The Polars program is what someone at home in Polars would write for these six measures, in the
+The Polars program is what someone at home in Polars would write for these six metrics, in the
 fastest form found: recommendations that are relevant are sought first, and everything after that
 looks at these few rows alone.
 """
@@ -15,10 +15,10 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CUTOFFS", "MEASURES", "floor", "solution"]
+__all__ = ["CUTOFFS", "METRICS", "floor", "solution"]
 
 CUTOFFS = (5, 10, 20, 100)
-MEASURES = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate")
+METRICS = ("precision", "recall", "ndcg", "map", "mrr", "hit_rate")
 
 
 def floor(recs: pl.DataFrame) -> list[float]:
@@ -59,8 +59,8 @@ def solution(
     joined = tables[0].lazy()
     for table in tables[1:]:
         joined = joined.join(table.lazy(), on="user", how="left")
-    measures = [one for k in cutoffs for one in _measures(k)]
-    per_user = joined.select("user", *measures).collect()
+    metrics = [one for k in cutoffs for one in _metrics(k)]
+    per_user = joined.select("user", *metrics).collect()
     return per_user.select(pl.exclude("user").mean()).row(0, named=True), per_user
 
 
@@ -94,8 +94,8 @@ def _sums(hits: pl.LazyFrame, k: int) -> pl.LazyFrame:
     )
 
 
-def _measures(k: int) -> list[pl.Expr]:
-    """Write the six measures at one cut-off; a user without hits has 0."""
+def _metrics(k: int) -> list[pl.Expr]:
+    """Write the six metrics at one cut-off; a user without hits has 0."""
     hits = pl.col(f"hits@{k}").fill_null(0)
     hit = (pl.col("first") <= k).fill_null(value=False).cast(pl.Float64)
     best = pl.min_horizontal("n_relevant", pl.lit(k))
@@ -109,4 +109,4 @@ def _measures(k: int) -> list[pl.Expr]:
         "mrr": hit / pl.col("first").fill_null(1),
         "hit_rate": hit,
     }
-    return [values[name].alias(f"{name}@{k}") for name in MEASURES]
+    return [values[name].alias(f"{name}@{k}") for name in METRICS]

@@ -78,7 +78,7 @@ class Inputs:
             np.matmul(part, self.items.T, out=out[: len(part)])
 
     def measured(self, *, k: int = K, **options: Any) -> rw.Result:
-        """Rank and evaluate the six accuracy measures."""
+        """Rank and evaluate the six accuracy metrics."""
         lists = rw.rank(**self.factors, k=k, progress=False, **options)
         return rw.evaluate(lists, self.truth, ACCURACY, progress=False)
 
@@ -93,10 +93,10 @@ def jobs(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]:
     last = given.truth.unique("user", keep="first")
     found: dict[str, tuple[Callable[[], object], float | None]] = {
         "rank, k = 10": (lambda: rw.rank(**given.factors, k=K, progress=False), None),
-        "rank, k = 10, and six measures": (given.measured, 2.0),
+        "rank, k = 10, and six metrics": (given.measured, 2.0),
         "the same, 18 million seen items taken out": (lambda: given.measured(exclude=given.seen), None),
-        "rank, k = 100, and six measures": (lambda: given.measured(k=100), 1.8),
-        "exact ranks of 2 million relevant items, four measures": (given.exact, 2.5),
+        "rank, k = 100, and six metrics": (lambda: given.measured(k=100), 1.8),
+        "exact ranks of 2 million relevant items, four metrics": (given.exact, 2.5),
         "exact ranks of one relevant item a user": (
             lambda: rw.rank_relevant(**given.factors, truth=last, progress=False),
             None,
@@ -106,7 +106,7 @@ def jobs(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]:
 
 
 def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]:
-    """Return the same ranking by libraries that are installed: lists alone, no measures."""
+    """Return the same ranking by libraries that are installed: lists alone, no metrics."""
     found: dict[str, tuple[Callable[[], object], float | None]] = {}
     threads = len(os.sched_getaffinity(0))
     try:
@@ -148,7 +148,7 @@ def peers(given: Inputs) -> dict[str, tuple[Callable[[], object], float | None]]
 def memory(given: Inputs) -> list[Line]:
     """Return the largest size of a process that loads and works, beyond one that only loads."""
     words = {
-        "measured": "rank and six measures",
+        "measured": "rank and six metrics",
         "seen": "with seen items taken out",
         "exact": "exact ranks of 2 million items",
     }

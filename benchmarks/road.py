@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from workload import Workload
 
-ASKED = [f"{name}@{list(peers.CUTOFFS)}" for name in peers.MEASURES]
+ASKED = [f"{name}@{list(peers.CUTOFFS)}" for name in peers.METRICS]
 MEMORY_TARGET = 2.5
 COMPILED = kernels.road() == "compiled"
 READY = 4 << 30
@@ -244,7 +244,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure rankwise; print a Markdown table.")
+    parser = argparse.ArgumentParser(description="Metric rankwise; print a Markdown table.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the users")
     parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Measure rankwise beside every peer: ``python benchmarks/run.py --size small``.
+"""Metric rankwise beside every peer: ``python benchmarks/run.py --size small``.
 
 Each peer has an environment of its own, made on the first run, and each run of a peer is a new
-process, followed by one of rankwise that computes the same measures under the peer's convention.
+process, followed by one of rankwise that computes the same metrics under the peer's convention.
 No time counts before the values agree. See README.md beside this file.
 """
 
@@ -117,7 +117,7 @@ def against(peer: str, folder: Path, rounds: int, ready: int) -> Found:
     for _ in range(rounds):
         claim_memory(ready)
         theirs.append(run(python, peer, folder))
-        asked = ["--task", opponent.task, "--measures", *theirs[0]["values"]]
+        asked = ["--task", opponent.task, "--metrics", *theirs[0]["values"]]
         if opponent.convention:
             asked += ["--convention", opponent.convention]
         claim_memory(ready)
@@ -128,7 +128,7 @@ def against(peer: str, folder: Path, rounds: int, ready: int) -> Found:
         "task": opponent.task,
         "version": version,
         "rounds": rounds,
-        "measures": [*theirs[0]["values"]],
+        "metrics": [*theirs[0]["values"]],
         "peer": {step: statistics.median(each[step] for each in theirs) for step in steps},
         "rankwise": {step: statistics.median(each[step] for each in mine) for step in steps},
         "ratio": {
@@ -163,7 +163,7 @@ def _check(theirs: dict[str, float], mine: dict[str, float], tolerance: float) -
 
 
 def measure(size: str, peers: list[str], rounds: int) -> Found:
-    """Measure peers at one size."""
+    """Metric peers at one size."""
     found: dict[str, Found] = {}
     with tempfile.TemporaryDirectory() as name:
         rows = write_data(size, Path(name))
@@ -191,7 +191,7 @@ def _said(found: Found) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure rankwise beside its peers.")
+    parser = argparse.ArgumentParser(description="Metric rankwise beside its peers.")
     parser.add_argument("--size", choices=SIZES, action="append", help="default: small, ml1m")
     parser.add_argument("--peer", choices=OPPONENTS, action="append", help="default: all")
     parser.add_argument("--rounds", type=int, help="how often each pair runs")

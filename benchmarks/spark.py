@@ -111,7 +111,7 @@ def times(copies: int, folder: Path, users: int) -> tuple[str, str, int]:
 
 
 def report(spark: SparkSession, copies: int, folder: Path, users: int) -> dict[str, float]:
-    """Measure one size; return the processor seconds by job, and the rows in millions."""
+    """Metric one size; return the processor seconds by job, and the rows in millions."""
     lists, truth, rows = times(copies, folder, users)
     sources: dict[Any, str] = {"recommendations": lists, "truth": truth}
     paths = {

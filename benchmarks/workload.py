@@ -1,7 +1,7 @@
 """Seeded work to measure with: lists and truth of the shape of MovieLens-20M, and of any other.
 
 Everything is made with whole-array operations from one seed, so that every run on every machine
-measures the same rows.
+metrics the same rows.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
-    "measures": ("Metrics as objects", ["Measure", "parse"]),
+    "metrics": ("Metrics as objects", ["Metric", "parse"]),
     "audit": ("Audit", ["audit", "Audit"]),
     "candidates": ("rankwise.candidates", ["candidates"]),
     "splits": ("rankwise.splits", ["splits"]),
@@ -113,7 +113,7 @@ def _index() -> str:
         "=============",
         "",
         "Every public function and class.",
-        "The metrics have :doc:`pages </measures/index>` with formulas.",
+        "The metrics have :doc:`pages </metrics/index>` with formulas.",
         "",
         ".. toctree::",
         "   :maxdepth: 1",
@@ -127,5 +127,5 @@ def _index() -> str:
         '``rankwise.NDCG(gain="exponential") @ 10``:',
         "",
     ]
-    links = [f":doc:`{cls.__name__} </measures/{cls.name}>`" for cls in registry.every()]
+    links = [f":doc:`{cls.__name__} </metrics/{cls.name}>`" for cls in registry.every()]
     return "\n".join([*lines, ", ".join(links) + ".", ""])

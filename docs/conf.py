@@ -72,7 +72,7 @@ def _unlink(_app: Any, tree: nodes.document) -> None:
 
 
 def _write(_app: Any) -> None:
-    write_pages(HERE / "measures")
+    write_pages(HERE / "metrics")
     write_api(HERE / "api")
     write_commands(HERE / "command_line.rst")
 

@@ -73,8 +73,8 @@ def index(every: list[Description]) -> str:
     """Return the page that lists all metrics, family by family."""
     lines = ["Metrics", "=======", ""]
     lines += [
-        f"{len(every)} metrics (also called measures), by family.",
-        "``rankwise measures`` lists them in a terminal; :doc:`/choosing` helps to choose.",
+        f"{len(every)} metrics (also called metrics), by family.",
+        "``rankwise metrics`` lists them in a terminal; :doc:`/choosing` helps to choose.",
         _CONVENTIONS,
     ]
     for family, members in groupby(every, key=lambda found: found.cls.family):

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from rankwise.torch import Collection
 
-MEASURES = ["ndcg@10", "recall@10", "gini@10"]
+METRICS = ["ndcg@10", "recall@10", "gini@10"]
 N_USERS, N_ITEMS, SIZE = 1001, 300, 16
 
 
@@ -35,7 +35,7 @@ def embeddings() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 def evaluate(loader: DataLoader[tuple[torch.Tensor, ...]]) -> dict[str, float]:
     """Return the values for the users of a loader, and of those of all other processes."""
     users, items, target = embeddings()
-    metrics = Collection(MEASURES, n_items=N_ITEMS)
+    metrics = Collection(METRICS, n_items=N_ITEMS)
     for (rows,) in loader:
         metrics.update(users[rows] @ items.T, target[rows], users=rows)
     return {name: value.item() for name, value in metrics.compute().items()}

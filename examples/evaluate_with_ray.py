@@ -18,11 +18,11 @@ import ray
 
 import rankwise as rw
 from rankwise.blocks.partial import Partial
+from rankwise.evaluation.engine import Job, finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.engine import Job, finish, prepare, work
 
-MEASURES = ["ndcg@10", "recall@10", "coverage@10", "gini@10"]
+METRICS = ["ndcg@10", "recall@10", "coverage@10", "gini@10"]
 
 
 def work_on(job: Job, lists: pl.DataFrame) -> Partial:
@@ -37,9 +37,9 @@ def merged(tasks: list[ray.ObjectRef]) -> Iterator[Partial]:
         yield from ray.get(ready)
 
 
-def evaluate_with_ray(lists: pl.DataFrame, truth: pl.DataFrame, measures: list[str], *, pieces: int) -> rw.Result:
+def evaluate_with_ray(lists: pl.DataFrame, truth: pl.DataFrame, metrics: list[str], *, pieces: int) -> rw.Result:
     """Evaluate lists against the ground truth in so many pieces."""
-    settings = Settings.read(measures, {"threads": 1, "progress": False})
+    settings = Settings.read(metrics, {"threads": 1, "progress": False})
     job = prepare(settings, read_inputs(settings, truth=truth))
     sent = ray.put(job)  # once for every machine, not with every piece
     number = pl.col("user").hash(seed=1) % pieces
@@ -63,8 +63,8 @@ def main() -> None:
     truth = lists.sample(fraction=0.2, seed=1).select("user", "item")
     lists = lists.filter(pl.col("user") >= 100)  # some users have no list
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    there = evaluate_with_ray(lists, truth, MEASURES, pieces=8)
-    here = rw.evaluate(lists, truth, MEASURES)
+    there = evaluate_with_ray(lists, truth, METRICS, pieces=8)
+    here = rw.evaluate(lists, truth, METRICS)
     assert there.values == here.values, "the same numbers to the last bit"
     print(there)
     ray.shutdown()

@@ -1,4 +1,4 @@
-"""Three baselines on real ratings, by every family of measures, in Python and by command line.
+"""Three baselines on real ratings, by every family of metrics, in Python and by command line.
 
 Ratings of films that people tweeted in 2013 (MovieTweetings, 100K snapshot, MIT licence): the
 5-core, split at one moment for everybody (80 % of the ratings before it), ratings of 8 and more
@@ -50,7 +50,7 @@ FAMILIES = {
     "multi-objective": ["hypervolume([ndcg,gini],of=means)@10"],
     "list hygiene": ["unsatisfied(as_share=true)@10", "repeated@10", "cold_item_share@10"],
 }
-MEASURES = [measure for own in FAMILIES.values() for measure in own]
+METRICS = [metric for own in FAMILIES.values() for metric in own]
 RATING = ["rmse", "mae"]
 
 
@@ -102,7 +102,7 @@ def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
         results[name] = rw.evaluate(
             work / f"{name}.parquet",
             test,
-            MEASURES,
+            METRICS,
             train=train,
             items=work / "items.parquet",
             users=work / "users.parquet",
@@ -114,13 +114,13 @@ def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
 
 def through_the_command_line(work: Path, name: str) -> dict[str, float | None]:
     """Evaluate one run with ``rankwise evaluate``."""
-    measures = [word for measure in MEASURES for word in ("-m", measure)]
+    metrics = [word for metric in METRICS for word in ("-m", metric)]
     files = {kind: f"{kind}.parquet" for kind in ("train", "items", "users")}
     files["baseline"] = "popularity.parquet"
     options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
     command = [sys.executable, "-m", "rankwise", "evaluate", f"{name}.parquet", "test.parquet"]
     command += ["--threshold", str(RELEVANT), "--format", "json", *options]
-    done = subprocess.run([*command, *measures], cwd=work, capture_output=True, check=True)  # noqa: S603
+    done = subprocess.run([*command, *metrics], cwd=work, capture_output=True, check=True)  # noqa: S603
     values: dict[str, float | None] = json.loads(done.stdout)["values"]
     return values
 
@@ -149,14 +149,14 @@ def report(results: dict[str, rw.Result], ratings: dict[str, rw.Result]) -> str:
     """Write both tables: a row a value, a column a model."""
     names = ["random", "popularity", "neighbours"]
     lines = [f"{'':68}" + "".join(f"{name:>12}" for name in names)]
-    for family, measures in FAMILIES.items():
+    for family, metrics in FAMILIES.items():
         lines += ["", family]
-        for measure in map(rw.parse, measures):
-            cells = [dict(results[name].cells(measure, 0)) for name in names]
+        for metric in map(rw.parse, metrics):
+            cells = [dict(results[name].cells(metric, 0)) for name in names]
             if "" not in cells[0]:
-                lines.append(f"  {measure}")
+                lines.append(f"  {metric}")
             for label in dict.fromkeys(label for own in cells for label in own):
-                head = f"    {label}" if label else f"  {measure}"
+                head = f"    {label}" if label else f"  {metric}"
                 lines.append(f"{head:68}" + "".join(number(row.get(label)) for row in cells))
     lines += ["", f"{'rating error':68}" + "".join(f"{name:>18}" for name in ratings)]
     for error in RATING:
@@ -169,10 +169,10 @@ def leads(results: dict[str, rw.Result]) -> str:
     """Write by how much popularity leads neighbours, with 95 % normal intervals over users."""
     first, second = (results[name].per_user for name in ("popularity", "neighbours"))
     lines = []
-    for measure in ("ndcg@10", "recall@10", "efd@10", "snips_recall@10"):
-        difference = (first[measure] - second[measure]).to_numpy()
+    for metric in ("ndcg@10", "recall@10", "efd@10", "snips_recall@10"):
+        difference = (first[metric] - second[metric]).to_numpy()
         half = 1.96 * difference.std(ddof=1) / len(difference) ** 0.5
-        lines.append(f"  {measure:24}{difference.mean():8.4f} ± {half:.4f}")
+        lines.append(f"  {metric:24}{difference.mean():8.4f} ± {half:.4f}")
     return "\n".join(lines)
 
 

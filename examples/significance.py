@@ -16,7 +16,7 @@ import rankwise as rw
 from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
 from rankwise.splits import GlobalTime, KCore
 
-MEASURES = ["ndcg@10", "recall@10", "catalog_coverage@10", "gini@10"]
+METRICS = ["ndcg@10", "recall@10", "catalog_coverage@10", "gini@10"]
 
 
 def evaluated(data: Path) -> dict[str, rw.Result]:
@@ -26,7 +26,7 @@ def evaluated(data: Path) -> dict[str, rw.Result]:
     models: dict[str, Baseline] = {"popularity": Popularity(), "neighbours": ItemNeighbours(), "random": Random(seed=0)}
     return {
         name: rw.evaluate(
-            model.fit(split.train).recommend(users, 10), split, MEASURES, relevance_threshold=8, jackknife=64
+            model.fit(split.train).recommend(users, 10), split, METRICS, relevance_threshold=8, jackknife=64
         )
         for name, model in models.items()
     }
@@ -38,7 +38,7 @@ def by_every_test(results: dict[str, rw.Result]) -> str:
     tests: tuple[Any, ...] = ("t", "sign_flip", "bootstrap", "wilcoxon", "sign")
     lines = []
     for test in tests:
-        found = rw.compare(pair, measures="ndcg@10", test=test)["neighbours"]
+        found = rw.compare(pair, metrics="ndcg@10", test=test)["neighbours"]
         wins = f"wins {found['wins']}, ties {found['ties']}, losses {found['losses']}"
         lines.append(f"{found['test']:12} p = {found['p']:.4f}   {wins}")
     return "\n".join(lines)
@@ -51,16 +51,16 @@ def main(data: Path) -> None:
     print("against popularity\n")
     print(rw.compare(results, baseline="popularity"))
     print("\nall pairs\n")
-    print(rw.compare(results, measures="ndcg@10"))
+    print(rw.compare(results, metrics="ndcg@10"))
     print("\na difference of 0.02 would not matter\n")
-    print(rw.compare(results, measures="ndcg@10", baseline="popularity", margin=0.02))
+    print(rw.compare(results, metrics="ndcg@10", baseline="popularity", margin=0.02))
     print("\nby every test\n")
     print(by_every_test(results))
     print("\nintervals of single results\n")
     for name, result in results.items():
-        for measure in MEASURES:
-            own = result.interval(measure)
-            print(f"{name:12} {measure:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  ({own.method})")
+        for metric in METRICS:
+            own = result.interval(metric)
+            print(f"{name:12} {metric:22} {own.estimate:.4f}  {own.low:.4f} to {own.high:.4f}  ({own.method})")
     first, second = results["popularity"], results["neighbours"]
     asked: dict[str, Any] = {"difference": 0.002, "other": second}
     found = rw.power(first, "ndcg@10", **asked)

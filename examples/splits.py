@@ -25,7 +25,7 @@ RULES = {
     "global time": GlobalTime(share=0.2),
 }
 CHECKS = ["L3", "L7", "L8", "L9", "L10", "L11", "L12"]
-MEASURES = ["ndcg@10", "recall@10", "hit_rate@10"]
+METRICS = ["ndcg@10", "recall@10", "hit_rate@10"]
 
 
 def splits(data: Path) -> dict[str, Split]:
@@ -44,7 +44,7 @@ def lists(split: Split) -> dict[str, pl.DataFrame]:
 def results(split: Split, listed: dict[str, pl.DataFrame]) -> dict[str, rw.Result]:
     """Evaluate the baselines on the test part, for users with and without training rows too."""
     return {
-        name: rw.evaluate(own, split, MEASURES, relevance_threshold=RELEVANT, users=split.users, by="history")
+        name: rw.evaluate(own, split, METRICS, relevance_threshold=RELEVANT, users=split.users, by="history")
         for name, own in listed.items()
     }
 
@@ -72,14 +72,14 @@ def with_half_width(values: pl.Series) -> str:
 
 
 def table_of_results(found: dict[str, dict[str, rw.Result]]) -> str:
-    """Write a row a measure and baseline, a column a split; and who leads, user by user."""
+    """Write a row a metric and baseline, a column a split; and who leads, user by user."""
     rows = [("", *found)]
-    for measure in MEASURES:
+    for metric in METRICS:
         for model in ("random", "popularity", "neighbours"):
-            each = [own[model].per_user[measure] for own in found.values()]
-            rows.append((f"{measure:14}{model}", *map(with_half_width, each)))
-        leads = [own["neighbours"].per_user[measure] - own["popularity"].per_user[measure] for own in found.values()]
-        rows.append((f"{measure:14}lead of neighbours", *map(with_half_width, leads)))
+            each = [own[model].per_user[metric] for own in found.values()]
+            rows.append((f"{metric:14}{model}", *map(with_half_width, each)))
+        leads = [own["neighbours"].per_user[metric] - own["popularity"].per_user[metric] for own in found.values()]
+        rows.append((f"{metric:14}lead of neighbours", *map(with_half_width, leads)))
     for group in ("warm", "cold"):
         for model in ("popularity", "neighbours"):
             cells = [_slice(own[model], group) for own in found.values()]

@@ -16,7 +16,7 @@ import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping
 from torch.utils.data import DataLoader, TensorDataset
-from train_with_pytorch import MEASURES, Factors, load, targets
+from train_with_pytorch import METRICS, Factors, load, targets
 
 from rankwise.torch import Collection
 from rankwise.torch.lightning import Evaluation
@@ -59,7 +59,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     seed_everything(0, verbose=False)
     train, held_out, n_users, n_items = load(asked.users, asked.items)
-    evaluation = Evaluation(Collection(MEASURES, n_items=n_items, train=train, exclude_seen=True), prog_bar=True)
+    evaluation = Evaluation(Collection(METRICS, n_items=n_items, train=train, exclude_seen=True), prog_bar=True)
     trainer = Trainer(
         max_epochs=asked.epochs,
         accelerator="auto",

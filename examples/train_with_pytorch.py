@@ -18,7 +18,7 @@ import rankwise as rw
 from rankwise.datasets import synthetic
 from rankwise.torch import Collection
 
-MEASURES = ["ndcg@10", "recall@[10,20]", "coverage@10", "novelty@10"]
+METRICS = ["ndcg@10", "recall@[10,20]", "coverage@10", "novelty@10"]
 
 
 class Factors(torch.nn.Module):
@@ -77,7 +77,7 @@ def main() -> None:
     target = targets(held_out, n_users, n_items)
     model = Factors(n_users, n_items)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.005)
-    metrics = Collection(MEASURES, n_items=n_items, train=train, exclude_seen=True)
+    metrics = Collection(METRICS, n_items=n_items, train=train, exclude_seen=True)
     users = torch.arange(n_users)
     for epoch in range(asked.epochs):
         for batch in torch.split(train[torch.randperm(len(train))], 256):

@@ -1,6 +1,6 @@
 """Dump every number that rankwise computes, to compare two versions bit by bit.
 
-``python scripts/dump_numbers.py OUT`` evaluates every registered measure with every choice of its
+``python scripts/dump_numbers.py OUT`` evaluates every registered metric with every choice of its
 parameters, under every tie rule, with slices, weights, jackknife, exact ranks, sampled candidates,
 pieces and models, then conventions, comparisons, decisions, splits and a saved result, on random
 data made from a seed, and writes one line per value. Run it in the checkout before a rebuild and
@@ -33,7 +33,7 @@ COMPOSED = [
     "f(first=ndcg,second=recall)@3",
     "f(beta=2,of=means)@3",
     "euclidean_distance(of=means)@3",
-    "hypervolume(measures=[ndcg,gini],of=means)@3",
+    "hypervolume(metrics=[ndcg,gini],of=means)@3",
     "group_gap(ndcg)@3",
     "group_ratio(recall)@3",
     "ips(recall)@3",
@@ -116,7 +116,7 @@ def make_world(seed: int, *, text: bool, scored: bool) -> World:
 
 
 def variants() -> list[str]:
-    """Return every measure at its defaults and with each other choice of each parameter."""
+    """Return every metric at its defaults and with each other choice of each parameter."""
     from rankwise.metrics import registry
 
     out = []
@@ -133,16 +133,16 @@ def variants() -> list[str]:
             settings += [f"({field.name}={value})" for value in others]
         out += [f"{cls.name}{setting}{at}" for setting in settings]
     cells: set[str] = set()
-    measures = []
+    metrics = []
     for text in out + COMPOSED:
         try:
-            measure = rw.parse(text)
+            metric = rw.parse(text)
         except rw.RankwiseError:  # a choice that its default parts do not have
             continue
-        if cells.isdisjoint(measure.cells):
-            cells.update(measure.cells)
-            measures.append(str(measure))
-    return measures
+        if cells.isdisjoint(metric.cells):
+            cells.update(metric.cells)
+            metrics.append(str(metric))
+    return metrics
 
 
 def hashed(frame: pl.DataFrame) -> str:
@@ -209,7 +209,7 @@ def attempt(what: str, make: Callable[..., Any], *args: Any, **options: Any) -> 
         yield f"{what}\t{made!r}".replace("\n", f"\n{what}\t")
 
 
-def pieces(world: World, measures: list[str], *, whole: bool, **options: Any) -> rw.Result:
+def pieces(world: World, metrics: list[str], *, whole: bool, **options: Any) -> rw.Result:
     """Evaluate in three pieces; with ``whole`` the ground truth is given once."""
     around = {name: world[name] for name in ("train", "items", "users", "baseline")}
     truth = world["truth"] if whole else None
@@ -218,14 +218,14 @@ def pieces(world: World, measures: list[str], *, whole: bool, **options: Any) ->
     for part in range(3):
         chosen = every.gather_every(3, part)
         lists, rows = (world[name].filter(pl.col("user").is_in(chosen.implode())) for name in ("lists", "truth"))
-        evaluator = rw.Evaluator(measures, truth=truth, **around, **options)
+        evaluator = rw.Evaluator(metrics, truth=truth, **around, **options)
         evaluators.append(evaluator.update(lists, None if whole else rows))
     return evaluators[0].merge(*evaluators[1:]).result()
 
 
 def dump() -> Iterator[str]:
     """Yield every line."""
-    measures = variants()
+    metrics = variants()
     scored = make_world(1, text=False, scored=True)
     rules: list[dict[str, Any]] = [
         {},
@@ -247,13 +247,13 @@ def dump() -> Iterator[str]:
         around = {key: world[key] for key in ("train", "items", "users", "baseline")}
         lists, truth = world["lists"], world["truth"]
         usable = []
-        for measure in measures:
-            found = list(attempt(f"{name} {measure}", rw.evaluate, lists, truth, measure, **around))
-            usable += [measure] if len(found) > 1 and not measure.startswith("err") else []
+        for metric in metrics:
+            found = list(attempt(f"{name} {metric}", rw.evaluate, lists, truth, metric, **around))
+            usable += [metric] if len(found) > 1 and not metric.startswith("err") else []
             yield from found
         over_users = ("quantile", "worst", "geometric_mean")  # they count each user once
-        weightable = [measure for measure in usable if not measure.startswith(over_users)]
-        # Together, under every rule: what one measure needs must not move another.
+        weightable = [metric for metric in usable if not metric.startswith(over_users)]
+        # Together, under every rule: what one metric needs must not move another.
         for rule in rules:
             what = f"{name} {rule}"
             asked = weightable if "weights" in rule else usable
@@ -268,7 +268,7 @@ def dump() -> Iterator[str]:
             rated = rated.rename({"score": "prediction", "relevance": "rating"})
             asked = ["rmse", "mae", "ndcg@3", "fcp"]
             yield from attempt("ratings", rw.evaluate_ratings, rated, asked, relevance_threshold=2)
-    yield from dump_ranked(scored, measures)
+    yield from dump_ranked(scored, metrics)
     yield from dump_conventions()
     yield from dump_comparisons()
     yield from dump_splits()
@@ -288,7 +288,7 @@ class Model:
         return [(int(i), float(self.scores[user_id, i])) for i in order]
 
 
-def dump_ranked(world: World, measures: list[str]) -> Iterator[str]:
+def dump_ranked(world: World, metrics: list[str]) -> Iterator[str]:
     """Yield the lines of score matrices: lists, exact ranks, samples, curves and corrections."""
     rng = np.random.default_rng(7)
     scores = rng.integers(0, 30, (USERS, ITEMS)) / 32
@@ -306,8 +306,8 @@ def dump_ranked(world: World, measures: list[str]) -> Iterator[str]:
     for name, lists in made.items():
         yield f"{name} rows\t{hashed(lists.frame)}"
         yield f"{name} counts\t{json.dumps(lists.counts, sort_keys=True)}"
-        for measure in measures:
-            yield from attempt(f"{name} {measure}", rw.evaluate, lists, truth, measure, **beside)
+        for metric in metrics:
+            yield from attempt(f"{name} {metric}", rw.evaluate, lists, truth, metric, **beside)
     few = ["auc", "ndcg@3", "mrr", "recall@10", "map"]
     for ties in ("expected", "optimistic", "pessimistic"):
         options = {**around, "ties": ties, "by": "group", "jackknife": 8}
@@ -337,8 +337,8 @@ def dump_conventions() -> Iterator[str]:
         known = pl.col("item").is_in(train["item"].unique().implode())  # some conventions take it for the catalogue
         lists, truth = world["lists"].filter(known), world["truth"].filter(known)
         negative = truth.with_columns(pl.col("relevance") - 1)
-        mixed = [measure for measure in MIXED if name != "ranked" or measure != "rmse"]
-        ungraded = [measure for measure in mixed if measure != "ndcg@3"]
+        mixed = [metric for metric in MIXED if name != "ranked" or metric != "rmse"]
+        ungraded = [metric for metric in mixed if metric != "ndcg@3"]
         across = rw.across_conventions
         yield from attempt(f"across {name}", across, lists, truth, mixed, train=train, items=items)
         yield from attempt(f"across {name} alone", across, lists, truth, mixed, threshold=2)
@@ -370,8 +370,8 @@ def dump_comparisons() -> Iterator[str]:
     choices: list[dict[str, Any]] = [
         {},
         {"baseline": "a", "by": "group", "correction": "bh"},
-        {"test": "sign_flip", "measures": means, "margin": 0.05},
-        {"test": "wilcoxon", "measures": means, "baseline": "b", "alpha": 0.1},
+        {"test": "sign_flip", "metrics": means, "margin": 0.05},
+        {"test": "wilcoxon", "metrics": means, "baseline": "b", "alpha": 0.1},
     ]
     for choice in choices:
         yield from attempt(f"compare {choice}", rw.compare, results, **choice)

@@ -54,7 +54,7 @@ def truth_frame(truth):
 
 @dataclass(frozen=True)
 class World:
-    """An evaluation with everything that a measure may want to know besides."""
+    """An evaluation with everything that a metric may want to know besides."""
 
     lists: dict
     truth: dict

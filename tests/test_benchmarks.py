@@ -39,7 +39,7 @@ def test_a_peer_is_measured_only_if_its_values_agree(contest, tmp_path, monkeypa
     run.write_data("small", tmp_path)
     found = run.against("plain_python", tmp_path, 1, 0)
     assert {*found["ratio"]} == {*run.STEPS}
-    assert len(found["measures"]) == 6
+    assert len(found["metrics"]) == 6
     assert found["peer"]["later call"] > 0
     other = {name: value * (1 + 1e-6) for name, value in VALUES.items()}
     monkeypatch.setattr(run, "run", lambda *_: {**found["peer"], "values": next(values)})

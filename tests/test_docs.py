@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, with a page and a formula for every measure."""
+"""The documentation builds without a warning, with a page and a formula for every metric."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_the_documentation_builds(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     for name in registry.names():
-        page = (tmp_path / "html" / "measures" / f"{name}.html").read_text()
+        page = (tmp_path / "html" / "metrics" / f"{name}.html").read_text()
         assert "<math" in page, name
-    index = (tmp_path / "html" / "measures" / "index.html").read_text()
+    index = (tmp_path / "html" / "metrics" / "index.html").read_text()
     assert all(f'href="{name}.html"' in index for name in registry.names())
 
 
-def test_the_page_that_helps_to_choose_names_every_measure_that_exists():
+def test_the_page_that_helps_to_choose_names_every_metric_that_exists():
     text = (DOCS / "choosing.md").read_text()
     words = {re.split(r"[@(=,]", word)[0] for word in re.findall(r"`([a-z_0-9]+[^`]*)`", text)}
     named = {word for word in words if "." not in word}  # the others are names of Python
@@ -37,7 +37,7 @@ def test_the_page_that_helps_to_choose_names_every_measure_that_exists():
     parameters = {"denominator", "average", "by", "duplicates", "of", "weight", "ratio_of", "patience"}
     assert not [name for name in named - parameters if not registry.knows(name)]
     missing = known - named
-    # A measure with its plain definition beside it is new: advice comes with use.
+    # A metric with its plain definition beside it is new: advice comes with use.
     missing -= {cls.name for cls in registry.every() if cls.plain and cls.plain.__module__ == cls.__module__}
     # Those that are spelled variants of others, or counts that need no advice.
     assert missing <= {

@@ -25,8 +25,8 @@ TIMED = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 6], "timestamp": [
 TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 5], "relevance": [4.0, 2.0]})
 
 
-def go(lists=LISTS, truth=TRUTH, measures="ndcg@2", **options):
-    return lambda folder: rw.evaluate(lists, truth, measures, **options)
+def go(lists=LISTS, truth=TRUTH, metrics="ndcg@2", **options):
+    return lambda folder: rw.evaluate(lists, truth, metrics, **options)
 
 
 def file(name, content, **options):
@@ -166,17 +166,17 @@ CASES = {
     "threshold above all": go(relevance_threshold=9),
     "nothing above zero": go(truth=TRUTH.with_columns(relevance=0.0)),
     "no common user": go({7: [5]}, population="both"),
-    "unknown measure": go(measures="ndgc@2"),
-    "unknown parameter": go(measures="ndcg(gian=linear)@2"),
-    "unknown value": go(measures="ndcg(gain=cubic)@2"),
-    "k of zero": go(measures="ndcg@0"),
-    "negative k": go(measures="ndcg@-1"),
-    "no cut-off": go(measures="precision"),
-    "no measure": go(measures=[]),
-    "something else for a measure": go(measures=[3]),
-    "rating error without scores": go(measures="rmse"),
-    "chances outside 0 and 1": go({1: {5: 3.0}}, measures="log_loss"),
-    "grade above the scale": go(measures="err@2"),
+    "unknown metric": go(metrics="ndgc@2"),
+    "unknown parameter": go(metrics="ndcg(gian=linear)@2"),
+    "unknown value": go(metrics="ndcg(gain=cubic)@2"),
+    "k of zero": go(metrics="ndcg@0"),
+    "negative k": go(metrics="ndcg@-1"),
+    "no cut-off": go(metrics="precision"),
+    "no metric": go(metrics=[]),
+    "something else for a metric": go(metrics=[3]),
+    "rating error without scores": go(metrics="rmse"),
+    "chances outside 0 and 1": go({1: {5: 3.0}}, metrics="log_loss"),
+    "grade above the scale": go(metrics="err@2"),
     "ragged array": go([[1, 2], [3]]),
     "array of scores": go(np.array([[0.5, 0.2]])),
     "array of one dimension": go(np.array([1, 2])),
@@ -208,41 +208,41 @@ CASES = {
     "pieces of something else": lambda folder: rw.evaluate(LISTS, TRUTH, chunk_rows=5),
     "pieces that are not grouped": ungrouped_pieces,
     "unwritable output": unwritable,
-    "popularity without training": go(measures="novelty@2"),
-    "history without training": go(measures="repeated@2"),
-    "categories without items": go(measures="srecall@2"),
-    "groups of users without users": go(measures="group_gap(ndcg)@2"),
-    "baseline that is missing": go(measures="overlap@2"),
-    "items without categories": go(measures="srecall@2", items=ITEMS.drop("genres")),
-    "group of items that is not there": go(measures="reo(item_group=grp)@2", items=ITEMS),
-    "two columns that could be categories": go(measures="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))),
-    "groups that are lists": go(measures="reo(item_group=vector)@2", items=ITEMS),
-    "features that are text": go(measures="ild(features=genres)@2", items=ITEMS),
-    "features of two lengths": go(measures="ild@2", items={"item": [5, 6], "features": [[1.0], [1.0, 2.0]]}),
-    "feature that is NaN": go(measures="ild@2", items={"item": [5, 6], "features": [[1.0], [float("nan")]]}),
-    "item twice in the table": go(measures="srecall@2", items=pl.concat([ITEMS, ITEMS])),
-    "no category at all": go(measures="srecall@2", items=ITEMS.with_columns(genres=pl.lit(""))),
-    "propensity of 0": go(measures="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)),
+    "popularity without training": go(metrics="novelty@2"),
+    "history without training": go(metrics="repeated@2"),
+    "categories without items": go(metrics="srecall@2"),
+    "groups of users without users": go(metrics="group_gap(ndcg)@2"),
+    "baseline that is missing": go(metrics="overlap@2"),
+    "items without categories": go(metrics="srecall@2", items=ITEMS.drop("genres")),
+    "group of items that is not there": go(metrics="reo(item_group=grp)@2", items=ITEMS),
+    "two columns that could be categories": go(metrics="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))),
+    "groups that are lists": go(metrics="reo(item_group=vector)@2", items=ITEMS),
+    "features that are text": go(metrics="ild(features=genres)@2", items=ITEMS),
+    "features of two lengths": go(metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [1.0, 2.0]]}),
+    "feature that is NaN": go(metrics="ild@2", items={"item": [5, 6], "features": [[1.0], [float("nan")]]}),
+    "item twice in the table": go(metrics="srecall@2", items=pl.concat([ITEMS, ITEMS])),
+    "no category at all": go(metrics="srecall@2", items=ITEMS.with_columns(genres=pl.lit(""))),
+    "propensity of 0": go(metrics="ips_recall(propensity=given)@2", items=ITEMS.with_columns(propensity=0.0)),
     "propensity that is missing": go(
-        measures="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)
+        metrics="ips_recall(propensity=given)@2", items=ITEMS[:1].with_columns(propensity=0.5)
     ),
     "items as a mapping of something else": go(items={5: "war"}),
-    "head of everything": go(measures="aplt(pop_ratio=1)@2"),
-    "alpha of calibration": go(measures="calibration_error(alpha=0)@2"),
-    "utopia of the wrong length": go(measures="euclidean_distance([ndcg,map],utopia=[1])@2"),
-    "utopia without a bound": go(measures="euclidean_distance([ndcg,dcg])@2"),
-    "objectives without a value for a user": go(measures="hypervolume([ndcg,gini])@2"),
-    "gap of a measure of all users": go(measures="group_gap(gini)@2"),
-    "part with a cut-off of its own": go(measures="group_gap(measure=ndcg@5)@2"),
+    "head of everything": go(metrics="aplt(pop_ratio=1)@2"),
+    "alpha of calibration": go(metrics="calibration_error(alpha=0)@2"),
+    "utopia of the wrong length": go(metrics="euclidean_distance([ndcg,map],utopia=[1])@2"),
+    "utopia without a bound": go(metrics="euclidean_distance([ndcg,dcg])@2"),
+    "objectives without a value for a user": go(metrics="hypervolume([ndcg,gini])@2"),
+    "gap of a metric of all users": go(metrics="group_gap(gini)@2"),
+    "part with a cut-off of its own": go(metrics="group_gap(metric=ndcg@5)@2"),
     "distance that cannot be imported": go(
-        measures="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})
+        metrics="ild(distance='no.such:thing')@2", items=ITEMS.rename({"vector": "features"})
     ),
     "several values": lambda _: rw.evaluate(LISTS, TRUTH, "bias_disparity_recommendation@2", items=ITEMS, users=USERS)[
         "bias_disparity_recommendation@2"
     ],
-    "cells of a measure that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
-    "baseline that repeats an item": go(measures="overlap@2", baseline={1: [5, 5]}),
-    "catalogue that lacks items": go(measures="auc(seen=included)", items=[5]),
+    "cells of a metric that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
+    "baseline that repeats an item": go(metrics="overlap@2", baseline={1: [5, 5]}),
+    "catalogue that lacks items": go(metrics="auc(seen=included)", items=[5]),
     "scores that are NaN": rank(np.array([[0.5, np.nan]])),
     "scores of one dimension": rank(np.ones(3)),
     "scores and factors": rank(np.eye(2), users=np.eye(2)),
@@ -273,12 +273,12 @@ CASES = {
     "model whose ids are too large": lambda _: rw.evaluate_model(Oversized(), TRUTH, "mrr@2"),
     "model without a cut-off": lambda _: rw.evaluate_model(Failing(), TRUTH, "mrr"),
     "exclude_seen without train": go(exclude_seen=True),
-    "weights of what is no sum": go(measures="ips(mrr)@2", train=TRUTH),
-    "weighted part with a cut-off": go(measures="snips(of=ndcg@5)@2", train=TRUTH),
+    "weights of what is no sum": go(metrics="ips(mrr)@2", train=TRUTH),
+    "weighted part with a cut-off": go(metrics="snips(of=ndcg@5)@2", train=TRUTH),
     "propensity of 0 in a weight": go(
-        measures="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))
+        metrics="ips(of=recall,propensity=given)@2", items=ITEMS.with_columns(propensity=pl.Series([0.0, 0.5]))
     ),
-    "clip of 0": go(measures="ips(of=recall,clip=0)@2", train=TRUTH),
+    "clip of 0": go(metrics="ips(of=recall,clip=0)@2", train=TRUTH),
     "ratings without a prediction": lambda _: rw.evaluate_ratings(TRUTH.rename({"relevance": "rating"})),
     "prediction without a truth": lambda _: rw.evaluate_ratings([(1, 5, None, 3.5, {})]),
     "metric of ratings that does not exist": lambda _: rw.compute_metrics({1: [(3, 4)]}, ["ndgc"]),
@@ -363,7 +363,7 @@ CASES = {
     "audit without a test part": lambda _: rw.audit(TIMED),
     "audit of an empty part": lambda _: rw.audit(TIMED, TIMED.head(0)),
     "audit in two units of time": lambda _: rw.audit(TIMED, TIMED.with_columns(pl.col("timestamp") * 10**12)),
-    "curve of a measure without one": lambda _: rw.curve(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
+    "curve of a metric without one": lambda _: rw.curve(rw.rank_relevant(np.eye(2), truth={0: {0}}), {0: {0}}, "err"),
 }
 
 

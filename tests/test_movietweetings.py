@@ -52,7 +52,7 @@ def test_pieces_give_the_same_bits(evaluated, tmp_path):
     pieces = rw.evaluate(
         tmp_path / "neighbours.parquet",
         tmp_path / "test.parquet",
-        example["MEASURES"],
+        example["METRICS"],
         baseline=tmp_path / "popularity.parquet",
         relevance_threshold=8,
         chunk_rows=1000,

@@ -18,7 +18,7 @@ def test_all_is_exact():
         _ = rw.nDCG
 
 
-def test_every_measure_is_exported():
+def test_every_metric_is_exported():
     from rankwise.metrics import registry
 
     for cls in registry.every():

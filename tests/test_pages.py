@@ -34,7 +34,7 @@ def test_outputs_are_compared(tmp_path):
     assert check(page, tmp_path) == 1
     for wrong in (
         page.read_text().replace("text\n2", "text\n3"),
-        "```sh\nrankwise measures nonsense\n```\n",
+        "```sh\nrankwise metrics nonsense\n```\n",
         "```python\nassert False\n```\n",
     ):
         page.write_text(wrong)

@@ -1,4 +1,4 @@
-"""A measure from another package: the one of CONTRIBUTING.md, found wherever measures are."""
+"""A metric from another package: the one of CONTRIBUTING.md, found wherever metrics are."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def installed(tmp_path):
     code, test, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     site = tmp_path / "site"
     (site / "other-1.0.dist-info").mkdir(parents=True)
-    (site / "other_measures.py").write_text(code)
+    (site / "other_metrics.py").write_text(code)
     (site / "test_other.py").write_text(test)
     (site / "other-1.0.dist-info" / "METADATA").write_text("Name: other\nVersion: 1.0\n")
-    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[rankwise.metrics]\nother = other_measures\n")
+    (site / "other-1.0.dist-info" / "entry_points.txt").write_text("[rankwise.metrics]\nother = other_metrics\n")
 
     def run(*command):
         done = subprocess.run(
@@ -49,9 +49,9 @@ def test_its_own_test_and_example(installed):
 
 def test_the_command_line(installed, tmp_path):
     run, _ = installed
-    listed = run("-m", "rankwise", "measures")
+    listed = run("-m", "rankwise", "metrics")
     assert re.search(r"first_is_rare\[@k\] +Share of users .*\n? *.*needs train", listed)
-    assert "[n_i_1 ≤ few]" in run("-m", "rankwise", "measures", "first_is_rare")
+    assert "[n_i_1 ≤ few]" in run("-m", "rankwise", "metrics", "first_is_rare")
     (tmp_path / "run.csv").write_text("user,item,rank\n1,5,1\n")
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")
     files = ("run.csv", "truth.csv", "--train", "truth.csv", "-m", "first-is-rare(few=2)")
@@ -70,7 +70,7 @@ def test_the_documentation(installed, tmp_path):
 
 
 def test_the_contract(installed):
-    """The contract tests take it in, as they do every measure that is registered."""
+    """The contract tests take it in, as they do every metric that is registered."""
     run, _ = installed
     tests = str(ROOT / "tests" / "contract")
     options = ("-q", "-n", "0", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from api_reference import GROUPS, public_objects  # noqa: E402 - it lies in the folder docs
 
 THINGS = r"(?:row|value|number|column|list|line|name|result|bool|page|cell|block|fold|weight|score)"
-OWNERS = r"(?:row|user|item|group|pair|measure|metric|column|list|query|system|line|name|cut-off|fold)"
+OWNERS = r"(?:row|user|item|group|pair|metric|metric|column|list|query|system|line|name|cut-off|fold)"
 PATTERNS = {
     "one row per user": rf"\b(?:a|one|an) {THINGS}s? an? {OWNERS}\b",
     "except": r"\bbut for (?:the|those|its|their)\b",

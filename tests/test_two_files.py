@@ -1,4 +1,4 @@
-"""A new measure is two files: CONTRIBUTING's example in a copy of the repository, and all its tests."""
+"""A new metric is two files: CONTRIBUTING's example in a copy of the repository, and all its tests."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ ROOT = Path(__file__).parents[1]
 
 def test_two_files_and_nothing_else(tmp_path):
     code = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    measure, test = (next(text for text in code if wanted in text) for wanted in ("class LastHit", "def test_last_hit"))
+    metric, test = (next(text for text in code if wanted in text) for wanted in ("class LastHit", "def test_last_hit"))
     copy = tmp_path / "copy"
     for part in ("src", "tests", "docs", "examples", "README.md", "pyproject.toml", "scripts"):
         source = ROOT / part
         ignored = shutil.ignore_patterns("__pycache__", ".*")
         shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(source, copy / part)
-    (copy / "src" / "rankwise" / "measures" / "last_hit.py").write_text(
-        f'"""The last hit of a list."""\n\nfrom __future__ import annotations\n\n{measure}'
+    (copy / "src" / "rankwise" / "metrics" / "last_hit.py").write_text(
+        f'"""The last hit of a list."""\n\nfrom __future__ import annotations\n\n{metric}'
     )
-    (copy / "tests" / "measures" / "test_last_hit.py").write_text(test)
+    (copy / "tests" / "metrics" / "test_last_hit.py").write_text(test)
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
 
     def run(*arguments):
@@ -57,7 +57,7 @@ def test_two_files_and_nothing_else(tmp_path):
         "tests/metrics/test_against_functional.py",
         "tests/metrics/test_display.py",
         "tests/test_docs.py",
-        "tests/cli/test_measures.py",
+        "tests/cli/test_metrics.py",
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert re.search(r"\d{2,} passed", done.stdout)

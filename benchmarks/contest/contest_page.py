@@ -81,7 +81,7 @@ def _row(name: str, found: Found) -> str:
     start = (theirs["import"] + theirs["first call"]) / (mine["import"] + mine["first call"])
     cells = [
         f"{NAMES[name]} {found['version']}",
-        str(len(found["measures"])),
+        str(len(found["metrics"])),
         _times(start),
         _times(found["ratio"]["construction"]),
         f"**{_times(_later(found))}**" + ("" if "later call" in theirs else " (first call)"),

@@ -1,4 +1,4 @@
-"""cornac: a recommender whose scores are products of factors, four measures in `ranking_eval`."""
+"""cornac: a recommender whose scores are products of factors, four metrics in `ranking_eval`."""
 
 from __future__ import annotations
 

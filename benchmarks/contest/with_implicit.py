@@ -1,4 +1,4 @@
-"""implicit: a matrix factorisation model, three measures in one `ranking_metrics_at_k`."""
+"""implicit: a matrix factorisation model, three metrics in one `ranking_metrics_at_k`."""
 
 from __future__ import annotations
 

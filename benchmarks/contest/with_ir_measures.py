@@ -1,4 +1,4 @@
-"""ir_measures: data frames of text ids, six measures by the providers that it chooses."""
+"""ir_measures: data frames of text ids, six metrics by the providers that it chooses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from program import Data, compete
 
-MEASURES = ["P@10", "R@10", "nDCG@10", "AP@10", "RR@10", "Success@10"]
+METRICS = ["P@10", "R@10", "nDCG@10", "AP@10", "RR@10", "Success@10"]
 
 
 def load() -> Any:
@@ -24,12 +24,12 @@ def build(library: Any, data: Data) -> Any:
         frame["user"], frame["item"] = frame["user"].astype(str), frame["item"].astype(str)
         frames.append(frame.rename(columns={"user": "query_id", "item": "doc_id"}))
     frames[0]["relevance"] = 1
-    return [ir_measures.parse_measure(name) for name in MEASURES], *frames
+    return [ir_measures.parse_measure(name) for name in METRICS], *frames
 
 
 def evaluate(library: Any, given: Any) -> dict[str, float]:
     found = library[0].calc_aggregate(*given)
-    return {str(measure): float(value) for measure, value in found.items()}
+    return {str(metric): float(value) for metric, value in found.items()}
 
 
 if __name__ == "__main__":

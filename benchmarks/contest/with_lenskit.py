@@ -1,4 +1,4 @@
-"""LensKit: item list collections, five measures in one `RunAnalysis`."""
+"""LensKit: item list collections, five metrics in one `RunAnalysis`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polars by hand: a program for just these six measures, which trusts its input."""
+"""Polars by hand: a program for just these six metrics, which trusts its input."""
 
 from __future__ import annotations
 

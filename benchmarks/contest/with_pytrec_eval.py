@@ -1,4 +1,4 @@
-"""pytrec_eval: dictionaries of dictionaries, six measures of trec_eval in C."""
+"""pytrec_eval: dictionaries of dictionaries, six metrics of trec_eval in C."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from program import Data, compete
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--task", choices=["lists", "factors", "search"])
-parser.add_argument("--measures", nargs="+")
+parser.add_argument("--metrics", nargs="+")
 parser.add_argument("--convention")
 ASKED = parser.parse_known_args(sys.argv[2:])[0]
 K = 10
@@ -43,8 +43,8 @@ def evaluate(library: Any, given: Any) -> dict[str, float]:
     recs, train = given.get("recs"), given.get("train")
     if ASKED.task == "factors":
         recs = rw.rank(**given["factors"], k=K, exclude=train, ties="item")
-    result = rw.evaluate(recs, given["truth"], ASKED.measures, convention=ASKED.convention, train=train, progress=False)
-    return {name: float(result[name]) for name in ASKED.measures}
+    result = rw.evaluate(recs, given["truth"], ASKED.metrics, convention=ASKED.convention, train=train, progress=False)
+    return {name: float(result[name]) for name in ASKED.metrics}
 
 
 if __name__ == "__main__":

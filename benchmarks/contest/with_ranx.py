@@ -1,4 +1,4 @@
-"""ranx: dictionaries of dictionaries, six measures compiled by Numba."""
+"""ranx: dictionaries of dictionaries, six metrics compiled by Numba."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from program import Data, compete
 
-MEASURES = ["precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10"]
+METRICS = ["precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10"]
 
 
 def load() -> Any:
@@ -21,7 +21,7 @@ def build(library: Any, data: Data) -> Any:
 
 
 def evaluate(library: Any, given: Any) -> dict[str, float]:
-    found = library.evaluate(*given, MEASURES, make_comparable=True)
+    found = library.evaluate(*given, METRICS, make_comparable=True)
     return {name: float(value) for name, value in found.items()}
 
 

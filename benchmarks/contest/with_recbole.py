@@ -8,7 +8,7 @@ import numpy as np
 from program import Data, compete
 
 AT_ONCE = 4096
-MEASURES = ["Hit", "MRR", "MAP", "Recall", "NDCG", "Precision"]
+METRICS = ["Hit", "MRR", "MAP", "Recall", "NDCG", "Precision"]
 
 
 def load() -> Any:
@@ -26,7 +26,7 @@ def build(library: Any, data: Data) -> Any:
         order = np.argsort(columns["user"], kind="stable")
         made[table] = {name: column[order] for name, column in columns.items()}
     config = {
-        "metrics": MEASURES,
+        "metrics": METRICS,
         "topk": [10],
         "metric_decimal_place": 15,
         "eval_args": {"mode": "full"},

@@ -1,4 +1,4 @@
-"""recometrics: from factors to measures of every user in one pass, in C++."""
+"""recometrics: from factors to metrics of every user in one pass, in C++."""
 
 from __future__ import annotations
 

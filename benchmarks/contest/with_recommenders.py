@@ -1,4 +1,4 @@
-"""Recommenders: data frames, four measures one after the other, as its functions are called."""
+"""Recommenders: data frames, four metrics one after the other, as its functions are called."""
 
 from __future__ import annotations
 

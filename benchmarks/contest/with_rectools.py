@@ -1,4 +1,4 @@
-"""RecTools: data frames with ranks, six measures in one `calc_metrics`."""
+"""RecTools: data frames with ranks, six metrics in one `calc_metrics`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RePlay: Polars frames, six measures one after the other, as its classes are called."""
+"""RePlay: Polars frames, six metrics one after the other, as its classes are called."""
 
 from __future__ import annotations
 

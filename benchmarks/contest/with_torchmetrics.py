@@ -1,4 +1,4 @@
-"""TorchMetrics: a row a recommended item, already known to be relevant or not; four measures.
+"""TorchMetrics: a row a recommended item, already known to be relevant or not; four metrics.
 
 Which recommendations are relevant has to be found before: that is part of the construction. Recall
 and nDCG are left out, for the rows of lists do not say what the lists lack.

@@ -6,7 +6,7 @@ from typing import Any
 
 from program import Data, compete
 
-MEASURES = ["Precision", "Recall", "nDCG", "MAP", "MRR", "HitRate"]
+METRICS = ["Precision", "Recall", "nDCG", "MAP", "MRR", "HitRate"]
 AT_ONCE = 4096
 
 
@@ -41,7 +41,7 @@ def build(library: Any, data: Data) -> Any:
     users.sort()
     items.sort()
     dataset = dataset_of(*frames, rating_type=rating.IMPLICIT, batch_size=AT_ONCE)
-    config = config_of(top_k=[10], metrics=MEASURES)
+    config = config_of(top_k=[10], metrics=METRICS)
     model = factors(data.users[users], data.items[items])
     return build_evaluator, config, dataset, model
 

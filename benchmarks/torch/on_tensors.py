@@ -90,11 +90,11 @@ def against_torchmetrics(device: torch.device, size: int, turns: int) -> None:
         {n.replace("map(normaliser=hits)", "map(normaliser=hits)"): v for n, v in theirs(scores, target).items()},
     )
     jobs = [waiting(partial(theirs, scores, target), device), waiting(partial(evaluate, ours, scores, target), device)]
-    row(f"TorchMetrics, 3 measures, {size:,} users × 100 items: time over rankwise", jobs, "≥ 20×", turns)
+    row(f"TorchMetrics, 3 metrics, {size:,} users × 100 items: time over rankwise", jobs, "≥ 20×", turns)
 
 
 def against_dense(device: torch.device, size: int, n_items: int, turns: int) -> None:
-    """Compare with an evaluator of dense targets, 6 measures at 4 cut-offs."""
+    """Compare with an evaluator of dense targets, 6 metrics at 4 cut-offs."""
     generator = torch.Generator(device).manual_seed(1)
     scores = torch.rand((size, n_items), generator=generator, device=device)
     target = (torch.rand((size, n_items), generator=generator, device=device) < 10 / n_items).float()
@@ -151,9 +151,9 @@ def from_embeddings(device: torch.device, users: int, items: int, turns: int) ->
 
     bare = waiting(partial(bare_product, user_factors, item_factors, rows), device)
     twenty = [name for name in TWENTY if name != "r_precision"]
-    row(f"20 measures from embeddings, {shape}: time over the bare product", [job(twenty), bare], "≤ 1.5×", turns)
+    row(f"20 metrics from embeddings, {shape}: time over the bare product", [job(twenty), bare], "≤ 1.5×", turns)
     row(
-        f"6 measures, seen items out, {shape}: time over the bare product",
+        f"6 metrics, seen items out, {shape}: time over the bare product",
         [job([f"{name}@10" for name in SIX], seen), bare],
         "–",
         turns,

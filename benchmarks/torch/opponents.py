@@ -37,9 +37,9 @@ class TorchMetricsRetrieval:
 
 
 class DenseEvaluator:
-    """An evaluator in the shape of WarpRec's: dense float targets, a value per measure and cut-off.
+    """An evaluator in the shape of WarpRec's: dense float targets, a value per metric and cut-off.
 
-    Every measure at every cut-off keeps the value of every user. The top k of a batch, and the
+    Every metric at every cut-off keeps the value of every user. The top k of a batch, and the
     relevances in it, are computed once and shared.
     """
 
@@ -51,7 +51,7 @@ class DenseEvaluator:
         self.kept: dict[str, list[Tensor]] = {}
 
     def __call__(self, scores: Tensor, target: Tensor) -> dict[str, float]:
-        """Return the mean of every measure at every cut-off."""
+        """Return the mean of every metric at every cut-off."""
         self.kept.clear()
         for first in range(0, len(scores), 1024):
             self.update(scores[first : first + 1024], target[first : first + 1024])
@@ -63,8 +63,8 @@ class DenseEvaluator:
         relevant = target.sum(1)
         for k in CUTOFFS:
             hits = target.gather(1, top[:, :k])
-            for name, measure in self.measures.items():
-                values = measure(self, hits, relevant, k)
+            for name, metric in self.metrics.items():
+                values = metric(self, hits, relevant, k)
                 values = torch.where(relevant > 0, values, torch.nan)
                 self.kept.setdefault(f"{name}@{k}", []).append(values)
 
@@ -93,7 +93,7 @@ class DenseEvaluator:
         """Return whether there is a hit."""
         return hits.max(1).values
 
-    measures: ClassVar[dict[str, Callable[[DenseEvaluator, Tensor, Tensor, int], Tensor]]] = {
+    metrics: ClassVar[dict[str, Callable[[DenseEvaluator, Tensor, Tensor, int], Tensor]]] = {
         "precision": precision,
         "recall": recall,
         "ndcg": ndcg,

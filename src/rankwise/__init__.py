@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rankwise.functional.recommender_evaluator import compute_metrics as compute_metrics
     from rankwise.metrics.accuracy import *
     from rankwise.metrics.auc import *
-    from rankwise.metrics.base import Measure as Measure
+    from rankwise.metrics.base import Metric as Metric
     from rankwise.metrics.base import parse as parse
     from rankwise.metrics.categories import *
     from rankwise.metrics.composed import *
@@ -73,13 +73,13 @@ if TYPE_CHECKING:
     F1, HR, ILD = F, HitRate, IntraListDiversity
     MRR = RR = ReciprocalRank
 
-# The exported names besides the measures, which the registry knows.
+# The exported names besides the metrics, which the registry knows.
 _HOME_OF = {
     "Audit": "rankwise.splits.audit_parts",
     "Comparison": "rankwise.comparison.comparison",
     "Convention": "rankwise.convention.convention",
     "Evaluator": "rankwise.evaluation.evaluate",
-    "Measure": "rankwise.metrics.base",
+    "Metric": "rankwise.metrics.base",
     "Partial": "rankwise.blocks.partial",
     "RankwiseError": "rankwise.errors",
     "Ranking": "rankwise.ranking.rank",
@@ -112,16 +112,16 @@ _HOME_OF = {
 }
 
 _SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
-"""Abbreviations in capitals that are exported as classes; the registry knows the measures."""
+"""Abbreviations in capitals that are exported as classes; the registry knows the metrics."""
 
-if not TYPE_CHECKING:  # type checkers take what is imported above, the measures included
+if not TYPE_CHECKING:  # type checkers take what is imported above, the metrics included
     __all__ = [
         "Audit",
         "Comparison",
         "Convention",
         "Decision",
         "Evaluator",
-        "Measure",
+        "Metric",
         "Partial",
         "Ranking",
         "Ranks",
@@ -160,12 +160,12 @@ if not TYPE_CHECKING:  # type checkers take what is imported above, the measures
     ]
 
 
-def _measures() -> dict[str, Any]:
-    """Return the measures by class name, so that a new measure needs no line here."""
+def _metrics() -> dict[str, Any]:
+    """Return the metrics by class name, so that a new metric needs no line here."""
     from rankwise.metrics import registry
 
-    measures = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
-    return {cls.__name__: cls for cls in measures} | {name: registry.find(name) for name in _SHORT}
+    metrics = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
+    return {cls.__name__: cls for cls in metrics} | {name: registry.find(name) for name in _SHORT}
 
 
 if not TYPE_CHECKING:  # a type checker would otherwise accept every name
@@ -176,15 +176,15 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
         if name in _HOME_OF:
             value = getattr(import_module(_HOME_OF[name]), name)
         else:
-            value = None if name.startswith("_") else _measures().get(name)
+            value = None if name.startswith("_") else _metrics().get(name)
         if value is None:
             from rankwise.errors import nearest
 
-            hint = nearest(name, {*__all__, *_measures()})
+            hint = nearest(name, {*__all__, *_metrics()})
             ending = f"; {hint}" if hint else ""
             raise AttributeError(f"module 'rankwise' has no attribute {name!r}{ending}")
         globals()[name] = value
         return value
 
     def __dir__() -> list[str]:
-        return sorted([*__all__, *_measures()])
+        return sorted([*__all__, *_metrics()])

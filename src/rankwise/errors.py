@@ -9,7 +9,7 @@ RankwiseError
 │   ├── EmptyError        nothing to evaluate
 │   └── FileError         a file that cannot be read, or a line in it
 ├── UsageError            the call is wrong, not the data (command line: exit 2)
-│   ├── MeasureError      an unknown measure, or one whose inputs are missing
+│   ├── MetricError      an unknown metric, or one whose inputs are missing
 │   │   └── MissingValueError   a value that a result does not have; a KeyError as well
 │   ├── ParameterError    a parameter whose value is not allowed
 │   └── ConfigError       mistakes in a configuration file, all at once
@@ -31,7 +31,7 @@ __all__ = [
     "FileError",
     "IdError",
     "InputError",
-    "MeasureError",
+    "MetricError",
     "MissingValueError",
     "OutputError",
     "ParameterError",
@@ -129,11 +129,11 @@ class UsageError(RankwiseError, ValueError):
     """The call is wrong, not the data."""
 
 
-class MeasureError(UsageError):
-    """A measure is unknown, or an input that it needs is missing."""
+class MetricError(UsageError):
+    """A metric is unknown, or an input that it needs is missing."""
 
 
-class MissingValueError(MeasureError, KeyError):
+class MissingValueError(MetricError, KeyError):
     """A result does not have the value; also a `KeyError`, as mappings raise."""
 
 

@@ -80,7 +80,7 @@ def members(population: Population, relevant: Any, listed: Any, judged: Any) -> 
 
 @dataclass(frozen=True)
 class UserRule:
-    """Who one measure is averaged over, and what a user counts whom it is not defined for."""
+    """Who one metric is averaged over, and what a user counts whom it is not defined for."""
 
     population: Population = "truth"
     undefined: Undefined = "skip"
@@ -119,14 +119,14 @@ class UserRule:
 
 @dataclass(frozen=True)
 class UserRules:
-    """One rule for all measures, and the exceptions by name of the measure without cut-offs."""
+    """One rule for all metrics, and the exceptions by name of the metric without cut-offs."""
 
     default: UserRule = field(default_factory=UserRule)
     exceptions: Mapping[str, UserRule] = field(default_factory=dict)
 
-    def of(self, measure: str) -> UserRule:
-        """Return the rule of a measure."""
-        return self.exceptions.get(measure, self.default)
+    def of(self, metric: str) -> UserRule:
+        """Return the rule of a metric."""
+        return self.exceptions.get(metric, self.default)
 
 
 BY_DEFAULT = UserRule()

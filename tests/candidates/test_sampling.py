@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import EmptyError, IdError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, IdError, MetricError, ParameterError
 
 TRAIN = {user: [user % 50, 50 + user % 7] for user in range(40)}
 TRUTH = {user: {(user * 3) % 97: 5.0, (user + 11) % 97: 1.0} for user in range(40)}
@@ -175,10 +175,10 @@ def test_a_comparison_does_not_mix_them(results):
     with pytest.raises(ParameterError, match="different samples"):
         rw.compare({"a": sampled, "b": other})
     forced = rw.compare({"a": sampled, "b": exact}, force=True)
-    assert forced.values.columns == ["measure", "a, sampled (m=30, seed=1)", "b"]
+    assert forced.values.columns == ["metric", "a, sampled (m=30, seed=1)", "b"]
     same = rw.evaluate(rw.rank(-SCORES, k=10, candidates=drawn()), TRUTH, "ndcg@5")
     label = "sampled (m=30, seed=1)"
-    assert rw.compare({"a": sampled, "b": same}).values.columns == ["measure", f"a, {label}", f"b, {label}"]
+    assert rw.compare({"a": sampled, "b": same}).values.columns == ["metric", f"a, {label}", f"b, {label}"]
     elsewhere = rw.candidates.sampled(TRUTH, 30, seed=1, items=range(98))
     third = rw.evaluate(rw.rank(SCORES, k=10, candidates=elsewhere), TRUTH, "ndcg@5")
     with pytest.raises(ParameterError, match="different samples"):
@@ -188,7 +188,7 @@ def test_a_comparison_does_not_mix_them(results):
         rw.compare({"a": exact, "b": whole})
     given = rw.evaluate({0: [1]}, TRUTH, "ndcg@5")
     assert rw.compare({"a": exact, "b": given}).values.height == 2
-    for odd in ({}, [exact], {"a": 1}, {1: exact}, {"measure": exact}):
+    for odd in ({}, [exact], {"a": 1}, {1: exact}, {"metric": exact}):
         with pytest.raises(ParameterError):
             rw.compare(odd)
 
@@ -208,7 +208,7 @@ def test_counting_over_a_sample_with_replacement():
 
 def test_area_over_a_sample_is_not_area_over_the_catalogue():
     lists = rw.rank(SCORES, k=40, candidates=drawn())
-    with pytest.raises(MeasureError, match="sample"):
+    with pytest.raises(MetricError, match="sample"):
         rw.evaluate(lists, TRUTH, "auc", train=TRAIN)
     ranks = rw.rank_relevant(SCORES, truth=TRUTH, candidates=drawn())
     assert 0.4 < rw.evaluate(ranks, TRUTH, "auc")["auc"] < 0.6

@@ -67,13 +67,13 @@ def test_every_output(folder):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert (folder / "out.md").read_text().startswith("| measure |")
+    assert (folder / "out.md").read_text().startswith("| metric |")
     assert pl.read_csv(folder / "each.csv")["recall@2"].to_list() == [1.0, 1.0, 0.0]
     assert rw.load(folder / "kept").slices["recall@2"].to_list() == [1.0, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("format_", "start"), [("table", "measure"), ("csv", "measure,k,cell,value"), ("latex", r"\begin{table}")]
+    ("format_", "start"), [("table", "metric"), ("csv", "metric,k,cell,value"), ("latex", r"\begin{table}")]
 )
 def test_formats(folder, format_, start):
     done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
@@ -108,7 +108,7 @@ def test_gates(folder):
         (["evaluate", "run.csv", "none.csv"], 3, "no such file"),
         (["evaluate", "run.csv", "truth.csv", "--threshold", "9"], 3, "lower the relevance"),
         (["evaluate", "run.csv", "truth.csv", "--column", "user=uid"], 3, "no column 'uid'"),
-        (["measures", "ndgc"], 2, "did you mean"),
+        (["metrics", "ndgc"], 2, "did you mean"),
         (["inspect", "none.csv"], 3, "no such file"),
         (["nonsense"], 2, "No such command"),
         (["evaluate", "run.csv", "truth.csv", "--by", ""], 2, "--by is empty"),
@@ -137,12 +137,12 @@ def test_errors(folder, arguments, code, said):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_measures(folder):
-    listing = rankwise(folder, "measures").stdout
+def test_metrics(folder):
+    listing = rankwise(folder, "metrics").stdout
     assert "accuracy" in listing
     assert "ndcg[@k] " in listing
-    assert "DCG@k / IDCG@k" in rankwise(folder, "measures", "nDCG").stdout
-    known = json.loads(rankwise(folder, "measures", "--format", "json").stdout)
+    assert "DCG@k / IDCG@k" in rankwise(folder, "metrics", "nDCG").stdout
+    known = json.loads(rankwise(folder, "metrics", "--format", "json").stdout)
     assert {"name", "aliases", "family", "range", "needs"} <= set(known[0])
 
 

@@ -80,7 +80,7 @@ def test_all_conventions_and_whose_number_it_is(folder):
     rows = json.loads(done.stdout)["rows"]
     across = rw.across_conventions(folder / "run.csv", folder / "truth.csv", ["map@1", "map@3"])
     assert rows == across.to_dict()["rows"]
-    number = next(r["value"] for r in rows if (r["measure"], r["convention"]) == ("map@3", "ranx"))
+    number = next(r["value"] for r in rows if (r["metric"], r["convention"]) == ("map@3", "ranx"))
     done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "map", "--convention-of", f"{number:.4f}")
     assert re.search(r"map@3 +ranx", done.stdout)
 
@@ -89,7 +89,7 @@ def test_all_conventions_and_whose_number_it_is(folder):
     ("arguments", "message"),
     [
         (["--convention", "all", "--save", "out"], "with many conventions there is only a table"),
-        (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one measure"),
+        (["--convention-of", "0.3", "-m", "ndcg", "-m", "map"], "about one metric"),
         (["--convention-of", "much", "-m", "ndcg"], "this is not a number"),
         (["--convention", "all", "--population", "both"], "--population cannot be used with many conventions"),
         (["--convention", "nobody"], "there is no such convention"),
@@ -143,18 +143,18 @@ def test_the_list_of_conventions_and_one_in_full(folder):
             "name": "ours",
             "base": "rectools",
             "population": "both",
-            "measures": {"hits": "hit_rate", "ndcg": {"measure": "ndcg", "population": "truth"}},
+            "metrics": {"hits": "hit_rate", "ndcg": {"metric": "ndcg", "population": "truth"}},
         },
     ],
 )
 def test_configurations(folder, convention):
-    measures = ["ndcg@2", "precision@1", "ndcg(gain=exponential,ideal=relevant)@2"]
+    metrics = ["ndcg@2", "precision@1", "ndcg(gain=exponential,ideal=relevant)@2"]
     if convention == "recommenders":
-        measures[2] = "map_at_k@2"
+        metrics[2] = "map_at_k@2"
     config = {
         "data": {"truth": "truth.csv"},
         "systems": {"one": "run.csv"},
-        "evaluation": {"measures": measures, "convention": convention},
+        "evaluation": {"metrics": metrics, "convention": convention},
         "output": {"report": False, "audit": False},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
@@ -162,7 +162,7 @@ def test_configurations(folder, convention):
     by_hand = rw.evaluate(
         folder / "run.csv",
         folder / "truth.csv",
-        measures,
+        metrics,
         convention=convention if isinstance(convention, str) else rw.Convention(**convention),
     )
     assert first.results["one"].values == by_hand.values
@@ -175,7 +175,7 @@ def test_mistakes_in_a_configuration(folder):
     text = """\
 data: {truth: truth.csv}
 systems: {one: run.csv}
-evaluation: {measures: ["map@5"], convention: %s}
+evaluation: {metrics: ["map@5"], convention: %s}
 """
     for convention, message in (
         ("elliot", "not computed here"),

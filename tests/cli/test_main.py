@@ -15,13 +15,13 @@ from rankwise.cli.main import cli
 
 RANKWISE = f"{sys.executable} -m rankwise"
 STREAMS = [
-    ("measures > /dev/null", 0, ""),
-    ("measures >&-", 6, "standard output is closed"),
+    ("metrics > /dev/null", 0, ""),
+    ("metrics >&-", 6, "standard output is closed"),
     ("--help >&-", 6, "standard output is closed"),
-    ("measures > /dev/full", 6, "No space left on device"),
+    ("metrics > /dev/full", 6, "No space left on device"),
     ("--version > /dev/full", 6, "No space left on device"),
-    ("measures 1< /dev/null", 6, "Bad file descriptor"),
-    ("measures >&- 2>&- <&-", 6, ""),
+    ("metrics 1< /dev/null", 6, "Bad file descriptor"),
+    ("metrics >&- 2>&- <&-", 6, ""),
     ("inspect none.csv 2>&-", 3, ""),
     ("inspect none.csv > /dev/full 2> /dev/full", 3, ""),
     ("inspect - <&-", 3, "the file is empty"),
@@ -40,7 +40,7 @@ def test_a_reader_that_goes_away(tmp_path, environment):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [*RANKWISE.split(), "measures"], stdout=writer, stderr=subprocess.PIPE, env={**os.environ, **environment}
+        [*RANKWISE.split(), "metrics"], stdout=writer, stderr=subprocess.PIPE, env={**os.environ, **environment}
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -48,7 +48,7 @@ def test_a_reader_that_goes_away(tmp_path, environment):
 
 def test_what_an_encoding_cannot_write(tmp_path):
     done = subprocess.run(
-        [*RANKWISE.split(), "measures", "dcg"],
+        [*RANKWISE.split(), "metrics", "dcg"],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
@@ -125,7 +125,7 @@ WRONG = [
     "compare run.csv",
     "decide a b",
     "audit run.csv",
-    "measures nosuch",
+    "metrics nosuch",
     "conventions nosuch",
     "split run.csv --test-ratio 3 -o out",
     "check wrong.yaml",
@@ -183,7 +183,7 @@ def test_a_terminal_of_another_encoding_shows_what_it_can():
     import pty
 
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "rankwise", "measures", "ndcg"]
+    command = [sys.executable, "-m", "rankwise", "metrics", "ndcg"]
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
     with subprocess.Popen(command, stdout=child, stderr=subprocess.PIPE, env=environment) as process:
         os.close(child)

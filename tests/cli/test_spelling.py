@@ -9,7 +9,7 @@ import click
 import pytest
 
 from rankwise.cli.main import cli, in_options, respelled
-from rankwise.errors import MeasureError
+from rankwise.errors import MetricError
 
 MESSAGES = Path(__file__).parents[1] / "error_messages.txt"
 
@@ -31,7 +31,7 @@ def command(name):
             "who counts is --population truth|both|recommended|judged|judged_both|all",
         ),
         ("evaluate", "keep one with duplicates='first'.", "keep one with --duplicates first."),
-        ("evaluate", 'measures=["ndcg@10", "mrr"], say', "--measure ndcg@10 --measure mrr, say"),
+        ("evaluate", 'metrics=["ndcg@10", "mrr"], say', "--metric ndcg@10 --metric mrr, say"),
         ("evaluate", 'by="my group"', "--by 'my group'"),
         ("evaluate", "relevance_threshold=3.5", "--threshold 3.5"),
         ("evaluate", "exclude_seen and warm_and_cold need train", "--exclude-seen and --warm-and-cold need train"),
@@ -43,7 +43,7 @@ def command(name):
         ("split", 'write it with format="csv"', "write it with --format csv"),
         ("audit", "rankwise.evaluate(warm_and_cold=True)", "rankwise evaluate … --warm-and-cold"),
         ("audit", "needs stages= with a", "needs --stage NAME=FILE with a"),
-        # Not options: parameters of measures, columns, words, what only Python has.
+        # Not options: parameters of metrics, columns, words, what only Python has.
         ("evaluate", "write err(max_relevance=5)@10, of=means", "write err(max_relevance=5)@10, of=means"),
         ("evaluate", "f(by=x,weights=2)@3 of 'train='", "f(by=x,weights=2)@3 of 'train='"),
         ("evaluate", "train, items, users and by", "train, items, users and by"),
@@ -68,7 +68,7 @@ def test_no_hint_names_an_option_as_python_does(name):
 
 
 def test_data_is_left_alone():
-    error = MeasureError("no train=", where="by=1.csv", found="by=2", hint="pass train=")
+    error = MetricError("no train=", where="by=1.csv", found="by=2", hint="pass train=")
     ours = respelled(error, command("evaluate"), cli)
     assert (ours.what, ours.where, ours.found) == ("no --train FILE", "by=1.csv", "by=2")
-    assert (type(ours), ours.hint) == (MeasureError, "pass --train FILE")
+    assert (type(ours), ours.hint) == (MetricError, "pass --train FILE")

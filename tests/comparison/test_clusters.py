@@ -197,9 +197,9 @@ def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size):
     assert false / 100 <= 0.1
 
 
-def grouped(values, home, measure="hit_rate@1"):
+def grouped(values, home, metric="hit_rate@1"):
     """Return the result of users' values and their households."""
-    frame = {"user": np.arange(len(home)), measure: values, "group(home)": [f"h{number}" for number in home]}
+    frame = {"user": np.arange(len(home)), metric: values, "group(home)": [f"h{number}" for number in home]}
     return rw.from_per_user(pl.DataFrame(frame))
 
 
@@ -255,7 +255,7 @@ def test_intervals_over_clusters_that_are_refused():
         by="home",
         jackknife=8,
     )
-    for measure, options, said in [
+    for metric, options, said in [
         ("recall@1", {"clusters": "home", "method": "bca"}, 'hint:  method="auto"'),
         ("recall@1", {"clusters": "home"}, "user 5 "),
         ("recall@1", {"clusters": "hom"}, "did you mean 'home'"),
@@ -263,7 +263,7 @@ def test_intervals_over_clusters_that_are_refused():
         ("gini@1", {"clusters": "home"}, "without clusters= the jackknife"),
     ]:
         with pytest.raises(UsageError) as caught:
-            result.interval(measure, **options)
+            result.interval(metric, **options)
         assert said in str(caught.value)
     assert result.interval("gini@1").method == "jackknife"
 

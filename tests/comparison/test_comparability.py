@@ -63,10 +63,10 @@ EXEMPT = {
 def evaluated(options):
     lists = options.get("lists", SCORED)
     more = {name: value for name, value in options.items() if name != "lists"}
-    measures = "P@5" if "convention" in options else ["ndcg@5", "recall@2"]
+    metrics = "P@5" if "convention" in options else ["ndcg@5", "recall@2"]
     if more.get("convention") == "elliot":
-        measures = "Precision@5"
-    return rw.evaluate(lists, TRUTH, measures, train=TRAIN, users=GROUPS, **more)
+        metrics = "Precision@5"
+    return rw.evaluate(lists, TRUTH, metrics, train=TRAIN, users=GROUPS, **more)
 
 
 def pair_of(options):

@@ -12,7 +12,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.view import marks
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 
 
 def per_user(users, seed=0, shift=0.0):
@@ -76,14 +76,14 @@ def test_users_in_any_order():
 
 def test_families_are_corrected_apart():
     found = rw.compare(results(), primary="ndcg@10").table
-    for measure, method in (("ndcg@10", "holm"), ("recall@10", "bh")):
-        own = found.filter(pl.col("measure") == measure)
+    for metric, method in (("ndcg@10", "holm"), ("recall@10", "bh")):
+        own = found.filter(pl.col("metric") == metric)
         assert own["p_adjusted"].to_list() == pytest.approx(stats.adjust(own["p"].to_numpy(), method).tolist())
     systems = np.stack([own.per_user["ndcg@10"].to_numpy() for own in results().values()], axis=1)
     d = np.stack([systems[:, j] - systems[:, i] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
-    together = rw.compare(results(), measures="ndcg@10", correction="max_t").table["p_adjusted"]
+    together = rw.compare(results(), metrics="ndcg@10", correction="max_t").table["p_adjusted"]
     assert together.to_list() == pytest.approx(stats.max_t(d).tolist())
-    hsd = rw.compare(results(), measures="ndcg@10", correction="tukey").table["p_adjusted"]
+    hsd = rw.compare(results(), metrics="ndcg@10", correction="tukey").table["p_adjusted"]
     matrix = stats.tukey(systems)
     assert hsd.to_list() == pytest.approx([matrix[0, 1], matrix[0, 2], matrix[1, 2]])
 
@@ -99,10 +99,10 @@ def test_families_are_corrected_apart():
     ],
 )
 def test_tests(test, name):
-    found = rw.compare(results(200), test=test, measures="ndcg@10", n_resamples=500)
+    found = rw.compare(results(200), test=test, metrics="ndcg@10", n_resamples=500)
     assert found.table["test"].unique().to_list() == [name]
     assert found.table["p"].is_between(0, 1).all()
-    again = rw.compare(results(200), test=test, measures="ndcg@10", n_resamples=500)
+    again = rw.compare(results(200), test=test, metrics="ndcg@10", n_resamples=500)
     assert again.table.equals(found.table)
 
 
@@ -138,19 +138,19 @@ def test_values_that_are_no_means():
     assert row["verdict"] == "better"  # a lower Gini is
     assert row["low"] < row["difference"] < row["high"] < 0
     plain = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"]) for name, own in (("few", few), ("many", many))}
-    assert rw.compare(plain).table["measure"].to_list() == ["recall@5"]
-    assert rw.compare(plain).values["measure"].to_list() == ["recall@5", "gini@5"]
+    assert rw.compare(plain).table["metric"].to_list() == ["recall@5"]
+    assert rw.compare(plain).values["metric"].to_list() == ["recall@5", "gini@5"]
     said = "not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)"
     assert said in repr(rw.compare(plain))
-    with pytest.raises(MeasureError, match="jackknife=64"):
-        rw.compare(plain, measures="gini@5")
+    with pytest.raises(MetricError, match="jackknife=64"):
+        rw.compare(plain, metrics="gini@5")
 
 
 TRUTH = {user: {1: 1.0, 2: 1.0} for user in range(8)}
 
 
-def run(lists=None, truth=TRUTH, measures="recall@2", **options):
-    return rw.evaluate(lists or {user: [1, 3] for user in truth}, truth, measures, **options)
+def run(lists=None, truth=TRUTH, metrics="recall@2", **options):
+    return rw.evaluate(lists or {user: [1, 3] for user in truth}, truth, metrics, **options)
 
 
 def test_users_that_one_result_lacks():
@@ -207,20 +207,20 @@ def test_force_compares_all_the_same():
     [
         ({"baseline": "z"}, "there is no result 'z'"),
         ({"baseline": ["a"]}, r"there is no result \['a'\]"),
-        ({"measures": 5}, "not the text of a measure"),
+        ({"metrics": 5}, "not the text of a metric"),
         ({"margin": "x"}, "a margin is a number, or a share"),
         ({"margin": {"recall@2": "x"}}, "a margin is a number, or a share"),
         ({"alpha": 5}, "alpha must lie between 0 and 1"),
         ({"test": "anova"}, "test must be one of"),
         ({"correction": "scheffe"}, "correction must be one of"),
         ({"primary": "mrr@2"}, "was not evaluated"),
-        ({"measures": ["map@2"]}, "was not evaluated"),
+        ({"metrics": ["map@2"]}, "was not evaluated"),
         ({"margin": -1}, "margin must be above 0"),
         ({"n_resamples": 0}, "n_resamples must be"),
     ],
 )
 def test_options_that_make_no_sense(options, said):
-    with pytest.raises((ParameterError, MeasureError), match=said):
+    with pytest.raises((ParameterError, MetricError), match=said):
         rw.compare({"a": run(), "b": run()}, **options)
 
 
@@ -310,7 +310,7 @@ def test_marks_go_on_after_z():
     assert marks(60)[25:28] == ["z", "aa", "ab"]
     assert len(set(marks(800))) == 800
     many = {f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)}
-    assert "(ab)" in rw.compare(many, baseline="s00", measures="ndcg@10").export("latex")
+    assert "(ab)" in rw.compare(many, baseline="s00", metrics="ndcg@10").export("latex")
 
 
 def test_ties_share_the_best_place():
@@ -321,7 +321,7 @@ def test_ties_share_the_best_place():
 def test_simple_view_of_values():
     found = rw.compare({"a": run(), "b": run()})
     assert found.values.rows() == [("recall@2", 0.5, 0.5)]
-    with pytest.raises(MeasureError, match="no single row"):
+    with pytest.raises(MetricError, match="no single row"):
         _ = found["mrr", "b"]
 
 
@@ -334,7 +334,7 @@ def table(users=300, **columns):
     return from_per_user(pl.DataFrame({"user": range(users), **columns}))
 
 
-def test_groups_have_no_direction_of_their_measure():
+def test_groups_have_no_direction_of_their_metric():
     """The spread of recalls over groups is better small; a group's recall is not."""
     items = {"item": range(10), "group": ["a"] * 5 + ["b"] * 5}
     truth = {u: {u % 10} for u in range(100)}
@@ -381,12 +381,8 @@ def test_missing_lists_are_not_rewarded():
 @pytest.mark.parametrize(
     ("one", "other", "said"),
     [
-        (
-            {"train": {0: [1]}, "measures": "novelty@2"},
-            {"train": {0: [2]}, "measures": "novelty@2"},
-            "training interact",
-        ),
-        ({"items": range(9), "measures": "gini@2"}, {"items": range(20), "measures": "gini@2"}, "different catalogues"),
+        ({"train": {0: [1]}, "metrics": "novelty@2"}, {"train": {0: [2]}, "metrics": "novelty@2"}, "training interact"),
+        ({"items": range(9), "metrics": "gini@2"}, {"items": range(20), "metrics": "gini@2"}, "different catalogues"),
         ({"items": range(9)}, {}, "different settings of catalogue"),
         ({"train": {0: [7]}, "exclude_seen": True}, {"train": {0: [7]}}, "settings of exclude_seen"),
     ],
@@ -419,7 +415,7 @@ def test_any_level_and_any_scale():
 NAN = float("nan")
 
 
-def test_a_measure_without_values_is_not_replaced():
+def test_a_metric_without_values_is_not_replaced():
     full, empty = (table(**{"ndcg@10": [value] * 300, "mrr@3": [1.0] * 300}) for value in (0.5, NAN))
     with pytest.raises(ParameterError, match="value of ndcg@10 in one result"):
         rw.compare({"a": full, "b": empty})
@@ -436,19 +432,19 @@ def test_a_measure_without_values_is_not_replaced():
         ([0.5] * 300, None, {}, "not evaluated in b"),
     ],
 )
-def test_a_comparison_goes_on_past_a_measure(one, other, options, reason):
+def test_a_comparison_goes_on_past_a_metric(one, other, options, reason):
     runs = {
         "a": table(x=[0.5] * 300, rmse=one),
         "b": table(x=[0.5] * 300, **({} if other is None else {"rmse": other})),
     }
     found = rw.compare(runs, **options)
-    assert found.table["measure"].to_list() == ["x"]
+    assert found.table["metric"].to_list() == ["x"]
     assert reason in found.settings["not_compared"]["rmse"]
     assert f"not compared: rmse: {found.settings['not_compared']['rmse']}" in repr(found)
     if "common" in options.values() or reason.startswith("no user"):
         return  # it has a row, over no users
-    for ask in ({"measures": ["x", "rmse"]}, {"primary": "rmse"}):
-        with pytest.raises((ParameterError, MeasureError)):
+    for ask in ({"metrics": ["x", "rmse"]}, {"primary": "rmse"}):
+        with pytest.raises((ParameterError, MetricError)):
             rw.compare(runs, **ask, **options)
 
 
@@ -481,7 +477,7 @@ def grouped(shift, users=900, **options):
 def test_a_comparison_for_each_group_corrected_over_groups():
     one, two = grouped(0), grouped(0.4)
     found = rw.compare(one, two, by="team", primary="recall@2")
-    rows = found.table.filter(pl.col("measure") == "recall@2")
+    rows = found.table.filter(pl.col("metric") == "recall@2")
     assert rows["group"].to_list() == ["x", "y", None]
     for row in rows.iter_rows(named=True):
         x, y = (
@@ -490,16 +486,16 @@ def test_a_comparison_for_each_group_corrected_over_groups():
         alone = rw.compare({"A": table(len(y), z=y), "B": table(len(x), z=x)}, n_resamples=10_000)["B"]
         for name in ("mean_baseline", "mean_system", "difference", "p", "users"):
             assert row[name] == alone[name], name
-        if row["difference"]:  # else no user differs: the range of the measure bounds the interval
+        if row["difference"]:  # else no user differs: the range of the metric bounds the interval
             assert (row["low"], row["high"]) == (alone["low"], alone["high"])
     assert rows["p_adjusted"].to_list() == pytest.approx(stats.adjust(rows["p"].to_numpy(), "holm").tolist())
     others = found.table.filter(~pl.col("primary"))
-    assert others["measure"].unique().to_list() == ["mrr@2"]
+    assert others["metric"].unique().to_list() == ["mrr@2"]
     assert others["p_adjusted"].to_list() == pytest.approx(stats.adjust(others["p"].to_numpy(), "bh").tolist())
     assert found["recall@2", "B", "x"]["verdict"] == "better"
     assert found["recall@2", "B", "y"]["verdict"] == "undecided"
     assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
-    with pytest.raises(MeasureError, match="no single row"):
+    with pytest.raises(MetricError, match="no single row"):
         _ = found["B"]
 
 
@@ -540,11 +536,11 @@ def test_a_group_that_cannot_be_compared_is_left_out():
         ({"by": "country"}, "no result has groups of users by 'country'"),
         ({"by": ["team"]}, "the name of one column"),
         ({"by": "team", "correction": "tukey"}, "not groups of users"),
-        ({"by": "team", "measures": "gini@2"}, "gini@2 cannot be compared"),
+        ({"by": "team", "metrics": "gini@2"}, "gini@2 cannot be compared"),
     ],
 )
 def test_groups_that_make_no_sense(options, said):
-    with pytest.raises((ParameterError, MeasureError), match=said):
+    with pytest.raises((ParameterError, MetricError), match=said):
         rw.compare(grouped(0, jackknife=5), grouped(0.4, jackknife=5), **options)
 
 
@@ -571,9 +567,9 @@ def test_a_user_is_in_one_group():
 def test_margins_by_any_name():
     runs = results(1500)
     assert rw.compare(runs, baseline="a", margin={"nDCG@10": 0.04})["b"]["verdict"] == "equivalent"
-    with pytest.raises(MeasureError):
+    with pytest.raises(MetricError):
         rw.compare(runs, margin={"ndgc@10": 0.04})
-    twice = rw.compare(runs, measures=["ndcg@10", "nDCG@10"])
+    twice = rw.compare(runs, metrics=["ndcg@10", "nDCG@10"])
     assert len(twice.table) == 3
 
 
@@ -598,7 +594,7 @@ def test_tables_of_users_values(tmp_path):
         rw.compare({"a": evaluated, "b": text}, force=True)
 
 
-def test_a_row_by_its_measure_alone():
+def test_a_row_by_its_metric_alone():
     truth = {user: {1, 2} for user in range(40)}
     results = {
         name: rw.evaluate({user: [1, item] for user in truth}, truth, "recall@[1,2]")
@@ -607,5 +603,5 @@ def test_a_row_by_its_measure_alone():
     found = rw.compare(results)
     assert repr(found["recall@1"]) == repr(found["recall@1", "b"])  # NaN is not equal to itself
     three = rw.compare(results | {"c": results["a"]})
-    with pytest.raises(MeasureError, match=r"no single row of recall@1"):
+    with pytest.raises(MetricError, match=r"no single row of recall@1"):
         three["recall@1"]

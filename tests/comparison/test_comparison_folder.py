@@ -57,7 +57,7 @@ def test_what_was_saved_is_read(comparison, tmp_path):
     assert list(again.results) == NAMES
     for name in NAMES:
         assert dict(again.results[name]) == dict(comparison.results[name])
-    undefined = again.table.filter(measure="catalog_coverage@2")
+    undefined = again.table.filter(metric="catalog_coverage@2")
     assert undefined["wins"].null_count() == len(undefined) > 0
     assert undefined["d_z"].is_nan().all()
 

@@ -13,7 +13,7 @@ import pytest
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise import stats
-from rankwise.errors import MeasureError, MissingValueError, ParameterError
+from rankwise.errors import MetricError, MissingValueError, ParameterError
 
 
 def pair(n=2000, gain=0.0, rail=0.0, seed=0, groups=None, spread=0.1):
@@ -36,7 +36,7 @@ RULE = {"success": "ndcg@5", "guardrails": {"recall@5": 0.02}}
     ("options", "outcome", "reason"),
     [
         ({"gain": 0.05}, "ship", "better: ndcg@5"),
-        ({"gain": 0.0}, "hold", "no success measure is shown to be better"),
+        ({"gain": 0.0}, "hold", "no success metric is shown to be better"),
         ({"gain": 0.05, "rail": -0.05}, "stop", "worse: recall@5"),
         ({"gain": -0.05}, "stop", "worse: ndcg@5"),
         ({"gain": 0.05, "n": 60, "rail": -0.01}, "hold", "not shown to be within its margin: recall@5"),
@@ -60,7 +60,7 @@ def test_the_numbers_are_those_of_the_tests():
     (rail,) = found.checks.filter(pl.col("role") == "guardrail").to_dicts()
     assert rail["p"] == pytest.approx(expected.p)
     assert rail["margin"] == 0.02
-    row = rw.compare(results, measures=["ndcg@5"])["new"]
+    row = rw.compare(results, metrics=["ndcg@5"])["new"]
     (success,) = found.checks.filter(pl.col("role") == "success").to_dicts()
     assert (success["difference"], success["low"], success["p"]) == (
         row["difference"],
@@ -109,8 +109,8 @@ def test_success_is_corrected_for_its_number_and_guardrails_are_not():
         "new": rw.from_per_user(pl.DataFrame({"user": range(n)} | new)),
     }
     found = rw.decide(results, success=names, guardrails=dict.fromkeys(names, 0.05))
-    raw = rw.compare(results, correction="none").table.sort("measure")["p"].to_numpy()
-    success = found.checks.filter(pl.col("role") == "success").sort("measure")["p"].to_numpy()
+    raw = rw.compare(results, correction="none").table.sort("metric")["p"].to_numpy()
+    success = found.checks.filter(pl.col("role") == "success").sort("metric")["p"].to_numpy()
     assert success == pytest.approx(stats.adjust(raw, "holm"))
     rails = found.checks.filter(pl.col("role") == "guardrail")
     assert (rails["outcome"] == "passed").all()
@@ -118,7 +118,7 @@ def test_success_is_corrected_for_its_number_and_guardrails_are_not():
 
 @pytest.mark.slow
 def test_how_often_it_ships_or_stops_for_nothing():
-    """No difference, two success measures' worth of chances and one guardrail: ship and stop rarely."""
+    """No difference, two success metrics' worth of chances and one guardrail: ship and stop rarely."""
     runs, outcomes = 100, {"ship": 0, "hold": 0, "stop": 0}
     for seed in range(runs):
         outcomes[rw.decide(pair(n=1000, seed=seed), **RULE).outcome] += 1
@@ -145,7 +145,7 @@ def test_the_record_is_canonical_and_checks_itself(tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"success": []}, ParameterError, "needs a measure of success"),
+        ({"success": []}, ParameterError, "needs a metric of success"),
         ({"success": "map@5"}, MissingValueError, "was not evaluated"),
         ({"success": "ndcg@5", "baseline": "x"}, ParameterError, "there is no result 'x'"),
         ({"success": "ndcg@5", "slices": "team"}, ParameterError, "groups of users"),
@@ -159,7 +159,7 @@ def test_what_it_refuses(options, kind, said):
         rw.decide(pair(n=50), **options)
 
 
-def test_it_is_about_one_system_and_about_measures_with_a_direction():
+def test_it_is_about_one_system_and_about_metrics_with_a_direction():
     results = pair(n=50)
     with pytest.raises(ParameterError, match="about one system"):
         rw.decide(results | {"third": results["new"]}, success="ndcg@5")
@@ -167,7 +167,7 @@ def test_it_is_about_one_system_and_about_measures_with_a_direction():
     with pytest.raises(ParameterError, match="needs two results"):
         rw.decide({"old": results["old"]}, success="ndcg@5")
     odd = {name: rw.from_per_user(r.per_user.rename({"ndcg@5": "odd"})) for name, r in results.items()}
-    with pytest.raises(MeasureError, match="no better direction"):
+    with pytest.raises(MetricError, match="no better direction"):
         rw.decide(odd, success="odd")
 
 
@@ -268,7 +268,7 @@ def test_a_share_of_nothing_is_no_margin():
     zero = {
         name: rw.from_per_user(r.per_user.with_columns(pl.lit(0.0).alias("recall@5"))) for name, r in pair(n=50).items()
     }
-    row = rw.compare(zero, measures=["recall@5"], margin="1%").table.row(0, named=True)
+    row = rw.compare(zero, metrics=["recall@5"], margin="1%").table.row(0, named=True)
     assert not row["within_margin"]
     assert row["p_non_inferior"] == row["p_equivalence"] == 1.0
     assert [flag for flag in row["flags"] if flag.startswith("1% of a baseline of 0 is no margin")]

@@ -12,7 +12,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.view import verdict_sentences
-from rankwise.errors import InputError, MeasureError, ParameterError
+from rankwise.errors import InputError, MetricError, ParameterError
 
 USERS = 60
 
@@ -175,7 +175,7 @@ def test_data_sets_are_a_sample_of_their_own(seeds):
     assert adjusted == pytest.approx([2 * p[0], max(2 * p[0], p[1])])
     tests = {1: ["sign-flip", "sign-flip", "paired t"], 3: ["two-level t"] * 3}
     assert [one["test"] for one in each] == tests[seeds]
-    assert found.values.columns[:4] == ["measure", "a, films", "a, books", "a, music"]
+    assert found.values.columns[:4] == ["metric", "a, films", "a, books", "a, music"]
 
 
 def test_a_data_set_alone_is_what_it_is_without_others():
@@ -223,11 +223,11 @@ def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
 
 def test_nobody_in_common():
     other = rw.from_per_user(pl.DataFrame({"user": [1001, 1002], "ndcg@10": [0.1, 0.4]}))
-    with pytest.raises(MeasureError, match="no user has a value in every result"):
-        rw.compare({"a": A, "b": [other, B[0]]}, measures="ndcg@10", missing="common")
+    with pytest.raises(MetricError, match="no user has a value in every result"):
+        rw.compare({"a": A, "b": [other, B[0]]}, metrics="ndcg@10", missing="common")
     endless = rw.from_per_user(pl.DataFrame({"user": [0, 1], "ndcg@10": [math.inf, 0.4]}))
     with pytest.raises(InputError, match="infinite"):
-        rw.compare({"a": [A[0], endless], "b": B}, measures="ndcg@10", missing="common")
+        rw.compare({"a": [A[0], endless], "b": B}, metrics="ndcg@10", missing="common")
 
 
 def test_a_seed_that_was_given_twice_is_noticed():
@@ -295,8 +295,8 @@ def test_what_is_refused(go, said):
         go()
 
 
-def test_the_primary_measure_is_on_every_data_set():
+def test_the_primary_metric_is_on_every_data_set():
     gap = rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@10": [math.nan, math.nan]}))
     given = {name: {"x": some[0], "y": gap} for name, some in (("a", A), ("b", B))}
-    with pytest.raises(MeasureError, match="ndcg@10"):
+    with pytest.raises(MetricError, match="ndcg@10"):
         rw.compare(given, primary="ndcg@10")

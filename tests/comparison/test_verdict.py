@@ -21,7 +21,7 @@ SETTINGS = {
 ROW = {
     "system": "B",
     "baseline": "A",
-    "measure": "ndcg@10",
+    "metric": "ndcg@10",
     "group": None,
     "difference": 0.01,
     "low": 0.004,
@@ -48,12 +48,12 @@ EVIDENCE = "Holm-adjusted p = 0.0020, 943 users"
     [
         ({}, f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}."),
         (FELL | {"verdict": "worse"}, f"B is worse than A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}."),
-        (FELL | {"measure": "rmse"}, f"B beats A on rmse by 3.1 % [1.2, 5.0], {EVIDENCE}."),
+        (FELL | {"metric": "rmse"}, f"B beats A on rmse by 3.1 % [1.2, 5.0], {EVIDENCE}."),
         (
             {"verdict": "different"},
             (
                 "B and A differ on ndcg@10 by +3.1 % [+1.2, +5.0], "
-                f"{EVIDENCE}; neither direction of this measure is better."
+                f"{EVIDENCE}; neither direction of this metric is better."
             ),
         ),
         (
@@ -85,7 +85,7 @@ EVIDENCE = "Holm-adjusted p = 0.0020, 943 users"
             {"lift": math.nan, "verdict": "different"},
             (
                 "B and A differ on ndcg@10 by +0.0100 [+0.0040, "
-                f"+0.0160], {EVIDENCE}; neither direction of this measure is better."
+                f"+0.0160], {EVIDENCE}; neither direction of this metric is better."
             ),
         ),
         ({"p_adjusted": 1e-9}, ("B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p < 0.0001, 943 users.")),
@@ -167,9 +167,9 @@ def test_all_pairs(verdicts, head):
 
 def test_of_errors_the_smallest_leads():
     rows = table(
-        pair("b", "a", "worse", 0.2, 0.1, measure="rmse", **FELL),
-        pair("c", "a", "worse", 0.3, 0.1, measure="rmse", **FELL),
-        pair("c", "b", "worse", 0.3, 0.2, measure="rmse", **FELL),
+        pair("b", "a", "worse", 0.2, 0.1, metric="rmse", **FELL),
+        pair("c", "a", "worse", 0.3, 0.1, metric="rmse", **FELL),
+        pair("c", "b", "worse", 0.3, 0.2, metric="rmse", **FELL),
     )
     assert verdict_sentences(rows, SETTINGS)[0] == "a beats every other system on rmse."
     assert leader_first(rows, SETTINGS)["baseline"].to_list() == ["a", "a", "b"]

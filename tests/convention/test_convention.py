@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.evaluation.plan import questions
 
 RUN = pl.DataFrame(
@@ -39,7 +39,7 @@ def test_parameters_that_are_given_win():
     assert str(rectools.parse("ndcg(ideal=relevant)@10")) == "ndcg(gain=binary)@10"
     assert str(rectools.parse("ndcg(gain=linear,ideal=relevant)@10")) == "ndcg@10"
     elliot = rw.conventions()["elliot"]
-    assert str(elliot.parse("gini(over=recommended)@5")) == ("complement(measure=gini(over=recommended))@5")
+    assert str(elliot.parse("gini(over=recommended)@5")) == ("complement(metric=gini(over=recommended))@5")
 
 
 def test_parts_are_read_in_the_same_language():
@@ -52,9 +52,9 @@ def test_parts_are_read_in_the_same_language():
 @pytest.mark.parametrize("name", rw.conventions())
 def test_what_a_convention_writes_it_reads(name):
     convention = rw.conventions()[name]
-    for entry in convention.measures.values():
+    for entry in convention.metrics.values():
         if not entry.refused:
-            assert convention.parse(convention.write(entry.measure)) == entry.measure, entry.name
+            assert convention.parse(convention.write(entry.metric)) == entry.metric, entry.name
 
 
 @pytest.mark.parametrize("name", rw.conventions())
@@ -63,25 +63,25 @@ def test_a_convention_survives_json_and_pickle(name):
     saved = json.loads(json.dumps(convention.to_dict()))
     for again in (rw.Convention.of(saved), pickle.loads(pickle.dumps(convention))):
         assert again.choices == convention.choices
-        assert again.measures == convention.measures
+        assert again.metrics == convention.metrics
         assert again.name == convention.name
 
 
 @pytest.mark.parametrize("name", rw.conventions())
-def test_one_measure_has_one_rule(name):
-    """Two names of one measure may not have different choices: a result has one value of it."""
+def test_one_metric_has_one_rule(name):
+    """Two names of one metric may not have different choices: a result has one value of it."""
     convention, rules = rw.conventions()[name], {}
-    for key, entry in convention.measures.items():
+    for key, entry in convention.metrics.items():
         if not entry.refused:
-            text = str(entry.measure @ ()) + ("@k" if key.endswith("@k") else "")
+            text = str(entry.metric @ ()) + ("@k" if key.endswith("@k") else "")
             assert rules.setdefault(text, entry.choices) == entry.choices, (entry.name, text)
 
 
 def test_a_name_that_is_refused_is_an_error_and_not_another_number():
-    with pytest.raises(MeasureError, match="not computed here"):
+    with pytest.raises(MetricError, match="not computed here"):
         rw.evaluate(RUN, TRUTH, "map@5", convention="elliot")
-    with pytest.raises(MeasureError, match="no measure called"):
-        rw.conventions()["elliot"].parse("no_such_measure@5")
+    with pytest.raises(MetricError, match="no metric called"):
+        rw.conventions()["elliot"].parse("no_such_metric@5")
 
 
 def test_unknown_conventions_and_choices():
@@ -91,7 +91,7 @@ def test_unknown_conventions_and_choices():
     with pytest.raises(ParameterError, match="population must be one of"):
         rw.Convention("mine", population="everyone")
     with pytest.raises(ParameterError, match="there is no choice 'popluation'"):
-        rw.Convention("mine", measures={"ndcg": {"popluation": "both"}})
+        rw.Convention("mine", metrics={"ndcg": {"popluation": "both"}})
     with pytest.raises(ParameterError, match="a convention has no 'gain'"):
         rw.Convention.of({"name": "mine", "gain": "binary"})
     with pytest.raises(ParameterError, match="has a name"):
@@ -99,7 +99,7 @@ def test_unknown_conventions_and_choices():
 
 
 def test_a_convention_made_of_another():
-    mine = rw.Convention("mine", base="recbole", measures={"ndcg": "ndcg(gain=exponential)"})
+    mine = rw.Convention("mine", base="recbole", metrics={"ndcg": "ndcg(gain=exponential)"})
     assert str(mine.parse("ndcg@10")) == "ndcg(gain=exponential)@10"
     assert mine.parse("giniindex@10") == rw.conventions()["recbole"].parse("giniindex@10")
     assert mine.relevance == "any"
@@ -121,7 +121,7 @@ def test_a_result_reads_names_through_its_convention(tmp_path):
         assert one["ndcg@2"] == one["nDCG@2"] == one[next(iter(one))]
         assert one["map@2"] == one["average_precision@2"]
         assert one.convention.name == "rectools"
-        assert one.provenance["convention"]["measures"]["map"] == {"measure": "map(normaliser=relevant)"}
+        assert one.provenance["convention"]["metrics"]["map"] == {"metric": "map(normaliser=relevant)"}
         assert dict(one) == one.values
     assert "convention rectools (RecTools 0.19.0)" in repr(result)
 
@@ -140,14 +140,14 @@ def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
         assert note in repr(one)
     assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None)@2" in result.export("latex")
     csv = pl.read_csv(result.export("csv").encode())
-    assert dict(csv.select("measure", "definition_of").rows()) == {
+    assert dict(csv.select("metric", "definition_of").rows()) == {
         "ndcg": "trec_eval",
         "rbp": "rankwise",
         "map(normaliser=k)": "rankwise",
         "precision": "trec_eval",
     }
-    compared = pl.read_csv(rw.compare(result, result, measures=names[:2]).export("csv").encode())
-    assert compared.select("measure", "definition_of").rows() == [("ndcg@2", "trec_eval"), ("rbp@2", "rankwise")]
+    compared = pl.read_csv(rw.compare(result, result, metrics=names[:2]).export("csv").encode())
+    assert compared.select("metric", "definition_of").rows() == [("ndcg@2", "trec_eval"), ("rbp@2", "rankwise")]
     page = result.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "rbp(p=0.8,normaliser=none,max_relevance=None)@2" in page
     assert "definition of" in page
@@ -196,7 +196,7 @@ def test_explain_says_whose_definition_it_is():
 
 
 def test_objects_that_a_convention_would_read_otherwise_are_refused():
-    with pytest.raises(MeasureError, match="means another measure") as error:
+    with pytest.raises(MetricError, match="means another metric") as error:
         rw.evaluate(RUN, TRUTH, rw.NDCG() @ 2, convention="rectools")
     text = error.value.hint.split('"')[-2]
     mine = rw.evaluate(RUN, TRUTH, text, convention="rectools")
@@ -204,13 +204,13 @@ def test_objects_that_a_convention_would_read_otherwise_are_refused():
     assert rw.evaluate(RUN, TRUTH, rw.Recall() @ 2, convention="rectools")["recall@2"] > 0
 
 
-def test_two_measures_that_one_name_would_mean_are_refused():
+def test_two_metrics_that_one_name_would_mean_are_refused():
     texts = ["ndcg@2", "ndcg(gain=linear,ideal=relevant)@2"]
-    with pytest.raises(ParameterError, match="the name of two of these measures"):
+    with pytest.raises(ParameterError, match="the name of two of these metrics"):
         rw.evaluate(RUN, TRUTH, texts, convention="rectools")
 
 
-def test_populations_that_differ_from_measure_to_measure():
+def test_populations_that_differ_from_metric_to_metric():
     """recommenders takes precision over users in both tables, and nDCG over those of the truth."""
     result = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
     apart = {
@@ -223,9 +223,9 @@ def test_populations_that_differ_from_measure_to_measure():
     assert "ndcg(gain=binary): population=truth" in repr(result)
 
 
-def test_ties_that_differ_from_measure_to_measure():
-    measures = {"mrr": {"ties": "item"}, "recall": {"ties": "item_desc"}}
-    mine = rw.Convention("mine", measures=measures)
+def test_ties_that_differ_from_metric_to_metric():
+    metrics = {"mrr": {"ties": "item"}, "recall": {"ties": "item_desc"}}
+    mine = rw.Convention("mine", metrics=metrics)
     result = rw.evaluate(RUN, TRUTH, ["recall@1", "mrr@1"], convention=mine)
     assert list(result) == ["recall@1", "mrr@1"]
     for name, ties in (("mrr@1", "item"), ("recall@1", "item_desc")):
@@ -246,23 +246,23 @@ def test_sums_over_items_of_other_users_are_evaluated_apart():
     assert result["item_coverage@2"] == 5.0
     assert result["recall@2"] == rw.evaluate(RUN, TRUTH, "recall@2", population="both")["recall@2"]
     gini = {"gini": {"population": "both"}}
-    mine = rw.Convention("mine", population="recommended", measures=gini)
+    mine = rw.Convention("mine", population="recommended", metrics=gini)
     result = rw.evaluate(RUN, TRUTH, ["recall@2", "gini@2"], convention=mine)
     assert result["gini@2"] == rw.evaluate(RUN, TRUTH, "gini@2", population="both")["gini@2"]
-    with pytest.raises(MeasureError, match="over other users"):
+    with pytest.raises(MetricError, match="over other users"):
         rw.Evaluator(["recall@2", "gini@2"], truth=TRUTH, convention=mine)
 
 
 def test_sums_over_items_of_more_users_share_an_evaluation():
     """recommenders describes all lists, and takes nDCG over users of the ground truth."""
-    measures = ["ndcg@2", "gini@2", "catalog_coverage@2"]
-    assert len(questions(measures, {"convention": "recommenders"})[1]) == 1
-    together = rw.evaluate(RUN, TRUTH, measures, convention="recommenders")
-    for name in measures:
+    metrics = ["ndcg@2", "gini@2", "catalog_coverage@2"]
+    assert len(questions(metrics, {"convention": "recommenders"})[1]) == 1
+    together = rw.evaluate(RUN, TRUTH, metrics, convention="recommenders")
+    for name in metrics:
         alone = rw.evaluate(RUN, TRUTH, name, convention="recommenders")
         assert together[name] == alone[name]
-    pieces = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", ties="item")
-    whole = rw.evaluate(RUN, TRUTH, measures, convention="recommenders", ties="item")
+    pieces = rw.Evaluator(metrics, truth=TRUTH, convention="recommenders", ties="item")
+    whole = rw.evaluate(RUN, TRUTH, metrics, convention="recommenders", ties="item")
     assert pieces.update(RUN).result().values == whole.values
 
 
@@ -358,9 +358,9 @@ def test_partials_under_other_rules_do_not_merge():
     lists, truth = {"u": ["a", "b"]}, {"u": {"a"}, "v": {"b"}}
     for choices in ({"ndcg": {"population": "both"}}, {"ndcg": {"undefined": "zero"}}):
         first, second = (
-            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", measures=m)) for m in (choices, {})
+            rw.Evaluator(["ndcg@3"], truth=truth, convention=rw.Convention("mine", metrics=m)) for m in (choices, {})
         )
-        with pytest.raises(ParameterError, match="same measures and settings"):
+        with pytest.raises(ParameterError, match="same metrics and settings"):
             first.update(lists).merge(second)
 
 
@@ -373,41 +373,41 @@ def test_results_under_two_conventions_of_one_name_do_not_compare():
         rw.compare(results)
 
 
-def test_results_compare_whatever_measures_stand_beside():
-    """The rule of a measure counts, not that of the measure that was asked for first."""
+def test_results_compare_whatever_metrics_stand_beside():
+    """The rule of a metric counts, not that of the metric that was asked for first."""
     one = rw.evaluate(RUN, TRUTH, ["precision@2", "ndcg@2"], convention="recommenders")
     two = rw.evaluate(RUN, TRUTH, "ndcg@2", convention="recommenders")
     assert rw.compare({"one": one, "two": two}).table["difference"].to_list() == [0.0]
     assert "(population=truth)" in repr(two)
 
 
-def test_the_footnote_names_only_the_measures_that_differ():
+def test_the_footnote_names_only_the_metrics_that_differ():
     result = rw.evaluate(RUN, TRUTH, ["ndcg@2", "gini@2"], convention="rectools")
     assert list(result.provenance["rules"]) == ["gini"]
     assert "gini: population=recommended" in repr(result)
     assert not any("ndcg" in note for note in result.notes)
 
 
-def test_relevance_that_differs_from_measure_to_measure():
-    measures = ["recall@3", "ndcg_at_k(score_type=raw)@3"]
-    result = rw.evaluate(RUN, TRUTH, measures, convention="recommenders")
+def test_relevance_that_differs_from_metric_to_metric():
+    metrics = ["recall@3", "ndcg_at_k(score_type=raw)@3"]
+    result = rw.evaluate(RUN, TRUTH, metrics, convention="recommenders")
     settings, rules = result.provenance["settings"], result.provenance["rules"]
     assert (settings["relevance"], list(rules)) == ("any", ["ndcg"])
     assert rules["ndcg"]["relevance"] == "positive"
-    evaluator = rw.Evaluator(measures, truth=TRUTH, convention="recommenders", threshold=1, ties="item")
+    evaluator = rw.Evaluator(metrics, truth=TRUTH, convention="recommenders", threshold=1, ties="item")
     assert evaluator.update(RUN).result()["recall@3"] == pytest.approx(0.75)
 
 
 def test_entries_that_cannot_be_read_name_their_convention():
-    with pytest.raises(ParameterError, match="convention 'x': the measure of 'zzz'"):
-        rw.Convention("x", measures={"zzz": "nosuch"})
-    with pytest.raises(ParameterError, match="means several measures"):
-        rw.Convention("x", measures={"zzz": "ndcg,map"})
-    with pytest.raises(MeasureError, match="not the text of a measure"):
+    with pytest.raises(ParameterError, match="convention 'x': the metric of 'zzz'"):
+        rw.Convention("x", metrics={"zzz": "nosuch"})
+    with pytest.raises(ParameterError, match="means several metrics"):
+        rw.Convention("x", metrics={"zzz": "ndcg,map"})
+    with pytest.raises(MetricError, match="not the text of a metric"):
         rw.conventions()["recbole"].parse("ndcg@[5")
     for name in ("all", "default"):
         with pytest.raises(ParameterError, match="names something else"):
-            rw.Convention(name, measures={"hits": "hit_rate"})
+            rw.Convention(name, metrics={"hits": "hit_rate"})
 
 
 def test_rankwise_is_no_convention_whatever_it_is_called():

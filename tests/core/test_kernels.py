@@ -301,7 +301,7 @@ def test_moments_of_pairs(n, seed, size, kind):
             assert found[5] == pytest.approx((((d - found[3]) / found[4]) ** 3).mean(), rel=1e-9)
 
 
-MEASURES = [
+METRICS = [
     "precision@[2,5]",
     "recall@[2,5]",
     "ndcg@[2,5]",
@@ -325,7 +325,7 @@ def test_evaluations(ties, seed, levels):
     lists = rows.with_columns(score=pl.Series(rng.integers(0, levels, len(rows)) / 7))
     truth = pl.DataFrame({"user": rng.integers(0, 30, 90), "item": rng.integers(0, 40, 90)}).unique(maintain_order=True)
     truth = truth.with_columns(relevance=pl.Series(rng.integers(0, 4, len(truth)) * 1.0))
-    ours, reference = on_both_roads(lambda: rw.evaluate(lists, truth, MEASURES, ties=ties))
+    ours, reference = on_both_roads(lambda: rw.evaluate(lists, truth, METRICS, ties=ties))
     assert ours.per_user.equals(reference.per_user, null_equal=True)
     assert dict(ours.values) == dict(reference.values) or np.isnan([*ours.values.values()]).any()
     assert ours.counts == reference.counts

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import rankwise as rw
-from rankwise.errors import ColumnError, MeasureError
+from rankwise.errors import ColumnError, MetricError
 
 LISTS, TRUTH = {"u": [1, 2]}, {"u": {2, 3}}
 GENRES = {1: {"war"}, 2: {"war", "noir"}, 3: {"noir", "drama"}}
@@ -44,7 +44,7 @@ def test_categories(form):
     assert split.get(form, "column") in next(iter(said.values()))
 
 
-def test_categories_named_for_all_measures():
+def test_categories_named_for_all_metrics():
     table = {"item": [1, 2, 3], "genres": ["a", "a", "a"], "kind": ["war", "war|noir", "noir|drama"]}
     result = rw.evaluate(LISTS, TRUTH, "srecall@2", items=table, columns={"items.categories": "kind"})
     assert result["srecall@2"] == pytest.approx(2 / 3)
@@ -83,9 +83,9 @@ def by_hand(x):
 
 def test_a_distance_of_ones_own():
     items = {"item": [1, 2, 3], "features": VECTORS}
-    measure = rw.IntraListDiversity(distance=by_hand) @ 2
-    result = rw.evaluate(LISTS, TRUTH, measure, items=items)
-    assert result[measure] == pytest.approx(2.0)
+    metric = rw.IntraListDiversity(distance=by_hand) @ 2
+    result = rw.evaluate(LISTS, TRUTH, metric, items=items)
+    assert result[metric] == pytest.approx(2.0)
     with pytest.raises(rw.RankwiseError, match=r"returns \(n, n\)"):
         rw.evaluate(LISTS, TRUTH, rw.IntraListDiversity(distance=pdist) @ 2, items=items)
     text = "ild(distance='scipy.spatial.distance:cdist')@2"  # text runs nothing
@@ -95,8 +95,8 @@ def test_a_distance_of_ones_own():
 
 def test_a_result_with_a_distance_of_ones_own_can_be_saved(tmp_path):
     items = {"item": [1, 2, 3], "features": VECTORS}
-    measure = rw.IntraListDiversity(distance=by_hand) @ 2
-    result = rw.evaluate(LISTS, TRUTH, measure, items=items)
+    metric = rw.IntraListDiversity(distance=by_hand) @ 2
+    result = rw.evaluate(LISTS, TRUTH, metric, items=items)
     assert list(rw.load(result.save(tmp_path / "out")).values.values()) == [pytest.approx(2.0)]
 
 
@@ -163,7 +163,7 @@ def test_recommendations_of_items_never_seen_are_counted():
     assert "1 recommendation of items never seen in training" in repr(result)
 
 
-def test_what_debiased_measures_rest_on():
+def test_what_debiased_metrics_rest_on():
     train = {"a": [1], "b": [1], "c": [1], "d": [1, 2]}
     lists, truth = {"u": [1, 2], "v": [1, 3]}, {"u": {1, 2}, "v": {3}}
     result = rw.evaluate(lists, truth, ["ips_recall(clip=0.2)@2"], train=train)
@@ -179,7 +179,7 @@ def test_what_debiased_measures_rest_on():
 @pytest.mark.parametrize("column", ["''", "'g*'"])
 def test_a_group_is_one_column_that_has_a_name(column):
     items = {"item": [1, 2, 3], "g1": ["a", "a", "b"], "g2": ["a", "b", "b"]}
-    with pytest.raises(MeasureError, match="there is no such column in the table of items"):
+    with pytest.raises(MetricError, match="there is no such column in the table of items"):
         rw.evaluate(LISTS, TRUTH, f"rsp(item_group={column})@1", items=items, train={"a": [1]})
 
 

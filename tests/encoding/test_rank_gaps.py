@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import MeasureError, ParameterError, ScoreError
+from rankwise.errors import MetricError, ParameterError, ScoreError
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 7, 8], "rank": [2, 4, 1, 2]})
 TRUTH = {1: {6}, 2: {8}}
@@ -41,18 +41,18 @@ def test_lists_without_gaps_are_the_same():
 
 
 @pytest.mark.parametrize(
-    ("lists", "measure", "error"),
+    ("lists", "metric", "error"),
     [
-        (LISTS, "gini@2", MeasureError),
+        (LISTS, "gini@2", MetricError),
         (LISTS, "num_retrieved", None),
         (LISTS.drop("rank"), "mrr", ParameterError),
         (LISTS.with_columns(rank=pl.Series([0, 1, 1, 2])), "mrr", ScoreError),
         (LISTS.with_columns(rank=pl.Series([1, 2**40, 1, 2])), "mrr", ScoreError),
     ],
 )
-def test_what_cannot_be_kept(lists, measure, error):
+def test_what_cannot_be_kept(lists, metric, error):
     if error is None:
-        assert rw.evaluate(lists, TRUTH, measure, ranks="keep")[measure] > 0
+        assert rw.evaluate(lists, TRUTH, metric, ranks="keep")[metric] > 0
         return
     with pytest.raises(error):
-        rw.evaluate(lists, TRUTH, measure, ranks="keep")
+        rw.evaluate(lists, TRUTH, metric, ranks="keep")

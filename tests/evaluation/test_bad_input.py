@@ -32,9 +32,9 @@ def test_other_truths_do_not_merge():
         first.merge(rw.Evaluator(["recall@2"], truth={"a": {1}}).update({"a": [1]}))
 
 
-def test_partials_of_other_measures_do_not_merge():
+def test_partials_of_other_metrics_do_not_merge():
     other = rw.Evaluator("map").update({"b": [1]}, {"b": {1}}).partial()
-    with pytest.raises(rw.RankwiseError, match="same measures and settings"):
+    with pytest.raises(rw.RankwiseError, match="same metrics and settings"):
         rw.Evaluator("mrr").update({"a": [1]}, {"a": {1}}).merge(other).result()
 
 
@@ -90,7 +90,7 @@ def test_true_negatives_need_the_whole_catalogue():
         rw.evaluate({"a": [7, 8, 9]}, {"a": {1}}, "tn@3", items=[1, 2])
 
 
-def test_undefined_nan_reaches_composed_measures():
+def test_undefined_nan_reaches_composed_metrics():
     lists = {"a": [1], "z": [1]}
     options = {"population": "recommended", "undefined": "nan"}
     assert math.isnan(rw.evaluate(lists, {"a": {1}}, "f@1", **options)["f@1"])
@@ -108,8 +108,8 @@ def test_negative_gains():
 
 
 def test_numpy_cutoffs_and_thresholds(tmp_path):
-    measure = rw.NDCG() @ np.int64(4)
-    result = rw.evaluate({"a": [1]}, {"a": {1: 4}}, measure, relevance_threshold=np.int64(4))
+    metric = rw.NDCG() @ np.int64(4)
+    result = rw.evaluate({"a": [1]}, {"a": {1: 4}}, metric, relevance_threshold=np.int64(4))
     assert rw.load(result.save(tmp_path / "out"))["ndcg@4"] == 1.0
 
 
@@ -184,7 +184,7 @@ def test_many_hits_cost_linear_time():
 def test_a_merge_that_is_refused_changes_nothing():
     first = rw.Evaluator(["mrr"], truth=TRUTH).update({"a": [1]})
     good = rw.Evaluator(["mrr"], truth=TRUTH).update({"b": [2]})
-    with pytest.raises(rw.RankwiseError, match="same measures"):
+    with pytest.raises(rw.RankwiseError, match="same metrics"):
         first.merge(good, rw.Evaluator(["map"], truth=TRUTH))
     assert first.result()["mrr"] == pytest.approx(1 / 3)
 
@@ -223,7 +223,7 @@ def test_a_sparse_matrix_of_items_holds_features():
 
 
 @pytest.mark.parametrize(("undefined", "expected"), [("skip", 1), ("zero", 2 / 3), ("nan", math.nan)])
-def test_undefined_is_heeded_by_measures_of_sums(undefined, expected):
+def test_undefined_is_heeded_by_metrics_of_sums(undefined, expected):
     lists, truth = {"a": [1], "b": [1], "c": [2]}, {"a": {1: 1}, "b": {1: 1}, "c": {2: 0}}
     cells = ["gauc(seen=included)", "ndcg@1", "f(first=ndcg,second=gauc(seen=included))@1"]
     result = rw.evaluate(lists, truth, cells, undefined=undefined, population="all", items=[1, 2, 3])
@@ -308,15 +308,15 @@ def test_infinite_values_can_be_shown():
         rw.evaluate({"a": [1]}, {"a": {1: 2000.0}}, "cg(gain=exponential)@2")
 
 
-def test_measures_in_lists_and_by_name():
-    assert rw.Hypervolume(measures=[rw.NDCG(), "map"]) == rw.parse("hypervolume([ndcg,map])")
-    assert rw.GroupGap(measure="recall") == rw.parse("group_gap(recall)")
+def test_metrics_in_lists_and_by_name():
+    assert rw.Hypervolume(metrics=[rw.NDCG(), "map"]) == rw.parse("hypervolume([ndcg,map])")
+    assert rw.GroupGap(metric="recall") == rw.parse("group_gap(recall)")
 
 
 @pytest.mark.parametrize("column", ["class", "true", "None", "age-group", "a b", "it's"])
 def test_columns_of_any_name_are_written_so_that_they_read_back(column):
-    measure = rw.REO(item_group=column) @ 2
-    assert rw.parse(str(measure)) == measure
+    metric = rw.REO(item_group=column) @ 2
+    assert rw.parse(str(metric)) == metric
 
 
 def test_cells_are_found_under_any_spelling():
@@ -378,10 +378,10 @@ def test_who_is_not_known_is_counted():
         ({"threshold": float("nan")}, "relevance_threshold must be a number"),
         ({"threshold": 3, "relevance_threshold": 4}, "are the same option"),
         ({"k": 0}, "a cut-off is a whole number"),
-        ({"k": 5, "measures": "ndcg@10"}, "k is the cut-off of measures"),
-        ({"k": 5, "measures": "r_precision"}, "k is the cut-off of measures"),
-        ({"items": ["a", "b"], "measures": "coverage@1"}, "an id of the catalogue is of another type"),
-        ({"items": ["05", "7"], "measures": "coverage@1"}, "an id of the catalogue is of another type"),
+        ({"k": 5, "metrics": "ndcg@10"}, "k is the cut-off of metrics"),
+        ({"k": 5, "metrics": "r_precision"}, "k is the cut-off of metrics"),
+        ({"items": ["a", "b"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
+        ({"items": ["05", "7"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
         ({"users": {1: 0.5}}, "users= holds weights"),
         ({"weights": 5}, "weights is the name of a column"),
         ({"by": 5}, "by names columns"),
@@ -424,7 +424,7 @@ def test_bpref_of_a_user_without_a_judged_miss():
 
 
 @pytest.mark.parametrize(
-    "options", [{"measures": repeat("mrr")}, {"by": repeat("x")}, {"items": count(), "measures": "gini@1"}]
+    "options", [{"metrics": repeat("mrr")}, {"by": repeat("x")}, {"items": count(), "metrics": "gini@1"}]
 )
 def test_iterators_without_end_are_refused(options, monkeypatch):
     monkeypatch.setattr(arguments.bounded, "__defaults__", (1_000_000,))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError
+from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MetricError, ParameterError
 
 USERS, ITEMS = 1500, 2000
 
@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_intervals(few_negatives):
     assert not first.equals(other)
 
 
-def test_order_of_rows_and_other_measures_do_not_matter(few_negatives):
+def test_order_of_rows_and_other_metrics_do_not_matter(few_negatives):
     ranks, truth = few_negatives
     one = rw.correct(ranks, truth, "mrr")
     rows = pl.DataFrame(
@@ -91,7 +91,7 @@ def test_one_interval_for_all_methods(few_negatives):
 def test_flags_say_which_ranks_are_not_resolved(few_negatives):
     ranks, truth = few_negatives
     found = rw.correct(ranks, truth, ["hit_rate@[50,99,100,200]", "mrr", "ndcg@100", "auc"])
-    flagged = {row["measure"]: row["flags"] for row in found.iter_rows(named=True) if row["flags"]}
+    flagged = {row["metric"]: row["flags"] for row in found.iter_rows(named=True) if row["flags"]}
     # 2,000 items and 20 negatives: one sampled rank stands for 100 true ones.
     assert flagged.keys() == {"hit_rate@50", "hit_rate@99", "mrr", "ndcg@100"}
     assert flagged["mrr"] == ["true ranks 1 to 100 look alike in the sample"]
@@ -201,9 +201,9 @@ def test_bad_input(world):
     ):
         with pytest.raises(ParameterError):
             rw.correct(good, truth, "mrr", **options)
-    for measure in ("gini@3", "novelty@3", "bpref"):
-        with pytest.raises(MeasureError):
-            rw.correct(good, truth, measure)
+    for metric in ("gini@3", "novelty@3", "bpref"):
+        with pytest.raises(MetricError):
+            rw.correct(good, truth, metric)
     with pytest.raises(EmptyError):
         rw.correct(good, {0: {ITEMS - 1: 0.0, 3: 0.0}}, "mrr")
     with pytest.raises(DuplicateError):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 import rankwise as rw
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from score_strategies import worlds_of_scores
 
-MEASURES = [
+METRICS = [
     "recall",
     "recall(denominator=capped)",
     "precision",
@@ -39,13 +39,13 @@ MEASURES = [
 def test_against_every_cutoff(world):
     scores, seen, truth = world
     ranks = rw.rank_relevant(scores, truth=truth, exclude=seen)
-    drawn = rw.curve(ranks, truth, MEASURES)
+    drawn = rw.curve(ranks, truth, METRICS)
     ks = drawn["k"].to_list()
-    for name in MEASURES:
-        measure = rw.parse(name)
-        each = rw.evaluate(ranks, truth, measure @ ks)
-        expected = [each[str(measure @ k)] for k in ks]
-        assert drawn[str(measure)].to_list() == pytest.approx(expected, rel=1e-11, abs=1e-12)
+    for name in METRICS:
+        metric = rw.parse(name)
+        each = rw.evaluate(ranks, truth, metric @ ks)
+        expected = [each[str(metric @ k)] for k in ks]
+        assert drawn[str(metric)].to_list() == pytest.approx(expected, rel=1e-11, abs=1e-12)
 
 
 def test_up_to_and_a_threshold():
@@ -63,26 +63,26 @@ def test_a_sample_is_named():
 
 
 @pytest.mark.parametrize(
-    ("error", "measures"),
+    ("error", "metrics"),
     [
-        (MeasureError, "err"),
-        (MeasureError, "gini"),
-        (MeasureError, "ips(recall)"),
-        (MeasureError, "snips_dcg"),
-        (MeasureError, "precision(denominator=length)"),
-        (MeasureError, "map(normaliser=length)"),
-        (MeasureError, "map(normaliser=hits)"),
+        (MetricError, "err"),
+        (MetricError, "gini"),
+        (MetricError, "ips(recall)"),
+        (MetricError, "snips_dcg"),
+        (MetricError, "precision(denominator=length)"),
+        (MetricError, "map(normaliser=length)"),
+        (MetricError, "map(normaliser=hits)"),
         (ParameterError, "recall@5"),
-        (MeasureError, ["recall", "r(denominator=relevant)"]),
-        (MeasureError, []),
-        (MeasureError, None),
-        (MeasureError, ["recall", 3]),
+        (MetricError, ["recall", "r(denominator=relevant)"]),
+        (MetricError, []),
+        (MetricError, None),
+        (MetricError, ["recall", 3]),
     ],
 )
-def test_bad_input(error, measures):
+def test_bad_input(error, metrics):
     ranks = rw.rank_relevant(np.eye(2), truth={0: {0}})
     with pytest.raises(error):
-        rw.curve(ranks, {0: {0}}, measures)
+        rw.curve(ranks, {0: {0}}, metrics)
     for upto in (0, 2.5, "3"):
         with pytest.raises(ParameterError, match="upto"):
             rw.curve(ranks, {0: {0}}, "recall", upto=upto)

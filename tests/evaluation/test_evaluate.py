@@ -134,15 +134,15 @@ def test_users_of_no_group_are_evaluated_as_by_themselves(chunk_rows, tmp_path):
     )
     truth = pl.DataFrame({"user": range(2, 32), "item": rng.integers(0, 9, 30)})
     users = pl.DataFrame({"user": range(5, 32), "group": [["x", None, "y"][user % 3] for user in range(5, 32)]})
-    measures, items = ["ndcg@3", "gini@3", "catalog_coverage@3", "entropy@3"], range(12)
+    metrics, items = ["ndcg@3", "gini@3", "catalog_coverage@3", "entropy@3"], range(12)
     source = lists if chunk_rows is None else tmp_path / "lists.parquet"
     if chunk_rows is not None:
         lists.write_parquet(source)
-    result = rw.evaluate(source, truth, measures, users=users, by="group", items=items, chunk_rows=chunk_rows)
+    result = rw.evaluate(source, truth, metrics, users=users, by="group", items=items, chunk_rows=chunk_rows)
     grouped = users.filter(pl.col("group").is_not_null())
     expected = rw.evaluate(
         *(table.join(grouped, on="user", how="anti", maintain_order="left") for table in (lists, truth)),
-        measures,
+        metrics,
         items=items,
     )
     row = result.slices.filter(pl.col("group").is_null()).to_dicts()
@@ -226,7 +226,7 @@ def test_a_user_in_two_pieces_is_an_error():
 
 
 def test_only_like_evaluators_merge():
-    with pytest.raises(rw.RankwiseError, match="same measures and settings"):
+    with pytest.raises(rw.RankwiseError, match="same metrics and settings"):
         rw.Evaluator("mrr").merge(rw.Evaluator("map"))
 
 

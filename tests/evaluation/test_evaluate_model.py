@@ -440,7 +440,7 @@ class Kinds:
         (EmptyError, one(lambda own: []), {}),
         (EmptyError, Scorer(rows=2), {}),
         (EmptyError, Kinds(), {"truth": {"bob": {1}}}),
-        (ParameterError, one(list), {"measures": "mrr"}),
+        (ParameterError, one(list), {"metrics": "mrr"}),
         (ParameterError, one(list), {"k": 0}),
         (ParameterError, one(list), {"batch_size": 0}),
         (ParameterError, one(list), {"failed": "ignore"}),
@@ -453,7 +453,7 @@ class Kinds:
 )
 def test_bad_input(error, model, options):
     with pytest.raises(error):
-        rw.evaluate_model(model, **{"truth": TRUTH, "measures": "mrr@3", **options})
+        rw.evaluate_model(model, **{"truth": TRUTH, "metrics": "mrr@3", **options})
 
 
 @pytest.mark.parametrize("home", ["implicit", "lenskit", "rectools", "surprise", "cornac", "lightfm"])

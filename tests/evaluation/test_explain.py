@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.convention.convention import Convention
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation import explain as module
 from rankwise.evaluation.across_conventions import Definition
 
@@ -63,7 +63,7 @@ def tables(run, truth):
     from rankwise.evaluation.evaluate import read_inputs
     from rankwise.evaluation.settings import Settings
 
-    settings = Settings(measures=())
+    settings = Settings(metrics=())
     return read_inputs(settings, recommendations=run, truth=truth), {}
 
 
@@ -93,10 +93,10 @@ def test_who_counts_explains_a_number_of_pytrec_eval():
     assert explanation.users.row(0)[:3] == ("0", 1.0, 1.0)
 
 
-def test_measures_of_all_lists():
+def test_metrics_of_all_lists():
     run = {"a": {1: 1.0, 2: 0.5}, "b": {1: 1.0}}
     explanation = rw.explain(run, {"a": {1}, "b": {2}}, "gini@2", "default", "elliot", train={"c": [1, 2, 3]})
-    assert explanation.choices["choice"][0] == "measure"
+    assert explanation.choices["choice"][0] == "metric"
     assert explanation.choices["users"][0] is None
     assert explanation.users.is_empty()
     assert repr(explanation)
@@ -120,7 +120,7 @@ def test_exports():
 def test_mistakes():
     with pytest.raises(ParameterError, match="one metric at one cut-off"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "ndcg@[1,2]", "default", "recbole")
-    with pytest.raises(MeasureError, match="not computed here"):
+    with pytest.raises(MetricError, match="not computed here"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "map@5", "default", "elliot")
     with pytest.raises(ParameterError, match="no such convention"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "map@5", "default", "nobody")

@@ -26,8 +26,8 @@ BY_USER = ("recommendations", "truth", "train", "users", "baseline")
 
 
 def cell_of(cls):
-    measure = cls(**({"max_relevance": 4.0} if cls.name == "err" else {}))
-    return str(measure if cls.cutoff == "none" else measure @ 3)
+    metric = cls(**({"max_relevance": 4.0} if cls.name == "err" else {}))
+    return str(metric if cls.cutoff == "none" else metric @ 3)
 
 
 EVERY = [cell_of(cls) for cls in registry.every()]

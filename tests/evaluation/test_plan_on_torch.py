@@ -1,4 +1,4 @@
-"""The same measures on PyTorch tensors, under every tie rule."""
+"""The same metrics on PyTorch tensors, under every tie rule."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def cell_of(cls):
     return str(cls() if cls.cutoff == "none" else cls() @ 3)
 
 
-MEASURES = [cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)] + [
+METRICS = [cell_of(cls) for cls in registry.every() if cls.name != "err" and not issubclass(cls, Grouped)] + [
     str(rw.parse(name)) for name in MORE
 ]
 
@@ -79,11 +79,11 @@ def test_torch_agrees_with_numpy(world, ties, tied):
     lists = {
         u: {i: (s + (0 if tied else i / 50) + 0.5) / 5 for i, s in items.items()} for u, items in world.lists.items()
     }
-    asked = Settings.read(MEASURES, {"ties": ties, "population": "all"})
+    asked = Settings.read(METRICS, {"ties": ties, "population": "all"})
     tables = read_tables(None, recommendations=lists, truth=world.truth, **world.around)
     job = prepare(asked, replace(tables, recommendations=None))
     for block in blocks(job.encoder.encode(Tables(recommendations=tables.recommendations))):
-        ours, theirs = job.plan.measure(block), job.plan.measure(to_torch(block))
+        ours, theirs = job.plan.block_values(block), job.plan.block_values(to_torch(block))
         assert ours.counts == theirs.counts
         for name, values in ours.columns.items():
             assert same(values, theirs.columns[name]), name

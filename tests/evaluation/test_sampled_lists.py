@@ -20,8 +20,8 @@ def best(n_items=2000, k=100, seed=0):
     return lists, truth
 
 
-def warned(lists, truth, measures="ndcg@10", **options):
-    result = rw.evaluate(lists, truth, measures, **options)
+def warned(lists, truth, metrics="ndcg@10", **options):
+    result = rw.evaluate(lists, truth, metrics, **options)
     said = [doubt for doubt in result.provenance["doubts"] if "sampled negatives" in doubt]
     assert bool(said) == bool(result.label) == ("label" in result.per_user.columns)
     return result if said else None
@@ -92,7 +92,7 @@ def test_sampled_lists_do_not_compare_with_ranked_ones():
     lists, truth = sampled()
     shuffled = {user: own[::-1] for user, own in lists.items()}
     one, two = (rw.evaluate(some, truth, "ndcg@10") for some in (lists, shuffled))
-    assert rw.compare(one, two).table["measure"].to_list() == ["ndcg@10"]
+    assert rw.compare(one, two).table["metric"].to_list() == ["ndcg@10"]
     full = {user: [item for item in own if item not in truth[user]][:50] for user, own in lists.items()}
     with pytest.raises(ParameterError, match="sampled results do not compare"):
         rw.compare(one, rw.evaluate(full, truth, "ndcg@10"))
@@ -154,10 +154,10 @@ def test_all_conventions_show_the_label():
     across = rw.across_conventions(lists, truth, ["ndcg@10", "hit_rate@10"], conventions=["default", "recbole"])
     assert across.label == "looks sampled (m=99)"
     assert set(across.table["label"]) == {across.label}
-    assert "measure, looks sampled (m=99)" in repr(across)
+    assert "metric, looks sampled (m=99)" in repr(across)
     assert "check: the lists look like relevant items among 99 sampled negatives" in repr(across)
     assert all(row["label"] == across.label for row in across.to_dict()["rows"])
-    value = across.table.filter(convention="recbole", measure="ndcg@10")["value"].item()
+    value = across.table.filter(convention="recbole", metric="ndcg@10")["value"].item()
     match = rw.convention_of(value, lists, truth, "ndcg@10", conventions=["recbole"])
     assert match.label == across.label
     assert "sampled negatives" in repr(rw.convention_of(2.0, lists, truth, "ndcg@10", conventions=["recbole"]))
@@ -179,7 +179,7 @@ def test_all_conventions_show_the_label_of_known_candidates():
 def test_several_passes_of_a_convention_have_one_label():
     lists, truth = sampled()
     result = rw.evaluate(*as_tables(lists, truth), ["ndcg@10", "mrr@10"], convention="ir_measures")
-    assert len({str(measure) for measure in result.measures}) == 2
+    assert len({str(metric) for metric in result.metrics}) == 2
     assert result.label == "looks sampled (m=99)"
     assert set(result.per_user["label"]) == {result.label}
     assert sum("sampled negatives" in doubt for doubt in result.provenance["doubts"]) == 1

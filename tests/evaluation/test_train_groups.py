@@ -129,12 +129,12 @@ def test_ids_of_text_files_are_of_the_type_of_the_others(name, tmp_path):
         assert result.slices["group"].to_list() == ["middle", "none"]
 
 
-def test_measures_of_groups_see_them_too():
+def test_metrics_of_groups_see_them_too():
     result = evaluate(by="activity", users={"user": ["ann"], "age": ["x"]})
     assert "users_without_group(activity)" not in result.counts
     gap = rw.evaluate(LISTS, TRUTH, "group_gap(recall,user_group=activity)@2", train=TRAIN, by="activity")
     assert list(gap.values)[1:] == [
-        f"group_gap(user_group=activity,measure=recall)@2[user_group={name}]"
+        f"group_gap(user_group=activity,metric=recall)@2[user_group={name}]"
         for name in ("low", "middle", "high", "none")
     ]
 
@@ -155,7 +155,7 @@ def test_what_is_refused():
 def test_groups_are_compared():
     lists = {user: ["z", "y"] for user in LISTS}
     results = {"a": evaluate(by="activity"), "b": rw.evaluate(lists, TRUTH, CELLS, train=TRAIN, by="activity")}
-    table = rw.compare(results, by="activity", measures="recall@2").table
+    table = rw.compare(results, by="activity", metrics="recall@2").table
     assert table["group"].to_list() == ["low", "middle", "high", "none"]
     with pytest.raises(ParameterError) as caught:
         rw.compare({"a": evaluate(), "b": evaluate()}, by="activity")

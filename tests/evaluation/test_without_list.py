@@ -1,4 +1,4 @@
-"""What an evaluated user without a recommendation list counts in measures of lists."""
+"""What an evaluated user without a recommendation list counts in metrics of lists."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_by_hand():
         assert zero[cell] == pytest.approx(skip[cell] / 2)
 
 
-def test_other_measures_are_as_they_were():
+def test_other_metrics_are_as_they_were():
     cells = ["recall@2", "ndcg@2", "gini@2", "num_retrieved@2", "serendipity(relevance=binary)@2"]
     skip, zero = (result(rule, cells, undefined="skip") for rule in ("skip", "zero"))
     assert repr(skip.values) == repr(zero.values)
@@ -73,15 +73,15 @@ def test_users_without_a_list_of_whom_no_history_is_known():
     assert result("zero").per_user[cell].to_list()[2:] == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("measure", ["calibration_error@2", "duplicate_rate", "repeated@2"])
-def test_a_missing_list_is_no_perfect_one(measure):
+@pytest.mark.parametrize("metric", ["calibration_error@2", "duplicate_rate", "repeated@2"])
+def test_a_missing_list_is_no_perfect_one(metric):
     with pytest.raises(ParameterError, match="0 is the best value") as error:
-        result("zero", ["arp@2", measure])
-    assert f"evaluate {measure.partition('@')[0]}" in str(error.value)
-    alone = result("skip", [measure])  # as the hint says
-    assert alone.per_user[measure].is_nan().to_list() == [False, False, True, True]
+        result("zero", ["arp@2", metric])
+    assert f"evaluate {metric.partition('@')[0]}" in str(error.value)
+    alone = result("skip", [metric])  # as the hint says
+    assert alone.per_user[metric].is_nan().to_list() == [False, False, True, True]
     with pytest.raises(ParameterError, match="0 is the best value"):
-        rw.Evaluator(measure, truth=TRUTH, train=TRAIN, items=ITEMS, without_list="zero")
+        rw.Evaluator(metric, truth=TRUTH, train=TRAIN, items=ITEMS, without_list="zero")
 
 
 def test_it_is_carried_and_compared():

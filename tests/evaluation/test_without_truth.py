@@ -1,4 +1,4 @@
-"""Measures that describe lists need no ground truth, and say so."""
+"""Metrics that describe lists need no ground truth, and say so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.metrics import registry
 
 LISTS = {1: [5, 6], 2: [7, 5]}
@@ -23,42 +23,42 @@ KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "baseline": {1: [5], 2:
 SCORED = {user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()}
 
 
-def every_measure():
+def every_metric():
     for cls in registry.every():
         if cls.__module__.startswith("rankwise."):
             yield cls() if cls.cutoff == "none" else cls(2)
 
 
-@pytest.mark.parametrize("measure", list(every_measure()), ids=str)
-def test_reads_truth_is_true(measure):
-    """A measure that reads no truth has one value under any, and has it without one."""
+@pytest.mark.parametrize("metric", list(every_metric()), ids=str)
+def test_reads_truth_is_true(metric):
+    """A metric that reads no truth has one value under any, and has it without one."""
 
     def value(truth):
         options = {"population": "recommended", "undefined": "zero"}
-        return rw.evaluate(SCORED, truth, measure, **KNOWN, **options).values
+        return rw.evaluate(SCORED, truth, metric, **KNOWN, **options).values
 
     truths = [{1: {5: 1.0}, 2: {8: 1.0}}, {1: {6: 1.0, 5: 0.0}, 2: {7: 0.2}}, {1: {7: 1.0, 6: 0.5}}]
     found = [{cell: repr(v) for cell, v in value(truth).items()} for truth in truths]
-    if measure.reads_truth:
+    if metric.reads_truth:
         assert any(values != found[0] for values in found)
-        with pytest.raises(MeasureError, match="needs a ground truth"):
-            rw.evaluate(SCORED, None, measure, **KNOWN)
+        with pytest.raises(MetricError, match="needs a ground truth"):
+            rw.evaluate(SCORED, None, metric, **KNOWN)
         return
-    alone = rw.evaluate(SCORED, None, measure, **KNOWN)
+    alone = rw.evaluate(SCORED, None, metric, **KNOWN)
     assert all({cell: repr(v) for cell, v in alone.values.items()} == values for values in found)
     assert alone.provenance["settings"]["population"] == "recommended"
     assert "truth" not in alone.provenance["inputs"]
 
 
 def test_a_result_without_truth_is_like_any_other(tmp_path):
-    result = rw.evaluate(LISTS, measures=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group")
+    result = rw.evaluate(LISTS, metrics=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group")
     shown = repr(result)
     assert "those with a list (population=recommended)" in shown
     assert "relevant" not in shown
     assert rw.load(result.save(tmp_path / "out")).values == result.values
-    jackknifed = rw.evaluate(LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, measures="gini@2", jackknife=3)
+    jackknifed = rw.evaluate(LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, metrics="gini@2", jackknife=3)
     assert jackknifed.interval("gini@2").low < 1
-    rest = rw.evaluate(LISTS, measures="num_retrieved", train=TRAIN, exclude_seen=True)
+    rest = rw.evaluate(LISTS, metrics="num_retrieved", train=TRAIN, exclude_seen=True)
     assert rest.counts["seen_items_taken_out"] == 2
 
 

@@ -23,7 +23,7 @@ from rankwise.evaluation.plan import questions
 from rankwise.evaluation.settings import ListOptions, Settings
 from rankwise.tables.read import read_tables
 
-MEASURES = ["ndcg@3", "recall@2", "gini@3", "rmse", "reo@3", "novelty@3", "ips(recall)@3", "auc"]
+METRICS = ["ndcg@3", "recall@2", "gini@3", "rmse", "reo@3", "novelty@3", "ips(recall)@3", "auc"]
 USERS = [f"u{n:02}" for n in range(24)]
 ITEMS = [f"i{n:02}" for n in range(12)]
 
@@ -52,7 +52,7 @@ OPTIONS = {"by": "group", "weights": "weight", "population": "all", "relevance_t
 
 def job_of(*, whole, settings=None, **options):
     _, truth = world()
-    settings = settings or Settings.read(MEASURES, {**OPTIONS, **options})
+    settings = settings or Settings.read(METRICS, {**OPTIONS, **options})
     return prepare(settings, read_inputs(settings, truth=truth if whole else None, **around()))
 
 
@@ -68,7 +68,7 @@ def pieces(n, *, whole):
 
 
 def expected():
-    return rw.evaluate(*world(), MEASURES, **around(), **OPTIONS)
+    return rw.evaluate(*world(), METRICS, **around(), **OPTIONS)
 
 
 def same(ours, theirs):
@@ -112,7 +112,7 @@ def test_a_mapping_of_weights_travels():
     assert Job.from_bytes(job.to_bytes()).settings == job.settings
     partials = [work(Job.from_bytes(job.to_bytes()), piece) for piece in pieces(2, whole=True)]
     lists, truth = world()
-    one = rw.evaluate(lists, truth, MEASURES, **around(), **{**OPTIONS, "weights": weights})
+    one = rw.evaluate(lists, truth, METRICS, **around(), **{**OPTIONS, "weights": weights})
     assert finish(job, partials).values["ndcg@3"] == one.values["ndcg@3"]
 
 
@@ -176,16 +176,16 @@ def test_another_setting_does_not_merge(change, travels):
     other = work(job_of(whole=True, **change), second)
     if travels:
         other = rw.Partial.from_bytes(other.to_bytes())
-    with pytest.raises(ParameterError, match="same measures and settings") as raised:
+    with pytest.raises(ParameterError, match="same metrics and settings") as raised:
         work(job, first).merge(other)
     assert raised.value.found.startswith(next(iter(change)))
 
 
-def test_other_measures_do_not_merge():
+def test_other_metrics_do_not_merge():
     first, second = pieces(2, whole=True)
-    settings = Settings.read([*MEASURES[:-1], "mrr"], OPTIONS)
+    settings = Settings.read([*METRICS[:-1], "mrr"], OPTIONS)
     other = work(job_of(whole=True, settings=settings), second)
-    with pytest.raises(ParameterError, match="same measures and settings"):
+    with pytest.raises(ParameterError, match="same metrics and settings"):
         work(job_of(whole=True), first).merge(other)
 
 
@@ -248,11 +248,11 @@ def text_truth(tmp_path):
 
 
 def test_numbers_of_a_text_file_meet_text_on_a_driver_that_encoded_nothing(text_truth):
-    measures = ["recall@2", "gini@2"]
+    metrics = ["recall@2", "gini@2"]
     lists = {"1": ["1", "a"], "2": ["1", "2"]}
-    there = rw.Evaluator(measures, truth=text_truth).update(lists).partial()
-    here = rw.Evaluator(measures, truth=text_truth).merge(rw.Partial.from_bytes(there.to_bytes()))
-    one = rw.evaluate(lists, text_truth, measures)
+    there = rw.Evaluator(metrics, truth=text_truth).update(lists).partial()
+    here = rw.Evaluator(metrics, truth=text_truth).merge(rw.Partial.from_bytes(there.to_bytes()))
+    one = rw.evaluate(lists, text_truth, metrics)
     assert here.result().values == one.values
     assert here.result().counts == one.counts
     for result in (here.result(), one):
@@ -372,10 +372,10 @@ def test_options_are_written_once():
     from rankwise.evaluation import settings
 
     hints = get_type_hints(
-        Settings, {**vars(declared), **vars(settings), "Measure": rw.Measure, "Convention": rw.Convention}
+        Settings, {**vars(declared), **vars(settings), "Metric": rw.Metric, "Convention": rw.Convention}
     )
     options = {field.name for field in fields(Settings) if "text" in field.metadata}
-    shorthands = {"k", "threshold"}  # they end up in measures and relevance_threshold
+    shorthands = {"k", "threshold"}  # they end up in metrics and relevance_threshold
     assert options | shorthands == ListOptions.__annotations__.keys()
     for name, kind in get_type_hints(ListOptions, localns={"Convention": rw.Convention}).items():
         if name not in {"by", "convention", *shorthands}:  # given by name, kept as what it names
@@ -410,9 +410,9 @@ def test_passes_of_a_convention_digest_the_ground_truth_once(convention, second,
         return digest_of_rows(frame, number)
 
     lists, truth = {1: [5, 6], 2: [6, 7]}, {1: {5}, 2: {7}}
-    measures = ["ndcg@2", second]
-    assert len(questions(measures, {"convention": convention})[1]) == 2
+    metrics = ["ndcg@2", second]
+    assert len(questions(metrics, {"convention": convention})[1]) == 2
     monkeypatch.setattr("rankwise.tables.table.digest_of_rows", counting)
-    result = rw.evaluate(lists, truth, measures, convention=convention)
+    result = rw.evaluate(lists, truth, metrics, convention=convention)
     assert calls == ["relevance"]
     assert result.provenance["digests"]["truth"] == rw.evaluate(lists, truth, "mrr").provenance["digests"]["truth"]

@@ -37,7 +37,7 @@ def test_results_are_those_of_evaluate_and_compare(files):
         """\
 data: {truth: split, items: items.csv, users: users.csv}
 systems: {popular: popular.csv, near: near.csv}
-evaluation: {measures: ["ndcg@[5,10]", gini@10, novelty@5], relevance_threshold: 4, by: activity,
+evaluation: {metrics: ["ndcg@[5,10]", gini@10, novelty@5], relevance_threshold: 4, by: activity,
              jackknife: 8}
 comparison: {baseline: popular, primary: ndcg@5, alpha: 0.1}
 """
@@ -72,7 +72,7 @@ def test_lists_may_be_a_folder_of_parquet_files(files, source):
     for at, rows in enumerate((slice(0, 100), slice(100, None))):
         lists[rows].write_parquet(files / "parts" / f"{at}.parquet")
     outcome = run(files, f"data: {{truth: split}}\nsystems: {{near: {source}}}\n" + PLAIN)
-    same(outcome.results["near"], rw.evaluate(files / "near.csv", files / "split", outcome.results["near"].measures))
+    same(outcome.results["near"], rw.evaluate(files / "near.csv", files / "split", outcome.results["near"].metrics))
     resolved = yaml.safe_load((outcome.folder / "config.yaml").read_text(encoding="utf-8"))
     assert resolved["systems"]["near"]["sha256"] == table_hash(files / "parts")
     same(execute(read_experiment(outcome.folder / "config.yaml")).results["near"], outcome.results["near"])
@@ -85,16 +85,16 @@ RUNS = {
     "plain": "data: {truth: split}\nsystems: [popular.csv, near.csv]\n",
     "columns": "data: {truth: split, items: {path: items.csv, columns: {group: studio}}}\n"
     "systems: {a: {path: popular.csv, columns: {score: null}}, b: near.csv}\n"
-    "evaluation: {measures: [reo@5, recall@5], relevance_threshold: 3}\n",
+    "evaluation: {metrics: [reo@5, recall@5], relevance_threshold: 3}\n",
     "split": "data: {interactions: interactions.csv, users: users.csv}\n"
     "split: {rule: GlobalTime, share: 0.25, filters: [{filter: KCore, k: 2}]}\n"
     "systems: {near: {model: ItemNeighbours, neighbours: 5}, random: {model: Random, seed: 3}}\n"
-    "comparison: {by: activity}\nevaluation: {measures: [ndcg@5]}\n",
+    "comparison: {by: activity}\nevaluation: {metrics: [ndcg@5]}\n",
     "sampled": "data: {truth: split}\n"
     "systems: {near: near.csv, popular: {model: Popularity}}\n"
     "evaluation: {strategy: sampled, num_negatives: 7, seed: 5, metrics: [nDCG, HitRate], top_k: 5}\n",
     "decision": "data: {truth: split, users: users.csv}\nsystems: [popular.csv, near.csv]\n"
-    "evaluation: {measures: [recall@5, hit_rate@10]}\n"
+    "evaluation: {metrics: [recall@5, hit_rate@10]}\n"
     "decision: {success: recall@5, guardrails: {hit_rate@10: 20%}, slices: activity,\n"
     "           min_slice_size: 5}\n",
     "significance": "data: {truth: split}\nsystems: [popular.csv, near.csv]\n"
@@ -120,7 +120,7 @@ def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
 
 
 def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_have(files):
-    text = "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval, measures: [P@5, rbp@5]}\n"
+    text = "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval, metrics: [P@5, rbp@5]}\n"
     first = run(files, text + PLAIN)
     resolved = (first.folder / "config.yaml").read_text()
     full = "rbp(p=0.8,normaliser=none,max_relevance=None)@5"
@@ -128,7 +128,7 @@ def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_hav
         f"# These metrics are not of convention trec_eval; they are rankwise's own definitions:\n#   {full}\n"
         in resolved
     )
-    assert yaml.safe_load(resolved)["evaluation"]["measures"] == ["precision@5", full]
+    assert yaml.safe_load(resolved)["evaluation"]["metrics"] == ["precision@5", full]
     same(execute(read_experiment(first.folder / "config.yaml")).results["popular"], first.results["popular"])
 
 
@@ -200,7 +200,7 @@ data: {truth: split}
 systems:
   near: {path: near.csv, columns: {rank: null}}
   odd: {path: odd.txt, format: csv, separator: ;, header: [user, item, score]}
-evaluation: {measures: [ndcg@5]}
+evaluation: {metrics: [ndcg@5]}
 """
         + PLAIN,
     )
@@ -213,7 +213,7 @@ def test_everything_is_written(files):
         """\
 data: {truth: split, items: items.csv}
 systems: {near: near.csv, "a/b <b>": popular.csv}
-evaluation: {measures: ["ndcg@[5,10]", catalog_coverage@5]}
+evaluation: {metrics: ["ndcg@[5,10]", catalog_coverage@5]}
 output: {folder: out/deep, report: page.html, title: "My <title>", tables: [markdown, latex, csv],
          per_user: parquet}
 """,

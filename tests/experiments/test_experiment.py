@@ -74,7 +74,7 @@ def test_options_reach_the_settings(files):
         files,
         """\
 evaluation:
-  measures: ["ndcg@[5,10]", novelty@5]
+  metrics: ["ndcg@[5,10]", novelty@5]
   relevance_threshold: 4
   population: both
   without_list: zero
@@ -86,7 +86,7 @@ evaluation:
 """,
     )
     settings = experiment.settings
-    assert [str(m) for m in settings.measures] == ["ndcg@[5,10]", "novelty@5"]
+    assert [str(m) for m in settings.metrics] == ["ndcg@[5,10]", "novelty@5"]
     assert (settings.relevance_threshold, settings.population) == (4.0, "both")
     assert settings.without_list == "zero"
     assert (settings.by, settings.jackknife, settings.threads) == (("activity",), 8, 1)
@@ -94,8 +94,8 @@ evaluation:
 
 
 def test_shorthands_are_those_of_evaluate(files):
-    settings = read(files, "evaluation: {measures: [ndcg, gini@3], k: [5, 10], threshold: 3}\n")
-    assert [str(m) for m in settings.settings.measures] == ["ndcg@[5,10]", "gini@3"]
+    settings = read(files, "evaluation: {metrics: [ndcg, gini@3], k: [5, 10], threshold: 3}\n")
+    assert [str(m) for m in settings.settings.metrics] == ["ndcg@[5,10]", "gini@3"]
     assert settings.settings.relevance_threshold == 3
 
 
@@ -128,7 +128,7 @@ evaluation:
   save_per_user: true
 """,
     )
-    assert [str(measure) for measure in experiment.settings.measures] == [
+    assert [str(metric) for metric in experiment.settings.metrics] == [
         "precision@[10,20,50]",
         "ndcg@[10,20,50]",
         "hit_rate@[10,20,50]",
@@ -137,8 +137,8 @@ evaluation:
         "f(beta=0.5,first=ndcg,second=map)@[10,20,50]",
         "efd(relevance=discounted)@[10,20,50]",
         "aclt(pop_ratio=0.9)@[10,20,50]",
-        "euclidean_distance(measures=[precision,ndcg],utopia=[1,1])@[10,20,50]",
-        "hypervolume(measures=[precision,ndcg],nadir=[0,0],directions=[true,true])@[10,20,50]",
+        "euclidean_distance(metrics=[precision,ndcg],utopia=[1,1])@[10,20,50]",
+        "hypervolume(metrics=[precision,ndcg],nadir=[0,0],directions=[true,true])@[10,20,50]",
     ]
     assert experiment.settings.block_size == 1024
     assert not experiment.sampled
@@ -189,7 +189,7 @@ engine: sprk
         "line 7, systems.popular: there is no file popullar.csv; did you mean 'popular.csv'?",
         ("line 8, systems.r.model: 'Rndom' is none of Random, Popularity, ItemNeighbours; did you mean 'Random'?"),
         "line 9, systems.s.neighbours: Random has no parameter 'neighbours'",
-        "line 11, evaluation.metrics[0]: there is no measure called 'nDGC'; did you mean 'ndcg'?",
+        "line 11, evaluation.metrics[0]: there is no metric called 'nDGC'; did you mean 'ndcg'?",
         "line 12, evaluation.top_k[1]: 'a' is not a valid integer",
         "line 13, evaluation.undefined: 'skp' is none of skip, zero, nan; did you mean 'skip'?",
         "line 14, evaluation.relevance_threshold: 'four' is not a valid number",
@@ -206,18 +206,18 @@ engine: sprk
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("evaluation: {measures: [precision]}\n", "precision needs a cut-off"),
+        ("evaluation: {metrics: [precision]}\n", "precision needs a cut-off"),
         ("evaluation: {k: 5, top_k: [10]}\n", "top_k: this is the same as k"),
         ("evaluation: {threshold: 3, relevance_threshold: 4}\n", "same option"),
         ("evaluation: {by: nowhere}\ndata: 3\n", "duplicate key"),
-        ("evaluation: {k: [3, 0, 7, 3], measures: [recall]}\n", "line 3, evaluation.k[1]: a cut-off is a whole number"),
+        ("evaluation: {k: [3, 0, 7, 3], metrics: [recall]}\n", "line 3, evaluation.k[1]: a cut-off is a whole number"),
         ("evaluation: {top_k: [3, 7, 3], metrics: [Recall]}\n", "line 3, evaluation.top_k[2]: duplicate cut-off (3)"),
         ("evaluation: {top_k: -2}\n", "line 3, evaluation.top_k: a cut-off is a whole number from 1"),
         ("output: {report: no}\n", "output.report: 'no' is text, not a boolean; write report: false"),
         ("output: {report: Yes}\n", "write report: true"),
         ("output: {audit: off}\n", "output.audit: 'off' is text, not a boolean; write false"),
-        ("evaluation: {measures: [mrr, 'a'], exclude_seen: on}\n", "evaluation.exclude_seen: 'on' is text"),
-        ("evaluation: {measures: [rbp(p=0.5, mrr]}\n", "put the metric in quotation marks"),
+        ("evaluation: {metrics: [mrr, 'a'], exclude_seen: on}\n", "evaluation.exclude_seen: 'on' is text"),
+        ("evaluation: {metrics: [rbp(p=0.5, mrr]}\n", "put the metric in quotation marks"),
         ("evaluation: {stat_significance: {kruskal_test: true}}\n", "unrelated"),
         (
             "evaluation: {stat_significance: {paired_t_test: true}}\ncomparison: {alpha: 0.1}\n",
@@ -228,7 +228,7 @@ engine: sprk
         ("comparison: {primary: 'ndcg@@'}\n", "comparison.primary"),
         ("decision: {success: ndcg@5, system: nere}\n", "did you mean 'near'?"),
         ("decision: {guardrails: {ndcg@5: 1}}\n", "decision.success: this key is missing"),
-        ("decision: {success: []}\n", "needs a measure of success"),
+        ("decision: {success: []}\n", "needs a metric of success"),
         ("decision: {success: ndcg@5, guardrails: {recall@5: -1}}\n", "margin must be above 0"),
         ("decision: {success: ndcg@5, guardrails: {recall@5: abc}}\n", "or a share such as '1%'"),
         ("decision: {success: ndcg@5, alpha: 3}\n", "alpha must lie between 0 and 1"),

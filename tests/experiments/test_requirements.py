@@ -26,77 +26,77 @@ def mistakes(folder, text):
 REFUSED = [
     # What decides and what is compared.
     (
-        "measures: [mrr@7, gini@7]",
+        "metrics: [mrr@7, gini@7]",
         "decision: {success: mrr@7, guardrails: {gini@7: 2%}}",
         "decision.guardrails.gini@7: gini@7 is not a mean over users",
     ),
     (
-        "measures: [mrr@7, rmse]",
+        "metrics: [mrr@7, rmse]",
         "decision: {success: [mrr@7, rmse]}",
         "decision.success[1]: rmse is not a mean over users",
     ),
     (
-        "measures: [mrr@7]",
+        "metrics: [mrr@7]",
         "decision: {success: mrr@7, deterioration: map@7}",
         "decision.deterioration: map@7 was not evaluated",
     ),
     (
-        "measures: [mrr@7]",
+        "metrics: [mrr@7]",
         "decision: {success: mrr@7, min_slice_size: 1}",
         "decision.min_slice_size: min_slice_size must be a whole number from 2",
     ),
-    ("measures: [mrr@7]", "decision: {success: mrr@7, baseline: near, system: near}", "both names are those of one"),
-    ("measures: [mrr@7]", "comparison: {primary: map@7}", "comparison.primary: map@7 was not evaluated (mrr@7)"),
-    ("measures: [mrr@7]", "comparison: {measures: [mrr@7, mrr@9]}", "comparison.measures: mrr@9 was not evaluated"),
-    ("measures: [mrr@7]", "comparison: {margin: {map@7: 0.1}}", "comparison.margin.map@7: map@7 was not evaluated"),
+    ("metrics: [mrr@7]", "decision: {success: mrr@7, baseline: near, system: near}", "both names are those of one"),
+    ("metrics: [mrr@7]", "comparison: {primary: map@7}", "comparison.primary: map@7 was not evaluated (mrr@7)"),
+    ("metrics: [mrr@7]", "comparison: {metrics: [mrr@7, mrr@9]}", "comparison.metrics: mrr@9 was not evaluated"),
+    ("metrics: [mrr@7]", "comparison: {margin: {map@7: 0.1}}", "comparison.margin.map@7: map@7 was not evaluated"),
     (
-        "measures: [mrr@7, gini@7]",
+        "metrics: [mrr@7, gini@7]",
         "comparison: {primary: gini@7}",
         "comparison.primary: gini@7 cannot be compared: it is not a mean over users (evaluate with jackknife: 64)",
     ),
     (
-        "measures: [mrr@7, gini@7], jackknife: 9",
+        "metrics: [mrr@7, gini@7], jackknife: 9",
         "comparison: {primary: gini@7, by: age}",
         "groups of users are compared by means over users alone",
     ),
-    ("measures: [mrr@7, auc]", "comparison: {primary: auc}", "auc cannot be compared"),
-    ("measures: [mrr@7], weights: {u00001: 2}", "comparison: {primary: mrr@7}", "mrr@7 cannot be compared"),
+    ("metrics: [mrr@7, auc]", "comparison: {primary: auc}", "auc cannot be compared"),
+    ("metrics: [mrr@7], weights: {u00001: 2}", "comparison: {primary: mrr@7}", "mrr@7 cannot be compared"),
     (
-        "measures: [mrr@7, 'stratified(of=recall,average=weights)@7']",
+        "metrics: [mrr@7, 'stratified(of=recall,average=weights)@7']",
         "comparison: {primary: 'stratified(of=recall,average=weights)@7'}",
         "cannot be compared",
     ),
-    ("measures: [gini@7]", "", "no metric that the results have in common can be compared"),
+    ("metrics: [gini@7]", "", "no metric that the results have in common can be compared"),
     (
         "metrics: [MRR], top_k: 7, validation_metric: Gini@7",
         "",
         "evaluation.validation_metric: gini@7 cannot be compared",
     ),
     (
-        "measures: [mrr@7]",
+        "metrics: [mrr@7]",
         "comparison: {correction: max_t, by: age}",
         "comparison: max_t tests the pairs of the same users together",
     ),
-    ("measures: [mrr@7]", "comparison: {clusters: age, test: sign}", "comparison: with several seeds or clusters"),
+    ("metrics: [mrr@7]", "comparison: {clusters: age, test: sign}", "comparison: with several seeds or clusters"),
     (
-        "measures: [mrr@7]",
+        "metrics: [mrr@7]",
         "comparison: {n_resamples: 0}",
         "comparison.n_resamples: n_resamples must be a whole number from 1",
     ),
     (
-        "measures: [mrr@7]",
+        "metrics: [mrr@7]",
         "comparison: [{test: t}, {seed: -3}]",
         "comparison[1].seed: seed must be a whole number from 0",
     ),
     # Options of the evaluation.
     (
-        "measures: [mrr@7, gini@7], ranks: keep",
+        "metrics: [mrr@7, gini@7], ranks: keep",
         "",
-        "evaluation.measures[1]: measures that describe lists cannot count ranks",
+        "evaluation.metrics[1]: metrics that describe lists cannot count ranks",
     ),
-    ("measures: [gauc, mrr@7], strategy: sampled", "", "evaluation.measures[0]: gauc counts all items"),
-    ("measures: [mrr@7], jackknife: 1", "", "evaluation.jackknife: jackknife must be"),
-    ("measures: [mrr@7], batch_size: -4", "", "evaluation.batch_size: "),
+    ("metrics: [gauc, mrr@7], strategy: sampled", "", "evaluation.metrics[0]: gauc counts all items"),
+    ("metrics: [mrr@7], jackknife: 1", "", "evaluation.jackknife: jackknife must be"),
+    ("metrics: [mrr@7], batch_size: -4", "", "evaluation.batch_size: "),
 ]
 
 
@@ -112,15 +112,15 @@ NEEDS = [
     ("ild@7", "needs a table of items with their feature vectors (no items); write data: {items: …}"),
     ("reo@7", "needs a table of items with their groups"),
     ("overlap@7", "overlap@7 needs the lists of another run (no baseline); write data: {baseline: …}"),
-    ('"group_gap(measure=recall,user_group=age)@7"', "needs a table of users with their groups (no users)"),
+    ('"group_gap(metric=recall,user_group=age)@7"', "needs a table of users with their groups (no users)"),
 ]
 
 
 @pytest.mark.parametrize(("name", "mistake"), NEEDS)
 def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
-    said = mistakes(files, f"{ALONE}{TWO}evaluation:\n  measures:\n    - mrr@7\n    - {name}\n")
+    said = mistakes(files, f"{ALONE}{TWO}evaluation:\n  metrics:\n    - mrr@7\n    - {name}\n")
     assert len(said) == 1
-    assert said[0].startswith("line 7, evaluation.measures[1]: ")
+    assert said[0].startswith("line 7, evaluation.metrics[1]: ")
     assert mistake in said[0]
 
 
@@ -137,14 +137,14 @@ def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
 )
 def test_an_option_has_the_tables_that_it_needs(files, option, mistake):
     one = "systems: {near: near.csv}\noutput: {report: false}\n"
-    (said,) = mistakes(files, f"{ALONE}{one}evaluation: {{measures: [mrr@7], {option}}}\n")
+    (said,) = mistakes(files, f"{ALONE}{one}evaluation: {{metrics: [mrr@7], {option}}}\n")
     assert mistake in said
 
 
 def test_lists_without_a_ground_truth_are_checked(files):
-    said = mistakes(files, f"data: {{items: items.csv}}\n{TWO}evaluation: {{measures: [gini@7, mrr@7]}}\n")
+    said = mistakes(files, f"data: {{items: items.csv}}\n{TWO}evaluation: {{metrics: [gini@7, mrr@7]}}\n")
     (only,) = said
-    assert only.startswith("line 4, evaluation.measures[1]: mrr@7 needs a ground truth (no truth); pass one, or ask")
+    assert only.startswith("line 4, evaluation.metrics[1]: mrr@7 needs a ground truth (no truth); pass one, or ask")
 
 
 @pytest.mark.parametrize("where", ["split", ".", "..", "near.csv"])
@@ -217,32 +217,32 @@ def test_a_mistake_in_a_metric_hides_no_other_and_makes_none(files):
     text = """\
 data: {truth: split/test.csv, items: 5}
 systems: {popular: popular.csv, near: near.csv}
-evaluation: {measures: [mapp@7, gini@7, mrr@7, novelty@7, reo@7], jackknife: x}
-comparison: {primary: map@7, measures: [mmr@7, gini@7], margin: {map@7: 1, mrr@7: 0}}
+evaluation: {metrics: [mapp@7, gini@7, mrr@7, novelty@7, reo@7], jackknife: x}
+comparison: {primary: map@7, metrics: [mmr@7, gini@7], margin: {map@7: 1, mrr@7: 0}}
 decision: {success: [map@7], guardrails: {gini@7: 1, mrr@7: 1%}}
 output: {report: false}
 """
     assert [line.partition(": ")[0] for line in mistakes(files, text)] == [
         "line 1, data.items",
         "line 3, evaluation.jackknife",
-        "line 3, evaluation.measures[0]",
-        "line 3, evaluation.measures[3]",
+        "line 3, evaluation.metrics[0]",
+        "line 3, evaluation.metrics[3]",
         "line 4, comparison.margin.mrr@7",
-        "line 4, comparison.measures",
+        "line 4, comparison.metrics",
         "line 5, decision.guardrails.gini@7",
     ]
 
 
 RUN = [
-    "evaluation: {measures: [mrr@7, gini@7], jackknife: 9}\ncomparison: {primary: gini@7}\n",
-    "evaluation: {measures: [gini@7], jackknife: 9}\n",
-    "evaluation: {measures: [mrr@7]}\ncomparison: {clusters: age}\n",
-    "evaluation: {measures: [mrr@7]}\ncomparison: {by: activity, primary: mrr@7}\n",
-    "evaluation: {measures: [mrr@7, 'group_gap(measure=recall,user_group=activity)@7'], by: activity}\n",
+    "evaluation: {metrics: [mrr@7, gini@7], jackknife: 9}\ncomparison: {primary: gini@7}\n",
+    "evaluation: {metrics: [gini@7], jackknife: 9}\n",
+    "evaluation: {metrics: [mrr@7]}\ncomparison: {clusters: age}\n",
+    "evaluation: {metrics: [mrr@7]}\ncomparison: {by: activity, primary: mrr@7}\n",
+    "evaluation: {metrics: [mrr@7, 'group_gap(metric=recall,user_group=activity)@7'], by: activity}\n",
     "evaluation: {convention: warprec, metrics: [nDCG, Gini], top_k: 7}\ncomparison: {primary: nDCG@7}\n",
-    "evaluation: {measures: [mrr@7, map@7]}\ndecision: {success: mrr@7, guardrails: {map@7: 10%}, min_slice_size: 5}\n",
-    "evaluation: {measures: [mrr@7], exclude_seen: true, warm_and_cold: true}\n",
-    "evaluation: {measures: [mrr@7, 'reo@7'], jackknife: 9}\ncomparison: {primary: reo@7}\n",
+    "evaluation: {metrics: [mrr@7, map@7]}\ndecision: {success: mrr@7, guardrails: {map@7: 10%}, min_slice_size: 5}\n",
+    "evaluation: {metrics: [mrr@7], exclude_seen: true, warm_and_cold: true}\n",
+    "evaluation: {metrics: [mrr@7, 'reo@7'], jackknife: 9}\ncomparison: {primary: reo@7}\n",
 ]
 
 
@@ -303,7 +303,7 @@ def test_a_comparison_that_fails_leaves_the_results(files, monkeypatch):
         raise RankwiseError("the comparison fails here")
 
     monkeypatch.setattr(module, "decide", failing)
-    text = f"{TABLES}{TWO}evaluation: {{measures: [mrr@7]}}\ndecision: {{success: mrr@7}}\n"
+    text = f"{TABLES}{TWO}evaluation: {{metrics: [mrr@7]}}\ndecision: {{success: mrr@7}}\n"
     (files / "config.yaml").write_text(text)
     with pytest.raises(RankwiseError, match="fails here"):
         execute(read_experiment(files / "config.yaml"))

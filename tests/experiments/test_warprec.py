@@ -10,7 +10,7 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import ConfigError
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
-from rankwise.experiments.schema import ComplexMetric, complex_measure
+from rankwise.experiments.schema import ComplexMetric, complex_metric
 
 HEAD = """\
 data: {truth: split, items: items.csv}
@@ -52,8 +52,8 @@ def test_the_section_of_a_contract_runs_as_pasted(files):
             "f(beta=0.5,first=ndcg,second=map)@[5,10]",
             "efd(relevance=discounted)@[5,10]",
             "aclt(pop_ratio=0.9)@[5,10]",
-            "euclidean_distance(measures=[precision,ndcg],utopia=[1.0,1.0])@[5,10]",
-            "hypervolume(measures=[precision,ndcg],nadir=[0.0,0.0],directions=[true,true])@[5,10]",
+            "euclidean_distance(metrics=[precision,ndcg],utopia=[1.0,1.0])@[5,10]",
+            "hypervolume(metrics=[precision,ndcg],nadir=[0.0,0.0],directions=[true,true])@[5,10]",
         ],
         items=files / "items.csv",
     )
@@ -65,7 +65,7 @@ def test_the_section_of_a_contract_runs_as_pasted(files):
 def test_parameters_of_both_releases_are_the_same(files):
     old = PASTED.replace("beta: 0.5", "beta: 2")
     new = old.replace("metric_name_1", "metric_1").replace("metric_name_2", "metric_2")
-    assert experiment(files, old).measures == experiment(files, new).measures
+    assert experiment(files, old).metrics == experiment(files, new).metrics
     both = old.replace("metric_name_2: MAP", "metric_name_2: MAP, metric_2: MRR")
     (said,) = mistakes(files, both)
     assert "evaluation.complex_metrics[0]: metric_2 is another name of a parameter" in said
@@ -74,11 +74,11 @@ def test_parameters_of_both_releases_are_the_same(files):
 def test_parts_of_metrics_follow_the_convention():
     plus_one = Convention.named("warprec")
     f = ComplexMetric(name="F1", params={"metric_1": "nDCG", "metric_2": "MAP"})
-    assert str(complex_measure(f, [3], plus_one)) == "f(first=ndcg(gain=exponential_plus_one),second=map)@3"
-    assert str(complex_measure(f, [3])) == "f(first=ndcg,second=map)@3"
+    assert str(complex_metric(f, [3], plus_one)) == "f(first=ndcg(gain=exponential_plus_one),second=map)@3"
+    assert str(complex_metric(f, [3])) == "f(first=ndcg,second=map)@3"
     efd = ComplexMetric(name="EFD", params={"relevance": "discounted"})
     said = "efd(popularity=interactions,relevance=discounted_plus_one)@3"
-    assert str(complex_measure(efd, [3], plus_one)) == said
+    assert str(complex_metric(efd, [3], plus_one)) == said
 
 
 GUIDE = """\
@@ -102,7 +102,7 @@ evaluation:
 def test_every_key_of_the_evaluation_of_2_2_8(files):
     full = experiment(files, GUIDE.format(strategy="full"))
     assert full.settings.exclude_seen
-    assert full.measures == ["ndcg@[5,10]", "ips_recall(power=0.3,clip=0.2)@[5,10]", "hit_rate@[5,10]"]
+    assert full.metrics == ["ndcg@[5,10]", "ips_recall(power=0.3,clip=0.2)@[5,10]", "hit_rate@[5,10]"]
     assert list(full.notes) == [
         f"evaluation.{key} has no effect with strategy: full" for key in ("negative_sampling", "neg_alpha")
     ]
@@ -119,7 +119,7 @@ def test_every_key_of_the_evaluation_of_2_2_8(files):
 
 def test_a_propensity_leaves_what_a_metric_says_itself(files):
     section = "evaluation: {metrics: ['ips_recall(clip=0.3)@5', 'f(first=snips_recall,second=map)@5', 'ndcg@5'], propensity: {estimator: popularity, power: 0.9}}\n"
-    assert experiment(files, section).measures == [
+    assert experiment(files, section).metrics == [
         "ips_recall(power=0.9,clip=0.3)@5",
         "f(first=snips_recall(power=0.9),second=map)@5",
         "ndcg@5",

@@ -159,11 +159,11 @@ def test_labels_and_scores_are_the_mean_over_all_orders(pairs, k):
         if all(pairs[a][1] >= pairs[b][1] for a, b in pairwise(order))
     ]
 
-    def mean(measure):
+    def mean(metric):
         values = []
         for order in orders:
             relevant = {place for place, label in enumerate(order) if label}
-            values.append(measure(list(range(len(order))), relevant, k))
+            values.append(metric(list(range(len(order))), relevant, k))
         return pytest.approx(sum(values) / len(values), rel=1e-12, nan_ok=True)
 
     assert fn.hit_rate_score(labels, scores, k=k) == mean(fn.hit_rate_at_k)

@@ -10,12 +10,12 @@ from itertools import chain, groupby, permutations, product
 from math import log2, nan
 from statistics import fmean
 
-MEASURES = ("precision@3", "recall@3", "mrr@3", "ndcg@3")
+METRICS = ("precision@3", "recall@3", "mrr@3", "ndcg@3")
 _K = 3
 
 
 def values(lists, truth, *, threshold=None, population="truth", undefined="skip"):
-    """Return the value of each measure, NaN where it is undefined; None if nothing can be said.
+    """Return the value of each metric, NaN where it is undefined; None if nothing can be said.
 
     Nothing can be said if no evaluated user has a list, or if no item at all is relevant where the
     rules leave out whoever has none.
@@ -33,11 +33,11 @@ def values(lists, truth, *, threshold=None, population="truth", undefined="skip"
         return None
     rows = [_of_user(lists.get(user, []), relevant.get(user, {})) for user in sorted(users)]
     if undefined == "zero":
-        rows = [row or dict.fromkeys(MEASURES, 0.0) for row in rows]
+        rows = [row or dict.fromkeys(METRICS, 0.0) for row in rows]
     defined = [row for row in rows if row]
     if undefined == "nan" and len(defined) < len(rows):
-        return dict.fromkeys(MEASURES, nan)
-    return {name: fmean([row[name] for row in defined] or [nan]) for name in MEASURES}
+        return dict.fromkeys(METRICS, nan)
+    return {name: fmean([row[name] for row in defined] or [nan]) for name in METRICS}
 
 
 def _relevant(judged, threshold):
@@ -49,7 +49,7 @@ def _of_user(scored, relevant):
     if not relevant:
         return None
     orders = [_of_order(order, relevant) for order in _orders(scored)]
-    return {name: fmean(order[name] for order in orders) for name in MEASURES}
+    return {name: fmean(order[name] for order in orders) for name in METRICS}
 
 
 def _orders(scored):

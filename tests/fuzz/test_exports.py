@@ -85,7 +85,7 @@ def results(draw):
         by=by,
     )
     other = rw.evaluate({one: ["j", "i"] for one in users}, {one: {"i"} for one in users}, "mrr")
-    return result, rw.compare({f"{a} 1": result, f"{b} 2": other}, measures="mrr", force=True)
+    return result, rw.compare({f"{a} 1": result, f"{b} 2": other}, metrics="mrr", force=True)
 
 
 class Tags(HTMLParser):

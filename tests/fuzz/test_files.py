@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from fuzz.containers import CONTAINERS, FILES, PACKED
-from fuzz.oracle import MEASURES
+from fuzz.oracle import METRICS
 from fuzz.reading import Reading
 from fuzz.test_tables import assert_agree, expected
 from rankwise.errors import InputError
@@ -72,7 +72,7 @@ def outcome(path, truth):
     """Return the values, or None for an error of rankwise; nothing takes longer than a while."""
     begun = time.process_time()
     try:
-        return rw.evaluate(path, truth, MEASURES, columns={"recommendations.rank": None}).values
+        return rw.evaluate(path, truth, METRICS, columns={"recommendations.rank": None}).values
     except InputError:
         return None
     finally:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from fuzz.containers import CONTAINERS, MEMORY, CannotHoldError
-from fuzz.oracle import MEASURES, values
+from fuzz.oracle import METRICS, values
 from fuzz.reading import NoMeaningError, Reading, matched, without_repeats
 from rankwise.errors import ColumnError, InputError
 
@@ -74,7 +74,7 @@ def _fits(ids, width):
 def evaluated(lists, truth, **options):
     """Return the values, or None if rankwise says that the tables have no meaning."""
     try:
-        return rw.evaluate(lists, truth, MEASURES, **options).values
+        return rw.evaluate(lists, truth, METRICS, **options).values
     except InputError:
         return None
 
@@ -149,7 +149,7 @@ def read(frame):
 def test_order_of_rows_and_columns_threads_and_blocks_move_no_bit(data, drawn, judged):
     lists, truth = plain(drawn, "score"), plain(judged, "relevance")
     options = {"population": "recommended", "undefined": "zero"}
-    once = rw.evaluate(lists, truth, [*MEASURES, "gini@3", "dcg@3"], **options)
+    once = rw.evaluate(lists, truth, [*METRICS, "gini@3", "dcg@3"], **options)
     mixed = [
         pl.DataFrame(data.draw(st.permutations(frame.rows())), frame.schema, orient="row").select(
             data.draw(st.permutations(frame.columns))
@@ -157,7 +157,7 @@ def test_order_of_rows_and_columns_threads_and_blocks_move_no_bit(data, drawn, j
         for frame in (lists, truth)
     ]
     options |= {"threads": data.draw(st.integers(1, 5)), "block_size": data.draw(st.integers(1, 5))}
-    again = rw.evaluate(*mixed, [*MEASURES, "gini@3", "dcg@3"], **options)
+    again = rw.evaluate(*mixed, [*METRICS, "gini@3", "dcg@3"], **options)
     assert again.values == once.values
     assert again.per_user.equals(once.per_user)
 
@@ -186,7 +186,7 @@ def test_numbers_under_a_name_that_nobody_knows_are_asked_for(name, side, drawn)
     tables = [plain(drawn, "score"), plain(drawn, "relevance")]
     renamed = tables[side] = tables[side].rename({tables[side].columns[2]: name})
     with pytest.raises(ColumnError, match=f"{name!r} could be it"):
-        rw.evaluate(*tables, MEASURES)
+        rw.evaluate(*tables, METRICS)
     key = ("recommendations.score", "truth.relevance")[side]
     found = evaluated(*tables, columns={key: name})
     assert_agree(found, expected(*map(read, tables)))
@@ -202,7 +202,7 @@ def test_swapped_tables_are_said_to_look_swapped(drawn, judged):
     wanted = expected(read(truth), read(lists))
     assert_agree(evaluated(truth, lists), wanted)
     if wanted is not None:
-        assert "may be swapped" in repr(rw.evaluate(truth, lists, MEASURES))
+        assert "may be swapped" in repr(rw.evaluate(truth, lists, METRICS))
 
 
 NAN = float("nan")
@@ -250,7 +250,7 @@ def test_a_cell_without_a_meaning_is_an_error(wrong, data, drawn, tmp_path_facto
         except (CannotHoldError, TypeError, ValueError, pl.exceptions.PolarsError):
             sources[each] = made
     with pytest.raises(InputError):
-        rw.evaluate(*sources.values(), MEASURES, columns={"recommendations.rank": None})
+        rw.evaluate(*sources.values(), METRICS, columns={"recommendations.rank": None})
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
@@ -261,4 +261,4 @@ def test_an_empty_table_is_an_error(name, tmp_path):
     except CannotHoldError:
         source = []
     with pytest.raises(InputError):
-        rw.evaluate(source, {0: {1}}, MEASURES)
+        rw.evaluate(source, {0: {1}}, METRICS)

@@ -1,4 +1,4 @@
-"""Every measure against its plain-Python twin, on random ragged data."""
+"""Every metric against its plain-Python twin, on random ragged data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def relevant(truth):
     return {item for item, value in truth.items() if value > 0}
 
 
-# Parameters that are tried beside the choices that a measure lists.
+# Parameters that are tried beside the choices that a metric lists.
 MORE = {
     "f": [{"beta": 2}],
     "dcg": [{"log_base": 3}, {"log_base": 3, "discount": "log"}],
@@ -52,7 +52,7 @@ def is_of_a_list(cls):
 
 
 def variants(cls):
-    """The measure with its defaults, with each choice that its plain definition has too, and more."""
+    """The metric with its defaults, with each choice that its plain definition has too, and more."""
     asked = inspect.signature(cls.plain).parameters
     if cls.name not in GRADED_ONLY:
         yield {}
@@ -72,9 +72,9 @@ PER_USER = {
 }
 
 
-def plain_value(measure, items, known, k):
-    """Return what the plain definition of a measure gives for one user."""
-    cls = type(measure)
+def plain_value(metric, items, known, k):
+    """Return what the plain definition of a metric gives for one user."""
+    cls = type(metric)
     asked = inspect.signature(cls.plain).parameters
     data = {
         "recommended": items,
@@ -85,7 +85,7 @@ def plain_value(measure, items, known, k):
         "scores": range(len(items), 0, -1),
     }
     data |= {} if cls.cutoff == "none" else {"k": k}
-    options = {**measure.parameters, **cls.fixed, **data}
+    options = {**metric.parameters, **cls.fixed, **data}
     value = cls.plain(**{name: options[name] for name in asked if name in options})
     return value[cls.name] if isinstance(value, dict) else value
 
@@ -114,7 +114,7 @@ RATING = {
 SPECIAL = {"fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
 
 
-def test_every_measure_has_a_twin():
+def test_every_metric_has_a_twin():
     here = {rw.parse(n).name for n in (*PER_USER, *CATALOGUE, *RATING)} | SPECIAL
     assert here | twins() == set(registry.names())
 
@@ -131,14 +131,14 @@ def same(ours, theirs):
 @given(evaluations(judged=True), K)
 def test_per_user(name, data, k):
     lists, truth = data
-    measure = PER_USER[name]
-    cell = str(measure if measure.cutoff == "none" else measure @ k)
+    metric = PER_USER[name]
+    cell = str(metric if metric.cutoff == "none" else metric @ k)
     result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
-    about = getattr(measure, "defined_for", "relevance")
+    about = getattr(metric, "defined_for", "relevance")
     values = result.per_user[cell] if cell in result.per_user.columns else []
     for user, own in zip(result.per_user["user"], values, strict=bool(len(values))):
         items, known = list(lists.get(user, [])), truth.get(user, {})
-        expected = plain_value(measure, items, known, k)
+        expected = plain_value(metric, items, known, k)
         nothing = not relevant(known) if about == "relevance" else not items
         if about in ("relevance", "list") and nothing:
             expected = math.nan

@@ -1,4 +1,4 @@
-"""Measures that know more than lists and truth, against their plain-Python twins."""
+"""Metrics that know more than lists and truth, against their plain-Python twins."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stratified(world, gamma):
 
 
 def contributions(kind, world, user, k):
-    """What each relevant item adds to a measure, worked out item by item."""
+    """What each relevant item adds to a metric, worked out item by item."""
     items, relevant = listed(world, user), wanted(world, user)
     grades = {item: known(world, user)[item] for item in relevant}
     out = {}
@@ -331,9 +331,9 @@ def same(ours, theirs):
 
 
 def at(name, k):
-    measure = rw.parse(name)
-    none = "none" in (measure.cutoff, getattr(getattr(measure, "of", None), "cutoff", ""))
-    return str(measure if none else measure @ k)
+    metric = rw.parse(name)
+    none = "none" in (metric.cutoff, getattr(getattr(metric, "of", None), "cutoff", ""))
+    return str(metric if none else metric @ k)
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -531,5 +531,5 @@ ELSEWHERE = {
 
 
 def twins():
-    """The measures that this file holds against a twin."""
+    """The metrics that this file holds against a twin."""
     return {rw.parse(name).name for name in (*TWINS, *WHOLE)} | ELSEWHERE

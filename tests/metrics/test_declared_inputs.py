@@ -1,4 +1,4 @@
-"""What measures declare to read: blocks hold that, and raise for all else."""
+"""What metrics declare to read: blocks hold that, and raise for all else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 import rankwise as rw
 from rankwise.blocks.block import POPULARITY
-from rankwise.errors import MeasureError
+from rankwise.errors import MetricError
 from rankwise.metrics import registry
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import HistoryCount, Inputs, RecommendationCount
 from rankwise.metrics.kinds import PerUser
 
@@ -39,7 +39,7 @@ READS = {
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("ids", [int, str])
 def test_what_is_not_declared_cannot_be_read(own_registry, read, ids):
-    """A measure that forgets an input gives an error, never another number."""
+    """A metric that forgets an input gives an error, never another number."""
     what, declared = READS[read]
 
     def value(self, block, k):
@@ -49,12 +49,12 @@ def test_what_is_not_declared_cannot_be_read(own_registry, read, ids):
 
     for name, inputs in (("forgets", ()), ("declares", (declared,))):
         cls = type(name, (PerUser,), {"value": value, "inputs": inputs})
-        measure(name, range=(0, 1), higher_is_better=True)(cls)
+        metric(name, range=(0, 1), higher_is_better=True)(cls)
     item = ids(3)
     around = {"train": {"ann": [item]}, "baseline": {"ann": [item]}}
     lists, truth = {"ann": [item]}, {"ann": {item: 2}}
     assert rw.evaluate(lists, truth, "declares", **around)["declares"] == 0.0
-    with pytest.raises(MeasureError, match=re.escape(f"reads {what} of a block")):
+    with pytest.raises(MetricError, match=re.escape(f"reads {what} of a block")):
         rw.evaluate(lists, truth, "forgets", **around)
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a measure."""
+"""What a notebook shows of a metric."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rankwise.metrics.description import Description
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\u202e&amp;"
 
 
-def shown(measure):
-    """Return the table of a measure, and its parameters by name with value and default."""
-    (facts, *parameters), notes = read_html(measure._repr_html_())
+def shown(metric):
+    """Return the table of a metric, and its parameters by name with value and default."""
+    (facts, *parameters), notes = read_html(metric._repr_html_())
     assert notes == []
     assert all(table[0] == ["parameter", "value", "default"] for table in parameters)
     return dict(facts), {name: tuple(rest) for table in parameters for name, *rest in table[1:]}
 
 
-def test_what_is_shown_of_a_measure():
+def test_what_is_shown_of_a_metric():
     facts, parameters = shown(rw.NDCG(gain="exponential") @ [5, 10])
     assert facts == {
-        "measure": "ndcg(gain=exponential)@[5,10]",
+        "metric": "ndcg(gain=exponential)@[5,10]",
         "definition": Description(rw.NDCG).summary,
         "family": "Accuracy",
         "range": "[0, 1]",
@@ -41,9 +41,9 @@ def test_what_is_shown_of_a_measure():
 
 
 @pytest.mark.parametrize("cls", registry.every(), ids=lambda cls: cls.name)
-def test_every_measure(cls):
+def test_every_metric(cls):
     facts, parameters = shown(cls())
-    assert facts["measure"] == cls.name
+    assert facts["metric"] == cls.name
     assert facts["family"] == FAMILIES[cls.family]
     assert parameters.keys() == cls().parameters.keys()
     for value, default in parameters.values():
@@ -68,12 +68,12 @@ def test_facts(text, row, value):
 
 
 def test_values_as_one_would_write_them():
-    _, parameters = shown(rw.parse("hypervolume(measures=[ndcg,novelty],directions=[true,false])@5"))
-    assert parameters["measures"][0] == "[ndcg, novelty]"
+    _, parameters = shown(rw.parse("hypervolume(metrics=[ndcg,novelty],directions=[true,false])@5"))
+    assert parameters["metrics"][0] == "[ndcg, novelty]"
     assert parameters["directions"] == ("[true, false]", "none")
 
 
 def test_hostile_names_are_text():
     facts, parameters = shown(rw.REO(item_group=HOSTILE) @ 5)
     assert parameters["item_group"][0] == "</td><script>alert(1)</script>  [31m &amp;"
-    assert "<script>alert(1)</script>" in facts["measure"]
+    assert "<script>alert(1)</script>" in facts["metric"]

@@ -8,7 +8,7 @@ import pytest
 
 import rankwise as rw
 
-MEASURES = ["r2", "explained_variance"]
+METRICS = ["r2", "explained_variance"]
 
 
 def world(mean, spread, users=25, seed=3):
@@ -44,16 +44,16 @@ def exact(truth, scores, weights=None):
 def test_digits_of_a_large_mean_do_not_cancel(mean, spread, weighted):
     truth, scores = world(mean, spread)
     weights = {user: 0.1 + user % 7 / 3 for user in truth} if weighted else None
-    result = rw.evaluate(scores, truth, MEASURES, weights=weights)
+    result = rw.evaluate(scores, truth, METRICS, weights=weights)
     assert list(result.values()) == pytest.approx(exact(truth, scores, weights), rel=1e-10)
-    for user, *values in result.per_user.select("user", *MEASURES).iter_rows():
+    for user, *values in result.per_user.select("user", *METRICS).iter_rows():
         if len(truth[user]) > 1:
             assert values == pytest.approx(exact({user: truth[user]}, scores), rel=1e-5)
 
 
 def test_a_million_and_one_two_three():
     truth, scores = {"ann": {1: 1e6 + 1, 2: 1e6 + 2, 3: 1e6 + 3}}, {"ann": {1: 1e6 + 1.5, 2: 1e6 + 2.5, 3: 1e6 + 2.5}}
-    result = rw.evaluate(scores, truth, MEASURES)
+    result = rw.evaluate(scores, truth, METRICS)
     assert list(result.values()) == pytest.approx([0.625, 2 / 3], rel=1e-15)
 
 
@@ -61,19 +61,19 @@ def test_a_million_and_one_two_three():
 def test_ratings_that_do_not_vary_explain_nothing(rating):
     truth = {user: dict.fromkeys(range(1 + user % 5), rating) for user in range(40)}
     scores = {user: {item: rating + item for item in row} for user, row in truth.items()}
-    result = rw.evaluate(scores, truth, MEASURES)
+    result = rw.evaluate(scores, truth, METRICS)
     assert all(math.isnan(value) for value in result.values())
     assert result.per_user["r2"].is_nan().all()
 
 
 def test_pieces_of_users_give_the_same_bits():
     truth, scores = world(1e6, 1.0, users=60)
-    whole = rw.evaluate(scores, truth, MEASURES)
-    evaluator = rw.Evaluator(MEASURES, truth=truth)
+    whole = rw.evaluate(scores, truth, METRICS)
+    evaluator = rw.Evaluator(METRICS, truth=truth)
     for part in (range(40, 60), range(3), range(3, 40)):
         evaluator.update({user: scores[user] for user in part})
     assert dict(evaluator.result()) == dict(whole)
-    assert dict(rw.evaluate(scores, truth, MEASURES, threads=2, block_size=7)) == dict(whole)
+    assert dict(rw.evaluate(scores, truth, METRICS, threads=2, block_size=7)) == dict(whole)
 
 
 def test_tensors_give_the_same_bits():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from strategies import worlds
 
 STATISTICS = {
@@ -40,7 +40,7 @@ def test_against_the_definitions(world, k, of, undefined):
             assert row[cell] == pytest.approx(statistic(own), rel=1e-12, abs=1e-15, nan_ok=True)
 
 
-def test_the_worst_of_a_measure_where_lower_is_better():
+def test_the_worst_of_a_metric_where_lower_is_better():
     lists, truth = {u: [1, 2] for u in range(4)}, {u: {u} for u in range(4)}
     name = "worst(of=repeated,share=0.25)@2"
     assert rw.evaluate(lists, truth, name, train={0: [1, 2], 1: [1]})[name] == 1.0
@@ -75,7 +75,7 @@ def test_bad_parameters(name):
 
 
 def test_weights_of_users_are_refused():
-    with pytest.raises(MeasureError, match="cannot be weighted by user"):
+    with pytest.raises(MetricError, match="cannot be weighted by user"):
         rw.evaluate({1: [1]}, {1: {1}}, "quantile@1", weights={1: 2.0})
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankwise as rw
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics import registry
 from rankwise.metrics.base import parse, parse_all
 
@@ -31,11 +31,11 @@ from rankwise.metrics.base import parse, parse_all
     ],
 )
 def test_text_and_back(text, canonical):
-    measure = parse(text)
-    assert str(measure) == canonical
-    assert parse(str(measure)) == measure
-    assert hash(parse(str(measure))) == hash(measure)
-    assert eval(repr(measure), {n: getattr(rw, n) for n in dir(rw)}) == measure
+    metric = parse(text)
+    assert str(metric) == canonical
+    assert parse(str(metric)) == metric
+    assert hash(parse(str(metric))) == hash(metric)
+    assert eval(repr(metric), {n: getattr(rw, n) for n in dir(rw)}) == metric
 
 
 def test_objects_and_text_agree():
@@ -51,25 +51,25 @@ def test_objects_and_text_agree():
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("ndgc@10", MeasureError, "did you mean 'ndcg'?"),
+        ("ndgc@10", MetricError, "did you mean 'ndcg'?"),
         ("ndcg@0", ParameterError, "whole number from 1"),
         ("ndcg@-3", ParameterError, "whole number from 1"),
-        ("ndcg@1.5", MeasureError, "not the text of a measure"),
+        ("ndcg@1.5", MetricError, "not the text of a metric"),
         ("ndcg@[5,5]", ParameterError, "duplicate cut-off"),
         ("ndcg(gian=exponential)@10", ParameterError, "did you mean 'gain'?"),
         ("ndcg(gain=cubic)@10", ParameterError, "one of linear, exponential, binary"),
         ("ndcg(log_base=1)@10", ParameterError, "log_base must be above 1"),
         ("rbp(p=1)", ParameterError, "between 0 and 1"),
-        ("precision", MeasureError, "needs a cut-off"),
-        ("f(first=precision,second=recall)", MeasureError, "needs a cut-off"),
-        ("map(normaliser=k)", MeasureError, "needs a cut-off"),
-        ("ndcg(ideal=full)", MeasureError, "needs a cut-off"),
+        ("precision", MetricError, "needs a cut-off"),
+        ("f(first=precision,second=recall)", MetricError, "needs a cut-off"),
+        ("map(normaliser=k)", MetricError, "needs a cut-off"),
+        ("ndcg(ideal=full)", MetricError, "needs a cut-off"),
         ("rmse@10", ParameterError, "has no cut-off"),
-        ("__import__('os').system('true')", MeasureError, "not the text of a measure"),
-        ("ndcg@10 + map@10", MeasureError, "not the text of a measure"),
-        ("ndcg[0]", MeasureError, "not the text of a measure"),
-        ("", MeasureError, "not the text of a measure"),
-        ("ndcg@(", MeasureError, "not the text of a measure"),
+        ("__import__('os').system('true')", MetricError, "not the text of a metric"),
+        ("ndcg@10 + map@10", MetricError, "not the text of a metric"),
+        ("ndcg[0]", MetricError, "not the text of a metric"),
+        ("", MetricError, "not the text of a metric"),
+        ("ndcg@(", MetricError, "not the text of a metric"),
         ("user_coverage(as_share=3)", ParameterError, "true or false"),
     ],
 )
@@ -80,18 +80,18 @@ def test_what_does_not_read(text, error, said):
 
 
 def test_asking_twice_is_an_error():
-    with pytest.raises(MeasureError, match="duplicate measure"):
+    with pytest.raises(MetricError, match="duplicate metric"):
         parse_all(["ndcg@[5,10]", "nDCG@10"])
 
 
-def test_a_measure_from_outside_is_found_everywhere():
-    from rankwise.metrics.base import measure
+def test_a_metric_from_outside_is_found_everywhere():
+    from rankwise.metrics.base import metric
     from rankwise.metrics.kinds import PerUser
 
     before = dict(registry._known)
     try:
 
-        @measure("first_is_hit", range=(0, 1), higher_is_better=True)
+        @metric("first_is_hit", range=(0, 1), higher_is_better=True)
         class FirstIsHit(PerUser):
             """Whether the first item is relevant."""
 
@@ -100,9 +100,9 @@ def test_a_measure_from_outside_is_found_everywhere():
 
         assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
         assert "first_is_hit" in registry.names()
-        with pytest.raises(ParameterError, match="two measures are called"):
+        with pytest.raises(ParameterError, match="two metrics are called"):
 
-            @measure("ndcg", range=(0, 1), higher_is_better=True)
+            @metric("ndcg", range=(0, 1), higher_is_better=True)
             class Another(PerUser):
                 """Not the real one."""
     finally:
@@ -146,13 +146,13 @@ def test_cut_offs_that_make_no_sense(k):
     "text", ["ndcg@5@5", "ndcg" + "@5" * 3000, "-" * 9000 + "1", "f(first=" * 500, "x" * 10**6, "ndcg@9" * 2]
 )
 def test_text_that_would_exhaust_the_stack_or_means_two_things(text):
-    with pytest.raises(MeasureError) as raised:
+    with pytest.raises(MetricError) as raised:
         parse(text)
     assert len(str(raised.value)) < 2000
 
 
-def test_a_hint_names_a_measure_as_people_write_it():
-    with pytest.raises(MeasureError, match="did you mean 'hit_rate'"):
+def test_a_hint_names_a_metric_as_people_write_it():
+    with pytest.raises(MetricError, match="did you mean 'hit_rate'"):
         parse("hit_rat@5")
 
 
@@ -167,6 +167,6 @@ def test_numbers_that_overflow_are_refused(text):
 def test_text_imports_nothing(monkeypatch):
     import importlib
 
-    parse("ild@5")  # loads the module of the measure
+    parse("ild@5")  # loads the module of the metric
     monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
     assert str(parse("ild(distance='os:system')@5")) == "intra_list_diversity(distance='os:system')@5"

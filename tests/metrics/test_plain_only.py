@@ -1,4 +1,4 @@
-"""Measures with a plain definition alone: right on every engine, user by user."""
+"""Metrics with a plain definition alone: right on every engine, user by user."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics import registry
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import PerUser
 from strategies import worlds
 
 
 @pytest.fixture(scope="module", autouse=True)
 def plain_only():
-    """Measures of the registry once more, by their plain definitions alone."""
+    """Metrics of the registry once more, by their plain definitions alone."""
     before = dict(registry._known)
 
     def define(name, base, plain, **attributes):
         of = registry.find(base)
         annotations = {"gain": str} if "gain" in attributes else {}
         cls = type(name, (PerUser,), {"__annotations__": annotations, **attributes})
-        measure(name, range=of.range, higher_is_better=True, cutoff=of.cutoff, plain=plain)(cls)
+        metric(name, range=of.range, higher_is_better=True, cutoff=of.cutoff, plain=plain)(cls)
 
     define("plain_recall", "recall", fn.recall_at_k)
     define("plain_ndcg", "ndcg", fn.ndcg_at_k, gain="exponential")
@@ -47,7 +47,7 @@ PAIRS = {
 
 
 @given(worlds(judged=True), st.sampled_from(["truth", "all"]))
-def test_it_equals_the_measure_with_arrays(world, population):
+def test_it_equals_the_metric_with_arrays(world, population):
     cells = [*PAIRS, *PAIRS.values(), "plain_retrieved@2"]
     result = rw.evaluate(world.lists, world.truth, cells, population=population)
     for plain, fast in PAIRS.items():
@@ -76,12 +76,12 @@ def test_a_group_of_it_and_a_weighting_that_it_does_not_have():
 
 
 def test_a_definition_that_cannot_be_called():
-    measure("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(type("OfThree", (PerUser,), {}))
-    with pytest.raises(MeasureError, match="a list and the relevant items"):
+    metric("of_three", range=(0, 1), higher_is_better=True, plain=lambda a, b, c: 0.0)(type("OfThree", (PerUser,), {}))
+    with pytest.raises(MetricError, match="a list and the relevant items"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "of_three")
 
 
-def test_a_measure_that_defines_nothing():
-    measure("empty", range=(0, 1), higher_is_better=True)(type("Empty", (PerUser,), {}))
-    with pytest.raises(MeasureError, match="does not define its value"):
+def test_a_metric_that_defines_nothing():
+    metric("empty", range=(0, 1), higher_is_better=True)(type("Empty", (PerUser,), {}))
+    with pytest.raises(MetricError, match="does not define its value"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "empty")

@@ -1,4 +1,4 @@
-"""Measures are loaded when they are asked for; no other can take the name of one meanwhile."""
+"""Metrics are loaded when they are asked for; no other can take the name of one meanwhile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(code):
     assert done.returncode == 0, done.stderr
 
 
-def test_an_evaluation_loads_the_measures_that_it_asks_for():
+def test_an_evaluation_loads_the_metrics_that_it_asks_for():
     run("""
 names = ["precision@1", "recall@1", "ndcg@1", "map@1", "mrr", "hit_rate@1"]
 rw.evaluate({"ann": [1]}, {"ann": {1}}, names)
@@ -34,7 +34,7 @@ assert loaded("coverage", "diversity") == [True, True]
 
 
 @pytest.mark.parametrize("name", ["Other", "Gini"])
-def test_a_name_is_taken_before_its_measure_is_loaded(name):
+def test_a_name_is_taken_before_its_metric_is_loaded(name):
     run(
         f"name = {name!r}"
         """
@@ -43,7 +43,7 @@ assert loaded("coverage") == [False]
 try:
     registry.add(other)
 except ParameterError as error:
-    assert "two measures are called 'gini'" in str(error)
+    assert "two metrics are called 'gini'" in str(error)
 else:
     raise AssertionError("it took the name")
 assert registry.find("gini") is not other
@@ -51,7 +51,7 @@ assert registry.find("gini") is not other
     )
 
 
-def test_a_measure_defined_again_takes_the_place_of_the_first():
+def test_a_metric_defined_again_takes_the_place_of_the_first():
     run("""
 def define():
     class Other(registry.Registered):

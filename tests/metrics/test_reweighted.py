@@ -1,4 +1,4 @@
-"""Weights of relevant items over any measure that sums over them."""
+"""Weights of relevant items over any metric that sums over them."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ ADDITIVE = [
 
 def at(name, k, wrapper):
     of = rw.parse(name)
-    measure = wrapper(of=of)
-    return str(measure if of.cutoff == "none" else measure @ k)
+    metric = wrapper(of=of)
+    return str(metric if of.cutoff == "none" else metric @ k)
 
 
 def test_every_sum_is_tried():
@@ -75,7 +75,7 @@ def test_equal_weights_change_nothing(world, k):
 
 
 @given(worlds(scores=True, judged=True), st.integers(1, 5))
-def test_the_named_measures_are_weighted_sums(world, k):
+def test_the_named_metrics_are_weighted_sums(world, k):
     pairs = {
         f"ips_recall@{k}": f"ips@{k}",
         f"snips_recall@{k}": f"snips(recall)@{k}",

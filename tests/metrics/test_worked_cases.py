@@ -73,7 +73,7 @@ def test_f_of_means_is_not_the_mean_of_f():
     assert result["f(beta=2)@3"] == pytest.approx((5 * 0.6 / 4.6 + 5 / 3 / (4 / 3 + 1)) / 2)
 
 
-def test_f_of_any_two_measures():
+def test_f_of_any_two_metrics():
     name = "f(first=ndcg,second=map(normaliser=relevant),beta=0.5)@3"
     result = rw.evaluate(THREE, ANY, [name, "ndcg@3", "map(normaliser=relevant)@3"])
     first = result.per_user["ndcg@3"]

@@ -24,14 +24,14 @@ Verdict: TypeAlias = Literal["equal", "equal, except", "differs", "not offered",
 
 @dataclass(frozen=True)
 class Outcome:
-    """One measure of a library beside rankwise's.
+    """One metric of a library beside rankwise's.
 
     Attributes
     ----------
-    measure : str
+    metric : str
         The library's name, without a cut-off.
     rankwise : str
-        rankwise's measure in full; empty if there is none.
+        rankwise's metric in full; empty if there is none.
     verdict : str
         ``"equal"`` in every case; ``"equal, except"`` and ``"differs"`` with the reason that the
         convention gives; ``"not offered"``; ``"wrong"`` where no reason is given.
@@ -39,7 +39,7 @@ class Outcome:
         The reason, or what was found.
     """
 
-    measure: str
+    metric: str
     rankwise: str
     verdict: Verdict
     why: str = ""
@@ -62,21 +62,21 @@ def tables(folder: Path) -> dict[str, Any]:
 
 
 def rankwise_value(library: Library, name: str, text: str, folder: Path) -> float:
-    """Evaluate one measure under the convention, and nothing else.
+    """Evaluate one metric under the convention, and nothing else.
 
     Raises
     ------
     rankwise.RankwiseError
         If it cannot be evaluated.
     """
-    measure = rw.conventions()[library.convention].parse(text)
+    metric = rw.conventions()[library.convention].parse(text)
     k = name.partition("@")[2]
-    if k and measure.cutoff != "none" and not measure.k:
-        measure, text = measure @ int(k), f"{text}@{k}"
+    if k and metric.cutoff != "none" and not metric.k:
+        metric, text = metric @ int(k), f"{text}@{k}"
     at = tables(folder)
     lists = at["views"].get(library.view(name), at["views"]["lists"])
-    result = rw.evaluate(lists, measures=text, convention=library.convention, **at["given"])
-    return result[f"{measure}{library.cell(name)}"]
+    result = rw.evaluate(lists, metrics=text, convention=library.convention, **at["given"])
+    return result[f"{metric}{library.cell(name)}"]
 
 
 def _all_at_once(library: Library, names: Iterable[str], folder: Path) -> dict[str, float]:
@@ -92,24 +92,24 @@ def _all_at_once(library: Library, names: Iterable[str], folder: Path) -> dict[s
         text = library.reads(base)
         if text is None or not _is_read(library, text) or len(ks) < 2:
             continue
-        measure = convention.parse(text)
-        if measure.cutoff == "none" or measure.k:
+        metric = convention.parse(text)
+        if metric.cutoff == "none" or metric.k:
             continue
         at = tables(folder)
         lists = at["views"].get(library.view(base), at["views"]["lists"])
         try:
             result = rw.evaluate(
-                lists, measures=f"{text}@[{','.join(ks)}]", convention=library.convention, **at["given"]
+                lists, metrics=f"{text}@[{','.join(ks)}]", convention=library.convention, **at["given"]
             )
         except rw.RankwiseError:
             continue  # one by one, so that each says what is wrong
         cell = library.cell(base)
-        out |= {f"{base}@{k}": result.values[f"{measure @ int(k)}{cell}"] for k in ks}
+        out |= {f"{base}@{k}": result.values[f"{metric @ int(k)}{cell}"] for k in ks}
     return out
 
 
 def compare(library: Library, values: Mapping[str, Values], cases: Path) -> list[Outcome]:
-    """Return an outcome for every measure that a library printed.
+    """Return an outcome for every metric that a library printed.
 
     Parameters
     ----------
@@ -161,17 +161,17 @@ def _outcome(library: Library, base: str, found: Mapping[str, list[str]]) -> Out
     text = library.reads(base)
     if text is None or not any(found.values()):
         return Outcome(base, "", "not offered", "" if text is None else _refusal(convention, text))
-    measure = convention.parse(text)
-    entry = convention.entry(measure @ 1 if measure.cutoff != "none" else measure)
+    metric = convention.parse(text)
+    entry = convention.entry(metric @ 1 if metric.cutoff != "none" else metric)
     entry = convention.language.named(text) or entry
     different = found["different"]
     if not different:
-        return Outcome(base, str(measure), "equal")
+        return Outcome(base, str(metric), "equal")
     elsewhere = [line for line in different if not _is_undefined(library, line)]
     why = entry.note if elsewhere else convention.note
     if not why:
-        return Outcome(base, str(measure), "wrong", "; ".join(elsewhere[:3]))
-    return Outcome(base, str(measure), "equal, except" if found["equal"] else "differs", why)
+        return Outcome(base, str(metric), "wrong", "; ".join(elsewhere[:3]))
+    return Outcome(base, str(metric), "equal, except" if found["equal"] else "differs", why)
 
 
 def _is_undefined(library: Library, line: str) -> bool:

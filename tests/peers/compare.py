@@ -94,7 +94,7 @@ def say(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, list[agree
         sys.stdout.write(f"{name} {outputs[name]['version']}: {counts}\n")
         for outcome in outcomes:
             if outcome.verdict != "equal":
-                sys.stdout.write(f"  {outcome.measure}: {outcome.verdict}; {outcome.why}\n")
+                sys.stdout.write(f"  {outcome.metric}: {outcome.verdict}; {outcome.why}\n")
             wrong |= outcome.verdict == "wrong"
     missing = [name for name in LIBRARIES if name not in outputs]
     sys.stdout.writelines(f"{name}: could not run, no environment\n" for name in missing)

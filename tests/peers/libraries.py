@@ -1,6 +1,6 @@
 """The libraries that conventions are held against, and how their names are read.
 
-A runner in ``runners/`` prints the library's measures under the library's names. Most of these are
+A runner in ``runners/`` prints the library's metrics under the library's names. Most of these are
 names of the convention; what a runner adds to say which input it took is removed here.
 """
 
@@ -46,7 +46,7 @@ class Library:
     first_group: int = 1
     """The number that the library gives to the first group."""
     other_view: tuple[str, ...] = ()
-    """Measures that take all candidates where the others take lists, or the other way round."""
+    """Metrics that take all candidates where the others take lists, or the other way round."""
 
     @property
     def script(self) -> str:
@@ -54,7 +54,7 @@ class Library:
         return {"warprec_1_4": "warprec"}.get(self.runner, self.runner)
 
     def reads(self, name: str) -> str | None:
-        """Return the name of a measure in the language of the convention, without a cut-off.
+        """Return the name of a metric in the language of the convention, without a cut-off.
 
         None for a name that a runner made for other input.
         """
@@ -64,12 +64,12 @@ class Library:
         return _CELL.sub("", _INPUTS.sub("", base)) or None
 
     def view(self, name: str) -> str:
-        """Return what rankwise gets for a measure: ``matrix`` or ``lists``."""
+        """Return what rankwise gets for a metric: ``matrix`` or ``lists``."""
         other = _CELL.sub("", name.partition("@")[0]) in self.other_view
         return "matrix" if self.matrix != other else "lists"
 
     def cell(self, name: str) -> str:
-        """Return which cell of a measure a name means; empty for the measure itself."""
+        """Return which cell of a metric a name means; empty for the metric itself."""
         numbers = _CELL.search(name.partition("@")[0])
         if numbers is None:
             return ""

@@ -59,16 +59,16 @@ def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, S
 
 def _refused(convention: str) -> dict[str, str]:
     """Return the names that a convention refuses, with what the library computes."""
-    entries = rw.conventions()[convention].measures.values()
+    entries = rw.conventions()[convention].metrics.values()
     return {entry.name: entry.refused for entry in entries if entry.refused}
 
 
-def _held(values: Mapping[str, Mapping[str, float]], measure: str | None = None) -> list[str]:
-    """Return the edge cases of the data on which a library printed a number, for one measure or any."""
+def _held(values: Mapping[str, Mapping[str, float]], metric: str | None = None) -> list[str]:
+    """Return the edge cases of the data on which a library printed a number, for one metric or any."""
     cases = [
         place.rpartition("/")[2]
         for place, numbers in values.items()
-        if any(measure in (None, name.partition("@")[0]) for name in numbers)
+        if any(metric in (None, name.partition("@")[0]) for name in numbers)
     ]
     return list(dict.fromkeys(edge for case, edges in EDGES.items() if case in cases for edge in edges))
 
@@ -81,8 +81,8 @@ def _edges(values: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _note(outcome: agreement.Outcome, convention: rw.Convention, values: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the reason of a verdict, and the edge cases that the data held for other measures alone."""
-    held = _held(values, outcome.measure)
+    """Return the reason of a verdict, and the edge cases that the data held for other metrics alone."""
+    held = _held(values, outcome.metric)
     missing = [edge for edge in _held(values) if edge not in held]
     why = "" if outcome.why == convention.note else outcome.why
     return "; ".join(filter(None, (why, f"not held: {', '.join(missing)}" if missing else "")))
@@ -92,7 +92,7 @@ def _section(name: str, output: Mapping[str, Any], outcomes: Sequence[agreement.
     """Return the part about one library."""
     convention = rw.conventions()[LIBRARIES[name].convention]
     rows = [
-        (f"`{outcome.measure}`", f"`{outcome.rankwise}`", outcome.verdict, _note(outcome, convention, output["values"]))
+        (f"`{outcome.metric}`", f"`{outcome.rankwise}`", outcome.verdict, _note(outcome, convention, output["values"]))
         for outcome in outcomes
         if outcome.rankwise
     ]
@@ -100,7 +100,7 @@ def _section(name: str, output: Mapping[str, Any], outcomes: Sequence[agreement.
     text = f'\n## {name} {output["version"]}: `convention="{convention.name}"`\n\n{_edges(output["values"])}\n\n'
     if convention.note:
         text += f"The library as a whole: {convention.note}. Where only this differs, no note is given.\n\n"
-    return text + _table(("measure", "rankwise", "", "note"), rows)
+    return text + _table(("metric", "rankwise", "", "note"), rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

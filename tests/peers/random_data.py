@@ -241,7 +241,7 @@ def draw_genres(rng: np.random.Generator) -> list[str]:
 def write_all(folder: Path, seed: int = 0) -> None:
     """Make the data set of one seed and write its files.
 
-    ``baseline.csv`` holds the most popular items that the user has not seen, for measures that
+    ``baseline.csv`` holds the most popular items that the user has not seen, for metrics that
     compare two runs.
 
     Parameters

@@ -41,7 +41,7 @@ SAME = {
 
 
 @given(st.dictionaries(USERS, RUN, min_size=1), st.dictionaries(USERS, TRUTH, min_size=1))
-def test_measures_that_agree(run, truth):
+def test_metrics_that_agree(run, truth):
     relevant = {user for user, own in truth.items() if any(own.values())}
     if not relevant & set(run):
         return

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, IdError, InputError, MetricError, ParameterError, ScoreError
 from rankwise.ranking import pool as score_blocks
 from rankwise.ranking.pool import groups_for, largest_of_groups, top
 from rankwise.ranking.scores import Factors, Matrix
@@ -306,9 +306,9 @@ def test_the_tail_that_ties_is_not_recommended():
     assert result["num_retrieved@5"] == result["item_coverage@5"] == 2
     assert result["gini@5"] == result["gini@2"]
     assert result.per_user["list_length"].to_list() == [2]
-    for measure in ("gauc(seen=included)", "partial_auc@1", "bpref"):
-        with pytest.raises(MeasureError, match="needs to know which items tie"):
-            rw.evaluate(lists, truth, measure)
+    for metric in ("gauc(seen=included)", "partial_auc@1", "bpref"):
+        with pytest.raises(MetricError, match="needs to know which items tie"):
+            rw.evaluate(lists, truth, metric)
     items = {"item": range(6), "genres": list("abcdef")}
     graded = {0: {4: 1, 5: 1, 0: 0, 1: 0}}
     cells = ["alpha_ndcg@[2,6]", "subtopic_recall@[2,6]", "mae"]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.errors import EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, IdError, InputError, MetricError, ParameterError, ScoreError
 from rankwise.ranking import rank
 from score_strategies import worlds_of_scores
 
-MEASURES = [
+METRICS = [
     "auc",
     "gauc",
     "lauc@3",
@@ -46,8 +46,8 @@ def test_exact_ranks_give_what_whole_lists_give(world, ties):
     ranks = rw.rank_relevant(scores, truth=truth, exclude=seen)
     whole = rw.rank(scores, k=scores.shape[1], exclude=seen)
     catalogue = range(scores.shape[1])
-    ours = rw.evaluate(ranks, truth, MEASURES, ties=ties)
-    theirs = rw.evaluate(whole, truth, MEASURES, ties=ties, train=seen, items=catalogue)
+    ours = rw.evaluate(ranks, truth, METRICS, ties=ties)
+    theirs = rw.evaluate(whole, truth, METRICS, ties=ties, train=seen, items=catalogue)
     assert ours.values == pytest.approx(theirs.values, rel=1e-11, abs=1e-12, nan_ok=True)
     for name in ours.per_user.columns[1:]:
         mine, other = ours.per_user[name].to_list(), theirs.per_user[name].to_list()
@@ -137,12 +137,12 @@ TRUTH = {0: {0}, 1: {2}}
 
 def test_bad_input():
     ranks = rw.rank_relevant(SCORES, truth=TRUTH)
-    for measure in ("gini@2", "ild@2", "novelty@2", "repeated@2", "overlap@2"):
+    for metric in ("gini@2", "ild@2", "novelty@2", "repeated@2", "overlap@2"):
         around = {"train": TRUTH, "baseline": TRUTH, "items": np.eye(3)}
         around["baseline"] = {0: [1]}
-        with pytest.raises(MeasureError, match="whole lists"):
-            rw.evaluate(ranks, TRUTH, measure, **around)
-    with pytest.raises(MeasureError, match="catalogue"):
+        with pytest.raises(MetricError, match="whole lists"):
+            rw.evaluate(ranks, TRUTH, metric, **around)
+    with pytest.raises(MetricError, match="catalogue"):
         rw.evaluate(ranks, TRUTH, "tn@2")
     slack = rw.rank_relevant(np.eye(3), truth={0: {1, 99}, 1: {2}})
     with pytest.raises(InputError, match="another ground truth"):  # as many rows, but others

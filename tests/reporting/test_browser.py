@@ -57,12 +57,12 @@ def browser():
 @pytest.fixture(scope="module")
 def demo_page(tmp_path_factory):
     outcome = starter.run()
-    measures = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
+    metrics = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
     results = {
         name: rw.evaluate(
             run,
             outcome.split,
-            measures,
+            metrics,
             items=outcome.data.items,
             users=outcome.data.users,
             by="activity",
@@ -342,7 +342,7 @@ def test_movietweetings(opened, movietweetings, tmp_path):
             relevance_threshold=8,
         )
     report = rw.report(results)  # lists and tables are read again from their files
-    assert set(report.missing) <= {"measures of groups", "the split", "the audit"}
+    assert set(report.missing) <= {"metrics of groups", "the split", "the audit"}
     page = opened(report.save(tmp_path / "report.html"))
     said = page.locator("#verdict .strong").inner_text()
     assert re.match(r"random is worse than popularity on ndcg@10 by [\d.]+ % \[", said)

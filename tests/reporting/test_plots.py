@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 import rankwise as rw
-from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.reporting import charts
 from rankwise.reporting.plots import (
     Estimates,
@@ -29,7 +29,7 @@ from rankwise.reporting.plots import (
 USERS = range(60)
 TRUTH = {user: {1, 2, user % 7} for user in USERS}
 GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
-MEASURES = ["ndcg@[1,3]", "recall@[1,3]", "catalog_coverage@3"]
+METRICS = ["ndcg@[1,3]", "recall@[1,3]", "catalog_coverage@3"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def results():
         "b": {user: [user % 7, user % 3 + 10, 20] for user in USERS},
     }
     return {
-        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in runs.items()
+        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12) for name, run in runs.items()
     }
 
 
@@ -74,8 +74,8 @@ def test_curves_are_the_results(results):
     frame = curve_frame(Estimates(results), curves)
     assert len(frame) == 8
     for row in frame.iter_rows(named=True):
-        interval = results[row["system"]].interval(f"{row['measure']}@{row['k']}")
-        assert row["value"] == results[row["system"]][f"{row['measure']}@{row['k']}"]
+        interval = results[row["system"]].interval(f"{row['metric']}@{row['k']}")
+        assert row["value"] == results[row["system"]][f"{row['metric']}@{row['k']}"]
         assert (row["low"], row["high"]) == (interval.low, interval.high)
 
 
@@ -114,9 +114,9 @@ def test_gains_are_differences_of_users():
     one = pl.DataFrame({"user": [1, 2, 3, 4, 5], "x": [0.5, 0.2, np.nan, 0.1, 0.7]})
     other = pl.DataFrame({"user": ["2", "1", "3", "4", "9"], "x": [0.3, 0.5, 0.1, 0.05, 0.7]})
     assert gains(one, other, "x").tolist() == [pytest.approx(-0.1), pytest.approx(0.05)]
-    with pytest.raises(MeasureError, match=r"x.* is the same in both systems"):
+    with pytest.raises(MetricError, match=r"x.* is the same in both systems"):
         gains(one, one, "x")
-    with pytest.raises(MeasureError, match="no per-user values"):
+    with pytest.raises(MetricError, match="no per-user values"):
         gains(one, other, "y")
 
 
@@ -131,7 +131,7 @@ def test_bins_count_every_value():
     assert around["users"].to_list() == [0, 1]
     one = histogram_frame({"x": np.array([3.0])})
     assert one["users"].sum() == 1
-    with pytest.raises(MeasureError, match="no user has a value"):
+    with pytest.raises(MetricError, match="no user has a value"):
         histogram_frame({"x": np.array([np.nan])})
 
 
@@ -181,15 +181,15 @@ def test_every_chart_is_drawn(results, comparison):
 
 def test_wrong_questions(results, comparison):
     one, both = results["a"].plot, comparison.plot
-    with pytest.raises(MeasureError, match="two cut-offs"):
+    with pytest.raises(MetricError, match="two cut-offs"):
         one.curve("mrr")
-    with pytest.raises(MeasureError, match="no per-user values"):
+    with pytest.raises(MetricError, match="no per-user values"):
         one.per_user("catalog_coverage@3")
     with pytest.raises(ParameterError, match="no such groups"):
         one.slices("ndcg@3", by="county")
     with pytest.raises(ParameterError, match="no result 'c'"):
         both.gains("c", "a")
-    with pytest.raises(MeasureError, match="none of these measures"):
+    with pytest.raises(MetricError, match="none of these metrics"):
         both.differences("mrr@3")
     alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
     with pytest.raises(UsageError, match="holds no results"):
@@ -223,7 +223,7 @@ def test_names_are_only_names(name):
     """vl-convert ends the process at characters that XML does not allow, and at half characters."""
     frame = pl.DataFrame(
         {
-            "measure": [name] * 4,
+            "metric": [name] * 4,
             "system": [name, name, "b", "b"],
             "k": [1, 2, 1, 2],
             "value": [0.1, 0.2, 0.3, 0.4],
@@ -281,7 +281,7 @@ def test_long_names_stay_apart():
 
 def test_many_marks_are_drawn():
     frame = pl.DataFrame(
-        {"measure": "m", "system": "s", "k": range(1, 5_202), "value": 0.5, "low": 0.4, "high": 0.6, "text": "t"}
+        {"metric": "m", "system": "s", "k": range(1, 5_202), "value": 0.5, "low": 0.4, "high": 0.6, "text": "t"}
     )
     assert len(charts.specification(charts.curve_chart(frame))) > 100_000
 

@@ -28,7 +28,7 @@ RUNS = {
     "high": {user: [1, 2, 9, 8] if user % 5 else [9, 8, 7, 1] for user in USERS},
     "odd": {user: [user % 7 + 30, 9, 8, 2] for user in USERS},
 }
-MEASURES = ["ndcg@[1,3,4]", "recall@[1,3,4]", "catalog_coverage@4", "gini@4", "group_gap(ndcg,user_group=country)@4"]
+METRICS = ["ndcg@[1,3,4]", "recall@[1,3,4]", "catalog_coverage@4", "gini@4", "group_gap(ndcg,user_group=country)@4"]
 TITLES = pl.DataFrame({"item": [1, 2, 7, 8, 9], "title": ["<b>One", "Two\nlines", "=7", "\x008", "שלום"]})
 GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
 
@@ -36,7 +36,7 @@ GROUPS = pl.DataFrame({"user": list(USERS), "country": ["AT", "DE", None] * 20})
 @pytest.fixture(scope="module")
 def results():
     return {
-        name: rw.evaluate(run, TRUTH, MEASURES, users=GROUPS, by="country", jackknife=12) for name, run in RUNS.items()
+        name: rw.evaluate(run, TRUTH, METRICS, users=GROUPS, by="country", jackknife=12) for name, run in RUNS.items()
     }
 
 
@@ -222,9 +222,9 @@ REASONS = {
     "groups": "without groups",
     "users by activity": "train",
     "users by popularity of their items": "train",
-    "trade-offs": "no measure of coverage",
+    "trade-offs": "no metric of coverage",
     "the exposure of items": "recommendations came from memory",
-    "measures of groups": "no measure with values of groups",
+    "metrics of groups": "no metric with values of groups",
     "the split": "have no split metadata",
     "the audit": "was not audited",
     "examples of users": "recommendations came from memory",

@@ -31,8 +31,8 @@ ITEMS = pl.DataFrame(
 GROUPS = pl.DataFrame({"user": range(USERS), "sex": ["f", "m"] * 15, "weight": [1.0, 2.0, 0.5] * 10})
 
 
-def digests(truth=TRUTH, measures="recall@3", lists=LISTS, **options):
-    return rw.evaluate(lists, truth, measures, **options).provenance["digests"]
+def digests(truth=TRUTH, metrics="recall@3", lists=LISTS, **options):
+    return rw.evaluate(lists, truth, metrics, **options).provenance["digests"]
 
 
 def as_csv(folder):
@@ -191,7 +191,7 @@ def test_tables_that_no_metric_reads_may_differ():
 
 def test_categories_count_as_they_are_read():
     lists = ITEMS.with_columns(genres=pl.col("genres").str.split("|").list.reverse())
-    one, other = (digests(measures="category_count@3", items=table) for table in (ITEMS, lists))
+    one, other = (digests(metrics="category_count@3", items=table) for table in (ITEMS, lists))
     assert one == other
 
 

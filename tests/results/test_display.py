@@ -25,11 +25,11 @@ def test_numbers():
     ]
 
 
-def test_one_row_a_measure_one_column_a_cutoff():
+def test_one_row_a_metric_one_column_a_cutoff():
     result = rw.evaluate({1: [5, 6]}, {1: {6}}, ["recall@[1,2]", "mrr", "precision@2"])
     (view,) = result._views()
     assert [view.head, *view.rows] == [
-        ("measure", "@1", "@2", "whole"),
+        ("metric", "@1", "@2", "whole"),
         ("recall", "0.0000", "1.0000", ""),
         ("mrr", "", "", "0.5000"),
         ("precision", "", "0.5000", ""),
@@ -62,8 +62,8 @@ def test_notes_say_that_most_lists_are_shorter_than_the_largest_cutoff():
 
 def test_notes_say_nothing_of_lists_if_half_are_long_enough_or_there_is_no_cutoff():
     lists = {1: [5, 6, 7], 2: [5]}
-    for measures in ("ndcg@3", "mrr"):
-        assert "shorter" not in users_note(rw.evaluate(lists, {1: {5}, 2: {5}}, measures))
+    for metrics in ("ndcg@3", "mrr"):
+        assert "shorter" not in users_note(rw.evaluate(lists, {1: {5}, 2: {5}}, metrics))
     assert "1 of 1 list shorter than k = 4 (median length 3)" in users_note(rw.evaluate(lists, {1: {5}}, "ndcg@4"))
 
 
@@ -125,24 +125,24 @@ def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not()
         )
 
 
-WIDE = TableView(["measure", "a", "bb", "ccc"], [["recall", "0.5000", "0.25", "1"]], ["two words"])
+WIDE = TableView(["metric", "a", "bb", "ccc"], [["recall", "0.5000", "0.25", "1"]], ["two words"])
 
 
 def test_a_table_that_is_too_wide_goes_on_below(monkeypatch):
     monkeypatch.setenv("COLUMNS", "21")  # says nothing of a file or a pipe
-    assert plain(WIDE) == "measure       a    bb  ccc\nrecall   0.5000  0.25    1\n\ntwo words"
+    assert plain(WIDE) == "metric       a    bb  ccc\nrecall  0.5000  0.25    1\n\ntwo words"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert plain(WIDE).splitlines() == [
-        "measure       a    bb",
-        "recall   0.5000  0.25",
+        "metric       a    bb",
+        "recall  0.5000  0.25",
         "",
-        "measure  ccc",
-        "recall     1",
+        "metric  ccc",
+        "recall    1",
         "",
         "two words",
     ]
     monkeypatch.setenv("COLUMNS", "6")  # no room for a number beside its name: it is not cut
-    assert "recall   0.5000\n\nmeasure    bb\n" in plain(WIDE)
+    assert "recall  0.5000\n\nmetric    bb\n" in plain(WIDE)
     assert plain(WIDE).endswith("two\n  words")
 
 
@@ -163,7 +163,7 @@ def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
 def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
     for stdout in (sys.stdout, None):
         monkeypatch.setattr(sys, "stdout", stdout)
-        assert plain(WIDE).splitlines()[0] == "measure       a    bb  ccc"
+        assert plain(WIDE).splitlines()[0] == "metric       a    bb  ccc"
 
 
 def test_wide_characters_take_two_columns():
@@ -269,7 +269,7 @@ def test_numbers_that_json_lacks(value, shown):
 
 
 def test_a_table_without_rows():
-    view = TableView(["measure", "@1"], [])
-    assert plain(view) == "measure  @1"
+    view = TableView(["metric", "@1"], [])
+    assert plain(view) == "metric  @1"
     assert html(view).count('<th scope="col"') == 2
-    assert markdown(view).splitlines() == ["| measure |   @1 |", "| ---     | ---: |"]
+    assert markdown(view).splitlines() == ["| metric |   @1 |", "| ---    | ---: |"]

@@ -8,9 +8,9 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 
-MEASURES = [
+METRICS = [
     "recall@5",
     "catalog_coverage@5",
     "gini@5",
@@ -36,8 +36,8 @@ def weights():
 def test_replicates_are_evaluations_without_each_group():
     lists, truth, users = data()
     known = {"items": ITEMS, "users": users}
-    result = rw.evaluate(lists, truth, MEASURES, jackknife=10, **known)
-    plain = rw.evaluate(lists, truth, MEASURES, **known)
+    result = rw.evaluate(lists, truth, METRICS, jackknife=10, **known)
+    plain = rw.evaluate(lists, truth, METRICS, **known)
     assert result.values == plain.values
     assert result.slices is None
     assert len(result.replicates) == 10
@@ -49,7 +49,7 @@ def test_replicates_are_evaluations_without_each_group():
         without = rw.evaluate(
             {u: lists[u] for u in kept},
             {u: truth[u] for u in kept},
-            MEASURES,
+            METRICS,
             items=ITEMS,
             users=users.filter(pl.col("user").is_in(kept)),
         )
@@ -99,14 +99,14 @@ def test_intervals_of_groups():
         with pytest.raises(ParameterError) as caught:
             result.interval("recall@5", **options)
         assert said in str(caught.value)
-    with pytest.raises(MeasureError, match="a group of users has no interval"):
+    with pytest.raises(MetricError, match="a group of users has no interval"):
         result.interval("gini@5", by="team", group="x")
 
 
 def test_what_is_no_mean_needs_the_jackknife(tmp_path):
     lists, truth, _ = data()
     result = rw.evaluate(lists, truth, "gini@5")
-    with pytest.raises(MeasureError, match="needs the jackknife") as caught:
+    with pytest.raises(MetricError, match="needs the jackknife") as caught:
         result.interval("gini@5")
     assert "jackknife=64" in str(caught.value)
     with_it = rw.evaluate(lists, truth, "gini@5", jackknife=12)
@@ -116,7 +116,7 @@ def test_what_is_no_mean_needs_the_jackknife(tmp_path):
     assert loaded.interval("gini@5") == with_it.interval("gini@5")
     with pytest.raises(ParameterError, match="jackknife must be a whole number from 2"):
         rw.evaluate(lists, truth, "gini@5", jackknife=1)
-    with pytest.raises(MeasureError, match="was not evaluated"):
+    with pytest.raises(MetricError, match="was not evaluated"):
         result.interval("ndcg@5")
 
 
@@ -140,31 +140,31 @@ def test_the_jackknife_covers_the_truth_and_a_naive_bootstrap_does_not():
     p = 1 / np.arange(1, 2001)
     scale = np.log(p / p.sum())
     truth = {user: {0} for user in range(500)}
-    measures = ["catalog_coverage@10", "gini@10", "shannon_entropy@10"]
+    metrics = ["catalog_coverage@10", "gini@10", "shannon_entropy@10"]
 
     def lists():
         noise = rng.gumbel(size=(500, 2000)) + scale
         return np.argpartition(-noise, 10, axis=1)[:, :10]
 
     def evaluated(drawn, jackknife=None):
-        return rw.evaluate(drawn, truth, measures, items=range(2000), jackknife=jackknife)
+        return rw.evaluate(drawn, truth, metrics, items=range(2000), jackknife=jackknife)
 
     runs = [evaluated(lists()).values for _ in range(120)]
-    real = {name: np.mean([run[name] for run in runs]) for name in measures}
-    spread = {name: np.std([run[name] for run in runs]) for name in measures}
+    real = {name: np.mean([run[name] for run in runs]) for name in metrics}
+    spread = {name: np.std([run[name] for run in runs]) for name in metrics}
     assert real["catalog_coverage@10"] == pytest.approx(0.5654, abs=0.004)
     assert real["gini@10"] == pytest.approx(0.8107, abs=0.002)
-    held = dict.fromkeys(measures, 0)
+    held = dict.fromkeys(metrics, 0)
     for _ in range(100):
         result = evaluated(lists(), 32)
-        for name in measures:
+        for name in metrics:
             found = result.interval(name)
             held[name] += found.low <= real[name] <= found.high
             assert (found.high - found.low) / 2 < 4 * spread[name]
     assert all(count >= 88 for count in held.values()), held
     again = [lists()[rng.integers(0, 500, 500)] for _ in range(40)]
     drawn = [evaluated(one).values for one in again]
-    for name in measures[:2]:  # a draw of users is not even near
+    for name in metrics[:2]:  # a draw of users is not even near
         ends = np.quantile([run[name] for run in drawn], [0.025, 0.975])
         assert not ends[0] <= real[name] <= ends[1]
 
@@ -177,7 +177,7 @@ def test_power_of_a_comparison():
     expected = stats.power_of(400, 0.05 / (spread * 2**0.5))
     assert rw.power(first, "recall@5", difference=0.05) == pytest.approx(expected)
     assert rw.power(first, "recall@5", difference=0.05, correlation=0.8) > expected
-    assert rw.power(first, difference=0.05) == pytest.approx(expected)  # the only measure
+    assert rw.power(first, difference=0.05) == pytest.approx(expected)  # the only metric
     needed = rw.sample_size(first, "recall@5", difference=0.05)
     assert stats.power_of(needed.users, 0.05 / (spread * 2**0.5)) >= 0.8
     assert int(needed) == needed.users
@@ -200,7 +200,7 @@ def test_plans_read_shares_and_margins_as_comparisons_do():
     frame = pl.DataFrame({"user": range(900), "ndcg@5": base, "rmse": base})
     first = rw.from_per_user(frame)
     second = rw.from_per_user(frame.with_columns(pl.col("ndcg@5", "rmse") + rng.normal(0, 0.03, 900)))
-    mean, plan = first["ndcg@5"], {"measure": "ndcg@5", "other": second}
+    mean, plan = first["ndcg@5"], {"metric": "ndcg@5", "other": second}
     for function in (rw.power, rw.sample_size):
         assert function(first, difference="5%", **plan) == function(first, difference=mean * 0.05, **plan)
         assert function(first, margin="3%", **plan) == function(first, margin=mean * 0.03, **plan)
@@ -214,7 +214,7 @@ def test_plans_read_shares_and_margins_as_comparisons_do():
     ]
     assert needed[0] < needed[1] == needed[2] < needed[3]
     assert needed[4] > needed[1]
-    plan["measure"] = "rmse"  # lower is better: a gain in it is a loss
+    plan["metric"] = "rmse"  # lower is better: a gain in it is a loss
     assert int(rw.sample_size(first, margin=0.002, difference=0.0005, **plan)) == needed[3]
 
 
@@ -248,8 +248,8 @@ def test_plans_that_are_refused():
         ({"margin": 0.0}, "margin must be above 0"),
         ({"margin": 0.1, "difference": -0.1}, "a loss of the margin or more is never shown"),
         ({"difference": 0.1, "equivalence": True}, "equivalence needs a margin"),
-        ({"measure": "overlap@5", "margin": "5%"}, "equivalence=True plans"),
-        ({"measure": "overlap@5", "margin": "5%", "equivalence": True}, "a share of 0 is 0: pass a number"),
+        ({"metric": "overlap@5", "margin": "5%"}, "equivalence=True plans"),
+        ({"metric": "overlap@5", "margin": "5%", "equivalence": True}, "a share of 0 is 0: pass a number"),
     ]:
         with pytest.raises(ParameterError) as caught:
             rw.sample_size(result, **options)
@@ -275,4 +275,4 @@ def test_intervals_of_coverage_say_that_they_are_wide():
     other = rw.evaluate(
         {u: items[::-1] for u, items in lists.items()}, truth, "coverage@5", items=range(800), jackknife=32
     )
-    assert interval.flags[0] in rw.compare(result, other, measures="coverage@5")["B"]["flags"]
+    assert interval.flags[0] in rw.compare(result, other, metrics="coverage@5")["B"]["flags"]

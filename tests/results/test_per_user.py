@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import ColumnError, MeasureError
+from rankwise.errors import ColumnError, MetricError
 from rankwise.results.storage import open_result
 from rankwise.tables.table import Protocol
 
@@ -66,12 +66,12 @@ def test_the_label_of_sampled_candidates_comes_back():
 
 def test_results_without_a_common_metric_are_told_apart_from_weighted_ones():
     at_3, at_5 = (rw.evaluate(LISTS, TRUTH, f"ndcg@{k}") for k in (3, 5))
-    with pytest.raises(MeasureError, match="no metric in common") as error:
+    with pytest.raises(MetricError, match="no metric in common") as error:
         rw.compare(at_3, at_5)
     assert "cut-offs and parameters" in str(error.value)
     assert "jackknife" not in str(error.value)
     weighted = rw.evaluate(LISTS, TRUTH, "ndcg@5", weights=WEIGHTS)
-    with pytest.raises(MeasureError, match="can be compared") as error:
+    with pytest.raises(MetricError, match="can be compared") as error:
         rw.compare(weighted, weighted)
     assert "its mean is weighted (evaluate with jackknife=64)" in str(error.value)
     other = {user: [9] for user in TRUTH}
@@ -101,7 +101,7 @@ def test_numbers_of_rows_are_no_metric(tmp_path):
         assert dict(result.values) == {"ndcg@10": pytest.approx(1.75 / 3)}, path.name
         assert "not read: " in str(result)
     comparison = rw.compare({path.name: rw.from_per_user(path) for path in tmp_path.iterdir()}, force=True)
-    assert {row["measure"] for row in comparison.table.to_dicts()} == {"ndcg@10"}
+    assert {row["metric"] for row in comparison.table.to_dicts()} == {"ndcg@10"}
 
 
 def test_a_column_of_values_without_a_name_is_refused(tmp_path):

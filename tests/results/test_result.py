@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import MeasureError
+from rankwise.errors import MetricError
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def test_what_a_result_does_not_have(result, name):
     assert name not in result
     assert result.get(name) is None
     assert ChainMap({}, result, {name: 3})[name] == 3
-    with pytest.raises(MeasureError):
+    with pytest.raises(MetricError):
         result[name]
 
 
 def test_save_and_load(result, tmp_path):
     back = rw.load(result.save(tmp_path / "deep" / "out"))
     assert back.values == result.values
-    assert back.measures == result.measures
+    assert back.metrics == result.metrics
     assert back.per_user.equals(result.per_user)
     assert back.slices.equals(result.slices)
     assert back.provenance == result.provenance
@@ -68,12 +68,12 @@ def test_save_and_load(result, tmp_path):
 
 def test_provenance_says_it_all(result):
     said = result.provenance
-    assert said["measures"]["map(normaliser=k)@2"] == {
+    assert said["metrics"]["map(normaliser=k)@2"] == {
         "normaliser": "k",
         "ties": "expected",
         "without_relevant": "undefined",
     }
-    assert said["measures"]["ndcg@[1,2]"] == {
+    assert said["metrics"]["ndcg@[1,2]"] == {
         "gain": "linear",
         "log_base": 2.0,
         "discount": "log_plus_one",
@@ -87,13 +87,13 @@ def test_provenance_says_it_all(result):
 
 def test_exports(result):
     csv = pl.read_csv(result.export("csv").encode())
-    assert csv.columns == ["measure", "k", "cell", "value", "users", "better", "label", "by", "group", "definition_of"]
+    assert csv.columns == ["metric", "k", "cell", "value", "users", "better", "label", "by", "group", "definition_of"]
     assert csv["definition_of"].unique().to_list() == ["rankwise"]
     assert csv["value"][0] == result["ndcg@1"]
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
     markdown = result.export("markdown")
     head = [cell.strip() for cell in markdown.splitlines()[0].split("|")]
-    assert head == ["", "measure", "@1", "@2", "whole", ""]
+    assert head == ["", "metric", "@1", "@2", "whole", ""]
     latex = result.export("latex")
     assert r"\toprule" in latex
     assert r"a\_1" in latex
@@ -103,9 +103,9 @@ def test_exports(result):
 
 
 def test_displays(result):
-    assert repr(result).splitlines()[0].split() == ["measure", "@1", "@2", "whole"]
+    assert repr(result).splitlines()[0].split() == ["metric", "@1", "@2", "whole"]
     assert "b&lt;2" in result._repr_html_()
-    assert result.scores.columns == ["measure", "k", "cell", "value", "users", "better", "label"]
+    assert result.scores.columns == ["metric", "k", "cell", "value", "users", "better", "label"]
 
 
 def test_per_user_has_every_value_that_a_user_has(result):

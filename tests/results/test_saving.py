@@ -220,7 +220,7 @@ def test_every_edit_of_result_json_is_found(tmp_path):
         ("\ud800".encode("utf-8", "surrogatepass"), "does not hold a saved result"),
         ("9" * 10_000, "does not hold a saved result"),
         ('{"schema_version": 99}', "another version"),
-        ('{"schema_version": 3}', "was changed"),
+        ('{"schema_version": 4}', "was changed"),
     ],
 )
 def test_other_content(tmp_path, content, said):
@@ -269,7 +269,7 @@ def test_only_files_of_the_folder_are_opened(tmp_path, name):
         ("diagnostics", {"ips": 3}, "lacks a part"),
         ("files", {}, "lacks a part"),
         ("provenance", {}, "lacks a part"),
-        ("provenance", {"settings": {"measures": ["nonsense"]}}, "a measure .* not known here"),
+        ("provenance", {"settings": {"metrics": ["nonsense"]}}, "a metric .* not known here"),
     ],
 )
 def test_another_hand_that_writes_hashes(tmp_path, key, value, said):

@@ -17,14 +17,14 @@ from rankwise.errors import ParameterError, UsageError
 from rankwise.results import storage
 from rankwise.results.storage import from_per_user, metric_key
 
-MEASURES = ["ndcg@2", "map(normaliser=k)@[1,2]", "mrr", "reo(item_group=kind)@2", "reo@1"]
+METRICS = ["ndcg@2", "map(normaliser=k)@[1,2]", "mrr", "reo(item_group=kind)@2", "reo@1"]
 
 
 @pytest.fixture
 def result():
     """Return a result with cells, one of whose groups has a strange name, and values of NaN."""
     items = {"item": [1, 2, 3], "kind": ["a", "R&B", "New York"], "group": ["x", "x", "y"]}
-    result = rw.evaluate({"ann": [1, 2], "bob": [3, 1]}, {"ann": {2, 3}, "bob": {1}}, MEASURES, items=items)
+    result = rw.evaluate({"ann": [1, 2], "bob": [3, 1]}, {"ann": {2, 3}, "bob": {1}}, METRICS, items=items)
     values = type(result.values)(result.values | {"mrr": math.nan})
     object.__setattr__(result, "values", values)
     return result
@@ -74,7 +74,7 @@ def test_mlflow_starts_and_ends_a_run(result, tmp_path, monkeypatch):
     settings = result.provenance["settings"]
     assert parameters.keys() == {f"rankwise.{name}" for name in settings}
     assert parameters["rankwise.population"] == "truth"
-    assert json.loads(parameters["rankwise.metrics"]) == settings["measures"]
+    assert json.loads(parameters["rankwise.metrics"]) == settings["metrics"]
     assert parameters["rankwise.relevance_threshold"] == "null"
     back = rw.load(files)
     assert back.per_user.equals(result.per_user)

@@ -20,7 +20,7 @@ from spark_worlds import frames, on_spark  # noqa: E402
 import rankwise as rw  # noqa: E402
 import rankwise.spark as rs  # noqa: E402
 
-MEASURES = ["ndcg@5", "recall@5", "gini@5", "novelty@5", "group_gap(measure=recall)@5"]
+METRICS = ["ndcg@5", "recall@5", "gini@5", "novelty@5", "group_gap(metric=recall)@5"]
 
 
 def parent(pid):
@@ -55,11 +55,11 @@ def kills_its_executor(vectors):
     return distance(vectors)
 
 
-def evaluated(spark, tables, measures):
+def evaluated(spark, tables, metrics):
     sent = on_spark(spark, tables)
     around = {role: table for role, table in sent.items() if role not in ("recommendations", "truth")}
     result = rs.evaluate(
-        sent["recommendations"], sent["truth"], measures, **around, by="group", spark=spark, buckets=6, collect=False
+        sent["recommendations"], sent["truth"], metrics, **around, by="group", spark=spark, buckets=6, collect=False
     )
     return result, result.per_user
 
@@ -80,10 +80,10 @@ def wide(spark):
     lists = pl.DataFrame({"user": range(2_000), "item": range(0, n, 500)}).with_columns(rank=pl.lit(1))
     truth = lists.select("user", item=pl.col("item") + pl.col("user") % 2)
     items = pl.DataFrame({"item": range(n)})
-    measures = ["gini@5", "item_coverage@5", "auc(seen=included)"]
-    one = rw.evaluate(lists, truth, measures, items=items)
+    metrics = ["gini@5", "item_coverage@5", "auc(seen=included)"]
+    one = rw.evaluate(lists, truth, metrics, items=items)
     sent = on_spark(spark, {"recommendations": lists, "truth": truth})
-    there = rs.evaluate(sent["recommendations"], sent["truth"], measures, items=items, spark=spark)
+    there = rs.evaluate(sent["recommendations"], sent["truth"], metrics, items=items, spark=spark)
     return one.values == there.values
 
 
@@ -103,15 +103,15 @@ def main(folder):
     one = rw.evaluate(
         tables["recommendations"],
         tables["truth"],
-        MEASURES,
+        METRICS,
         by="group",
         **{r: t for r, t in tables.items() if r not in ("recommendations", "truth")},
     )
-    there, per_user = evaluated(spark, tables, MEASURES)
+    there, per_user = evaluated(spark, tables, METRICS)
     out["two executors"] = same(one, there, per_user)
     out["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
     for what, deadly in (("worker", kills_its_worker), ("executor", kills_its_executor)):
-        there, per_user = evaluated(spark, tables, [*MEASURES, rw.ILD(distance=deadly) @ 5])
+        there, per_user = evaluated(spark, tables, [*METRICS, rw.ILD(distance=deadly) @ 5])
         del there.values[next(cell for cell in there.values if cell.startswith("intra_list"))]
         kept = per_user.select(one.per_user.columns)
         out[f"{what} killed"] = (Path(folder) / what).exists() and same(one, there, kept)

@@ -51,7 +51,7 @@ def test_a_configuration_runs_on_spark(spark, files, tmp_path):
         config = tmp_path / "config.yaml"
         config.write_text(
             f"data: {{truth: truth.parquet}}\nsystems: {{a: {files[0]}, b: other.parquet}}\n"
-            f"evaluation: {{measures: [ndcg@5, recall@5]}}\nengine: {engine}\n"
+            f"evaluation: {{metrics: [ndcg@5, recall@5]}}\nengine: {engine}\n"
             f"output: {{folder: {folder}, report: false, audit: false}}\n"
         )
         ran = CliRunner().invoke(cli, ["run", str(config)])

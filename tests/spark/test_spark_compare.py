@@ -20,7 +20,7 @@ from rankwise.stats.variance_components import PairSums
 rs = pytest.importorskip("rankwise.spark")
 
 USERS = 1_200
-MEASURES = ["ndcg@5", "recall@5", "gini@5"]
+METRICS = ["ndcg@5", "recall@5", "gini@5"]
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +48,17 @@ def test_why_a_value_is_not_compared(spark):
     (reason,) = rs.compare(*pair).settings["not_compared"].values()
     assert "rankwise.compare takes it" in reason
     assert "groups" not in reason
-    assert "catalog_coverage@2" in rw.compare(*pair).table["measure"].to_list()
+    assert "catalog_coverage@2" in rw.compare(*pair).table["metric"].to_list()
 
 
 @pytest.mark.slow
 def test_it_is_the_comparison_of_one_process(spark, systems):
     lists, truth = systems
     there = {
-        name: rs.evaluate(send(spark, own), send(spark, truth), MEASURES, spark=spark, buckets=2, collect=False)
+        name: rs.evaluate(send(spark, own), send(spark, truth), METRICS, spark=spark, buckets=2, collect=False)
         for name, own in lists.items()
     }
-    here = {name: rw.evaluate(own, truth, MEASURES) for name, own in lists.items()}
+    here = {name: rw.evaluate(own, truth, METRICS) for name, own in lists.items()}
     ours = rs.compare(there, baseline="one", margin=0.01)
     theirs = rw.compare(here, baseline="one", margin=0.01, test="t")
     assert not any(result.is_collected for result in there.values())

@@ -18,7 +18,7 @@ from rankwise.errors import (
     FileError,
     IdError,
     InputError,
-    MeasureError,
+    MetricError,
     OutputError,
     ParameterError,
     ScoreError,
@@ -37,16 +37,16 @@ EVERY = [
     )
     for cls in registry.every()
 ]
-SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(measure=recall)@5", "auc", "rmse"]
+SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(metric=recall)@5", "auc", "rmse"]
 
 
-def evaluate(spark, tables, measures, **options):
+def evaluate(spark, tables, metrics, **options):
     """Evaluate the same tables on Spark and in one process."""
     ours = {role: table for role, table in tables.items() if role in rw_roles(tables)}
     sent = on_spark(spark, ours)
     local = {name: value for name, value in options.items() if name not in ("buckets", "collect")}
-    one = rw.evaluate(ours["recommendations"], ours.get("truth"), measures, **around(ours), **local)
-    there = rs.evaluate(sent["recommendations"], sent.get("truth"), measures, spark=spark, **around(sent), **options)
+    one = rw.evaluate(ours["recommendations"], ours.get("truth"), metrics, **around(ours), **local)
+    there = rs.evaluate(sent["recommendations"], sent.get("truth"), metrics, spark=spark, **around(sent), **options)
     return one, there
 
 
@@ -69,14 +69,14 @@ def check_same(one, there):
     for ours, theirs in ((one.slices, there.slices), (one.replicates, there.replicates)):
         assert (ours is None) == (theirs is None)
         assert ours is None or ours.equals(theirs, null_equal=True)
-    for name in ("settings", "measures", "facts", "groups", "jackknife", "split", "candidates", "digests"):
+    for name in ("settings", "metrics", "facts", "groups", "jackknife", "split", "candidates", "digests"):
         assert there.provenance[name] == one.provenance[name], name
     rows = {role: card["rows"] for role, card in there.provenance["inputs"].items()}
     assert rows == {role: card["rows"] for role, card in one.provenance["inputs"].items()}
 
 
 @pytest.mark.parametrize("collect", [True, False])
-def test_every_measure(spark, collect):
+def test_every_metric(spark, collect):
     check_same(*evaluate(spark, frames(), EVERY, buckets=3, collect=collect, by="age"))
 
 
@@ -96,13 +96,13 @@ def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
 
 @pytest.mark.parametrize("collect", [True, False])
 def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
-    tables, measures = frames(7), ["ndcg@3", "gini@3", "catalog_coverage@3"]
+    tables, metrics = frames(7), ["ndcg@3", "gini@3", "catalog_coverage@3"]
     roles = ("recommendations", "truth", "users", "items")
     tables = {role: tables[role] for role in roles} | {"users": tables["users"].filter(pl.col("user") % 5 > 0)}
     grouped = tables["users"].filter(pl.col("group").is_not_null())
     by_themselves = {role: tables[role].join(grouped, on="user", how="anti") for role in roles[:2]}
-    expected = rw.evaluate(*by_themselves.values(), measures, items=tables["items"])
-    _, there = evaluate(spark, tables, measures, by="group", buckets=3, collect=collect)
+    expected = rw.evaluate(*by_themselves.values(), metrics, items=tables["items"])
+    _, there = evaluate(spark, tables, metrics, by="group", buckets=3, collect=collect)
     row = there.slices.filter(pl.col("group").is_null()).to_dicts()
     assert row == [{"by": "group", "group": None, "users": expected.counts["users"], **expected.values}]
 
@@ -230,7 +230,7 @@ def test_a_threshold_is_met_in_the_precision_of_the_ratings(spark, dtype):
     for threshold in (0.6, 0.7):
         check_same(*evaluate(spark, tables, ["recall@5", "gini@5"], jackknife=3, relevance_threshold=threshold))
     expected = tables["truth"].filter(pl.col("relevance") > 0.65)["user"].n_unique()
-    assert rw.evaluate(**tables, measures="recall@5", relevance_threshold=0.7).counts["users"] == expected
+    assert rw.evaluate(**tables, metrics="recall@5", relevance_threshold=0.7).counts["users"] == expected
 
 
 def test_no_truth_and_no_buckets_named(spark):
@@ -479,16 +479,16 @@ def test_lists_of_als(spark):
 def test_bad_questions(spark, pair):
     lists, truth = pair["recommendations"], pair["truth"]
 
-    def ask(*measures, **options):
-        return rs.evaluate(lists, options.pop("truth", truth), measures, spark=spark, **options)
+    def ask(*metrics, **options):
+        return rs.evaluate(lists, options.pop("truth", truth), metrics, spark=spark, **options)
 
     with pytest.raises(ParameterError, match="no order"):
         ask("ndcg@5", ties="input")
     with pytest.raises(ParameterError, match="need training interactions"):
         ask("ndcg@5", exclude_seen=True)
-    with pytest.raises(MeasureError, match="needs training interactions"):
+    with pytest.raises(MetricError, match="needs training interactions"):
         ask("novelty@5")
-    with pytest.raises(MeasureError, match="on one machine"):
+    with pytest.raises(MetricError, match="on one machine"):
         ask("serendipity(form=history,similarity=cooccurrence)@5", train=truth)
     with pytest.raises(EmptyError, match="no item is relevant"):
         ask("ndcg@5", relevance_threshold=100)
@@ -521,7 +521,7 @@ def test_paths_are_read_by_spark(spark, tmp_path):
 
 @pytest.mark.parametrize("name", ["trec_eval", "rectools", "replay", "warprec", "rank_of_items"])
 def test_conventions(spark, name):
-    """Other names, populations that differ from measure to measure, ids ordered as text."""
+    """Other names, populations that differ from metric to measure, ids ordered as text."""
     kept = ("recommendations", "truth", "train")
     tables = {role: table for role, table in frames(seed=5).items() if role in kept}
     if name == "rank_of_items":

@@ -214,9 +214,9 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     before = as_multiset(collected(made.known("validation")).to_arrow())
     assert before == as_multiset(memory.known("validation").to_arrow())
     lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
-    measures, options = ["recall@3", "novelty@3", "repeated@3", "coverage@3"], {"by": ["activity", "popularity"]}
-    expected = rw.evaluate(lists, memory.test, measures, train=memory, **options)
-    found = evaluate(lists, made.test, measures, train=made, **options)
+    metrics, options = ["recall@3", "novelty@3", "repeated@3", "coverage@3"], {"by": ["activity", "popularity"]}
+    expected = rw.evaluate(lists, memory.test, metrics, train=memory, **options)
+    found = evaluate(lists, made.test, metrics, train=made, **options)
     assert found.values == expected.values
     assert found.slices.equals(expected.slices)
     masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
@@ -234,10 +234,10 @@ def test_a_split_is_its_test_part_with_what_is_known_before_it(numbers):
     rule = GlobalTime(share=0.4, target="last")
     made, memory = split(numbers, rule), rule.split(NUMBERS)
     lists = NUMBERS.select("user", "item", score=pl.col("rating")).unique(["user", "item"], maintain_order=True)
-    measures, options = ["ndcg@3", "novelty@3"], {"columns": {"truth.relevance": "rating"}, "threshold": 2.5}
-    expected = rw.evaluate(lists, memory, measures, **options)
+    metrics, options = ["ndcg@3", "novelty@3"], {"columns": {"truth.relevance": "rating"}, "threshold": 2.5}
+    expected = rw.evaluate(lists, memory, metrics, **options)
     for truth in (made, memory):
-        result = evaluate(lists, truth, measures, **options)
+        result = evaluate(lists, truth, metrics, **options)
         assert result.values == expected.values
         assert result.counts["truth_rows"] == expected.counts["truth_rows"]
         assert result.split["id"] == expected.split["id"]

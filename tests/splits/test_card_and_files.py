@@ -250,11 +250,11 @@ def test_files_that_do_not_fit(tmp_path):
 def test_card_travels(tmp_path):
     split = splits.GlobalTime(at=6).split(TABLE)
     lists = {user: [12, 13] for user in (1, 2, 3, 4)}
-    measures = ["recall@2", "novelty@2"]
-    result = rw.evaluate(lists, split, measures)
+    metrics = ["recall@2", "novelty@2"]
+    result = rw.evaluate(lists, split, metrics)
     assert result.split == split.card
     assert "split: GlobalTime(at=6" in repr(result)
-    by_hand = rw.evaluate(lists, split.test, measures, train=split.train)
+    by_hand = rw.evaluate(lists, split.test, metrics, train=split.train)
     assert by_hand.values == result.values
     assert by_hand.split is None
     folder = split.save(tmp_path / "split")
@@ -263,7 +263,7 @@ def test_card_travels(tmp_path):
         assert again.split["id"] == split.card["id"]
         assert again["recall@2"] == result["recall@2"]
     assert rw.load(result.save(tmp_path / "result")).split == split.card
-    pieces = rw.Evaluator(measures, truth=split).update({1: [12, 13], 2: [12, 13]})
+    pieces = rw.Evaluator(metrics, truth=split).update({1: [12, 13], 2: [12, 13]})
     assert pieces.update({3: [12, 13], 4: [12, 13]}).result().split == split.card
 
 

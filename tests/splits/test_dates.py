@@ -186,7 +186,7 @@ def test_the_command_and_the_configuration_take_a_format(tmp_path):
         "data: {interactions: rows.csv}\n"
         "split: {rule: LeaveOut, n: 1, time_format: '%d/%m/%Y'}\n"
         "systems: {popular: {model: Popularity}}\n"
-        "evaluation: {measures: [recall@2]}\n"
+        "evaluation: {metrics: [recall@2]}\n"
         "output: {report: false}\n"
     )
     run = rankwise_here(tmp_path, "run", "c.yaml")

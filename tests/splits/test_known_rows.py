@@ -60,7 +60,7 @@ def test_known_items_are_masked(split):
     assert by_user(everything.frame) == {user: set(range(10)) - items for user, items in KNOWN.items()}
     lists = {1: [1, 3, 4, 6], 2: [2, 7], 3: [2, 9]}
     for source in ({"truth": split}, {"truth": split.test, "train": split}):
-        result = rw.evaluate(lists, measures="recall@1", exclude_seen=True, **source)
+        result = rw.evaluate(lists, metrics="recall@1", exclude_seen=True, **source)
         assert result["recall@1"] == 1.0
         assert result.counts["seen_items_taken_out"] == 5
 

@@ -156,7 +156,7 @@ def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
         one = pl.DataFrame({"user": range(n), "main": np.zeros(n)} | dict.fromkeys(columns, np.zeros(n)))
         other = pl.DataFrame({"user": range(n), "main": main} | columns)
         table = rw.compare(rw.from_per_user(one), rw.from_per_user(other), primary="main", test="t").table
-        verdicts = dict(zip(table["measure"], table["p_adjusted"], strict=True))
+        verdicts = dict(zip(table["metric"], table["p_adjusted"], strict=True))
         found["primary"] += verdicts["main"] < 0.05
         found["exploratory"] += verdicts["m0"] < 0.05
     for name, count in found.items():
@@ -168,7 +168,7 @@ def test_printed_detectable_differences_are_of_the_level_that_decides():
     frames = [pl.DataFrame({"user": range(500)} | {f"m{at}": rng.random(500) for at in range(6)}) for _ in range(3)]
     table = rw.compare(dict(zip("abc", map(rw.from_per_user, frames), strict=True))).table
     for row in table.iter_rows(named=True):
-        one, other = (frames["abc".index(row[side])][row["measure"]].to_numpy() for side in ("baseline", "system"))
+        one, other = (frames["abc".index(row[side])][row["metric"]].to_numpy() for side in ("baseline", "system"))
         tests = 3 if row["primary"] else 15
         expected = stats.minimum_detectable(500, alpha=0.05 / tests) * (other - one).std(ddof=1)
         assert row["minimum_detectable"] == pytest.approx(expected)

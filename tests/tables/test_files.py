@@ -185,7 +185,7 @@ def test_a_file_without_permission(tmp_path):
         rw.evaluate(tmp_path / "run.csv", TRUTH)
 
 
-def test_what_unpacks_without_measure_is_refused(tmp_path, monkeypatch):
+def test_what_unpacks_without_metric_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_SMALL", 2**20)
     for pack, name in ((gzip.compress, "run.csv.gz"), (bz2.compress, "run.csv.bz2")):
         (tmp_path / name).write_bytes(pack(b"user,item\n" + b"1,2\n" * 2**22))

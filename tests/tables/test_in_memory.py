@@ -267,7 +267,7 @@ def test_named_tuples_are_read_by_name():
 def test_arrays_are_lists_and_no_ground_truth(rows):
     for role in ({"truth": rows}, {"truth": {1: {5}}, "train": rows}):
         with pytest.raises(InputError, match="does not say which user has which items"):
-            rw.evaluate({1: [5]}, measures="arp@1", **role)
+            rw.evaluate({1: [5]}, metrics="arp@1", **role)
 
 
 def test_masked_rows():

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import ColumnError, FileError, MeasureError
+from rankwise.errors import ColumnError, FileError, MetricError
 
 TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 5]})
 DECIMAL = "user;item;score\n1;6;0,5\n1;7;0,75\n2;5;0,7\n"
@@ -94,12 +94,12 @@ def test_gaps_in_ratings_of_training_are_no_matter(kind, tmp_path):
 
 def test_metrics_of_categories_are_named_where_features_are_missing():
     items = pl.DataFrame({"item": [5, 6], "genres": ["war|noir", "noir"]})
-    with pytest.raises(MeasureError) as caught:
+    with pytest.raises(MetricError) as caught:
         rw.evaluate({1: [5, 6]}, TRUTH, "intra_list_diversity@2", items=items)
     assert "intra_list_diversity(distance=jaccard)" in caught.value.hint
     assert rw.evaluate({1: [5, 6]}, TRUTH, "intra_list_diversity(distance=jaccard)@2", items=items)
     for name in ("genre_coverage@2", "genre_diversity@2", "topic_coverage@2"):
-        with pytest.raises(MeasureError) as caught:
+        with pytest.raises(MetricError) as caught:
             rw.evaluate({1: [5, 6]}, TRUTH, name, items=items)
         for each in caught.value.hint.removeprefix("metrics of categories: ").replace("; and", ",").split(", "):
             assert rw.evaluate({1: [5, 6]}, TRUTH, f"{each}@2", items=items)

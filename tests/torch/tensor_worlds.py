@@ -42,8 +42,8 @@ SPECIAL = {"err": {"max_relevance": 4.0}}
 
 
 def cell_of(cls):
-    measure = cls(**SPECIAL.get(cls.name, {}))
-    return str(measure if cls.cutoff == "none" else measure @ 3)
+    metric = cls(**SPECIAL.get(cls.name, {}))
+    return str(metric if cls.cutoff == "none" else metric @ 3)
 
 
 EVERY = [*(cell_of(cls) for cls in registry.every()), *MORE]
@@ -92,9 +92,9 @@ def around(world: World) -> dict:
     return world.around | {"n_items": len(ITEMS)}
 
 
-def evaluated(world: World, lists, measures, **options):
+def evaluated(world: World, lists, metrics, **options):
     truth = {u: own for u, own in world.truth.items() if own}
-    return rw.evaluate(lists, truth, measures, **world.around, **options)
+    return rw.evaluate(lists, truth, metrics, **world.around, **options)
 
 
 def differences(ours: rw.Result, theirs: rw.Result, tolerance: float = 1e-12) -> list:

@@ -1,4 +1,4 @@
-"""Every measure on tensors, by every road, against `rankwise.evaluate`: the same bits."""
+"""Every metric on tensors, by every road, against `rankwise.evaluate`: the same bits."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_complete_rankings(world, ties, tied):
 @settings(max_examples=12)
 @given(SCORED, st.sampled_from(TIES), st.booleans())
 def test_lists_of_complete_rankings(world, ties, tied):
-    """Where every candidate is ranked, lists are complete: also for measures with a cut-off."""
+    """Where every candidate is ranked, lists are complete: also for metrics with a cut-off."""
     tensors = tensors_of(world, ties=tied)
     names = [n for n in EVERY if not rw.parse(n).counts_candidates]
     metrics = collected(tensors, names, ties=ties, **around(world))

@@ -77,7 +77,7 @@ def waits(names, *, ties):
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.usefixtures("as_on_accelerator")
-def test_the_number_of_measures_does_not_matter(ties):
+def test_the_number_of_metrics_does_not_matter(ties):
     few, _ = waits(["ndcg@3"], ties=ties)
     many, counts = waits(CUT, ties=ties)
     assert len(CUT) > 60
@@ -85,7 +85,7 @@ def test_the_number_of_measures_does_not_matter(ties):
     assert many <= few + 16, counts
     deeper = [name.replace("@3", "@4") for name in CUT if name.endswith("@3")]
     again, _ = waits([*CUT, *deeper], ties=ties)
-    assert again <= many + 1  # the items' categories, once for each measure
+    assert again <= many + 1  # the items' categories, once for each metric
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -12,14 +12,14 @@ import pytest
 from scipy.sparse import csr_array
 
 import rankwise as rw
-from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MeasureError, ParameterError, ScoreError
+from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MetricError, ParameterError, ScoreError
 from rankwise.splits import LeaveOut
 from sampled_negatives import sampled
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from rankwise.torch import Collection, Measure, rank  # noqa: E402
+from rankwise.torch import Collection, MetricModule, rank  # noqa: E402
 
 NAMES = ["ndcg@[2,5]", "recall@5", "gini@5", "mrr@5"]
 N_ITEMS = 20
@@ -102,32 +102,32 @@ def test_results_can_be_compared_and_saved(expected, tmp_path):
     assert rw.compare({"a": result, "b": expected}) is not None
 
 
-def test_a_single_measure_is_a_scalar(expected):
-    assert fed(Measure("recall@5")).compute().item() == expected["recall@5"]
-    several = fed(Measure("ndcg@[2,5]")).compute()
+def test_a_single_metric_is_a_scalar(expected):
+    assert fed(MetricModule("recall@5")).compute().item() == expected["recall@5"]
+    several = fed(MetricModule("ndcg@[2,5]")).compute()
     assert {n: v.item() for n, v in several.items()} == {n: expected[n] for n in ("ndcg@2", "ndcg@5")}
-    assert Measure("recall@5").higher_is_better is True
-    with pytest.raises(MeasureError, match="one measure"):
-        Measure(["ndcg@5", "recall@5"])
+    assert MetricModule("recall@5").higher_is_better is True
+    with pytest.raises(MetricError, match="one metric"):
+        MetricModule(["ndcg@5", "recall@5"])
 
 
 def test_metric_collection_with_a_first_batch_of_zeros():
     """Compute groups share the states of metrics that look alike after the first batch."""
-    ours = [Measure(name, n_items=8) for name in ("ndcg@5", "recall@5", "mrr@5", "map@5", "gini@5")]
+    ours = [MetricModule(name, n_items=8) for name in ("ndcg@5", "recall@5", "mrr@5", "map@5", "gini@5")]
     collection = torchmetrics.MetricCollection({str(at): m for at, m in enumerate(ours)})
     nothing = torch.tensor([[5.0, 4, 3, 2, 1, 0, 0, 0]])
     collection.update(nothing, torch.tensor([7]))
     collection.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
     values = {name: v.item() for name, v in collection.compute().items()}
-    alone = Collection([m.spec.settings.measures[0] for m in ours], n_items=8)
+    alone = Collection([m.spec.settings.metrics[0] for m in ours], n_items=8)
     alone.update(nothing, torch.tensor([7]))
     alone.update(torch.tensor([[0.1, 0.9, 0.5, 0.4, 0.2, 0.0, 0.0, 0.0]]), torch.tensor([[0, 2]]))
     assert list(values.values()) == [v.item() for v in alone.compute().values()]
     assert len(set(values.values())) == 5
 
 
-def test_metric_collection_with_equal_measures_and_other_options():
-    whole = {"all": Measure("recall@2"), "high": Measure("recall@2", relevance_threshold=4)}
+def test_metric_collection_with_equal_metrics_and_other_options():
+    whole = {"all": MetricModule("recall@2"), "high": MetricModule("recall@2", relevance_threshold=4)}
     collection = torchmetrics.MetricCollection(whole)
     scores = torch.tensor([[0.9, 0.5, 0.1]])
     collection.update(scores, torch.tensor([[5.0, 0, 0]]))  # both alike after the first batch
@@ -136,10 +136,10 @@ def test_metric_collection_with_equal_measures_and_other_options():
 
 
 def test_a_running_window():
-    running = torchmetrics.wrappers.Running(Measure("recall@5"), window=2)
+    running = torchmetrics.wrappers.Running(MetricModule("recall@5"), window=2)
     for scores, target, users in batches():
         running(scores, target, users=users)
-    alone = Measure("recall@5")
+    alone = MetricModule("recall@5")
     for scores, target, users in list(batches())[1:]:
         alone.update(scores, target, users=users)
     assert running.compute() == alone.compute()
@@ -165,7 +165,7 @@ def test_reset_clone_and_pickle(expected):
 def test_states_that_are_saved_in_mid_epoch(expected, tmp_path, fresh, single):
     """A repeated user of the last update before saving, or after loading, counts once."""
     names = "gini@5" if single else NAMES
-    make = (lambda: Measure(names, n_items=N_ITEMS)) if single else (lambda: Collection(names, n_items=N_ITEMS))
+    make = (lambda: MetricModule(names, n_items=N_ITEMS)) if single else (lambda: Collection(names, n_items=N_ITEMS))
     (scores, target, users), *later = batches()
     metrics = make()
     metrics.update(scores, target, users=users)
@@ -660,7 +660,7 @@ def test_both_kinds_of_lists_in_one_result():
 
 
 def test_rows_without_users_are_different_users():
-    metrics = Measure("recall@1")
+    metrics = MetricModule("recall@1")
     for _ in range(2):
         metrics.update(torch.tensor([[0.9, 0.1]]), torch.tensor([0]))
     assert metrics.result().counts["users"] == 2
@@ -751,7 +751,7 @@ def test_what_is_refused(message):
 
 
 def test_what_is_refused_at_the_start():
-    with pytest.raises(MeasureError, match="needs training interactions"):
+    with pytest.raises(MetricError, match="needs training interactions"):
         Collection("novelty@5", n_items=3)
     with pytest.raises(ParameterError, match="exclude_seen needs"):
         Collection("recall@5", exclude_seen=True)
@@ -769,7 +769,7 @@ def test_what_is_refused_at_the_start():
         Collection("recall@5", n_items=2, train={"ann": [0]})
     with pytest.raises(ParameterError, match="ordered by score"):
         Collection("recall@2", ties="item").update(torch.tensor([[0, 1]]), torch.tensor([0]))
-    with pytest.raises(MeasureError, match="needs predicted scores"):
+    with pytest.raises(MetricError, match="needs predicted scores"):
         Collection("mean_score@2").update(torch.tensor([[0, 1]]), torch.tensor([0]))
 
 
@@ -788,7 +788,7 @@ def test_list_length_and_whole_rankings():
     assert whole.compute()["mrr"].item() == pytest.approx(1 / 3)
     assert cut.compute()["mrr"].item() == 0.0
     tied = Collection("gauc(seen=included)", n_items=4, list_length=2)
-    with pytest.raises(MeasureError, match="ties with the last item"):
+    with pytest.raises(MetricError, match="ties with the last item"):
         tied.update(torch.tensor([[0.4, 0.3, 0.3, 0.1]]), torch.tensor([2]))
 
 
@@ -837,19 +837,19 @@ def test_conventions(name):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_threshold_is_met_in_the_precision_of_the_target(dtype):
-    metric = Measure("recall@1", threshold=0.7)
+    metric = MetricModule("recall@1", threshold=0.7)
     metric.update(torch.tensor([[3.0, 1.0], [3.0, 1.0]]), torch.tensor([[0.7, 0.9], [0.1, 0.9]], dtype=dtype))
     assert float(metric.compute()) == 0.25
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_threshold_between_numbers_of_half_precision_is_refused(dtype):
-    metric = Measure("recall@1", threshold=0.7)
+    metric = MetricModule("recall@1", threshold=0.7)
     target = torch.tensor([[0.7, 0.9]], dtype=dtype)
     with pytest.raises(InputError, match="half precision"):
         metric.update(torch.tensor([[3.0, 1.0]]), target)
     metric.update(torch.tensor([[3.0, 1.0]]), target.float())
-    between = Measure("recall@1", threshold=0.5)
+    between = MetricModule("recall@1", threshold=0.5)
     between.update(torch.tensor([[3.0, 1.0]]), target)
     assert float(between.compute()) == 0.5
 

@@ -13,7 +13,7 @@ torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not i
 
 from tensor_worlds import EVERY  # noqa: E402
 
-from rankwise.torch import Collection, Measure  # noqa: E402
+from rankwise.torch import Collection, MetricModule  # noqa: E402
 
 N_ITEMS, N_USERS = 12, 9
 NAMES = ["ndcg@3", "coverage@3", "gini@2"]
@@ -75,7 +75,7 @@ def test_text_order_of_item_numbers():
 
 def test_a_single_metric_and_embeddings():
     users, items = torch.eye(3), torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.8, 0.1], [0.1, 0.2, 0.7], [0.3, 0.3, 0.3]])
-    metric = Measure("coverage@1")
+    metric = MetricModule("coverage@1")
     metric.update_factors(users, items, torch.tensor([0, 1, 2]))
     assert metric.compute().item() == 0.75
 
@@ -191,16 +191,16 @@ def test_states_are_merged(expected):
 
 
 def test_trackers_windows_and_collections(expected):
-    tracker = torchmetrics.MetricTracker(Measure("gini@2"), maximize=False)
+    tracker = torchmetrics.MetricTracker(MetricModule("gini@2"), maximize=False)
     for _ in range(2):
         tracker.increment()
         fed(tracker)
     assert tracker.compute_all().tolist() == [expected["gini@2"]] * 2
-    running = torchmetrics.wrappers.Running(Measure("gini@2"), window=len(batches()))
+    running = torchmetrics.wrappers.Running(MetricModule("gini@2"), window=len(batches()))
     for scores, target, users in batches()[:1] + batches():
         running(scores, target, users=users)
     assert running.compute().item() == expected["gini@2"]
-    several = torchmetrics.MetricCollection({name: Measure("gini@2") for name in "ab"})
+    several = torchmetrics.MetricCollection({name: MetricModule("gini@2") for name in "ab"})
     for _ in range(2):  # the second metric takes over the states of the first
         fed(several)
         assert {value.item() for value in several.compute().values()} == {expected["gini@2"]}

@@ -1,12 +1,12 @@
 """The data of some users that metrics read: hits, sets of rows, and side information, as arrays of NumPy or PyTorch.
 
-Sets of rows of a block: what measures may read of its users beyond hits.
+Sets of rows of a block: what metrics may read of its users beyond hits.
 
-A measure declares the sets that it reads, and blocks hold those alone.
+A metric declares the sets that it reads, and blocks hold those alone.
 
 Facts: data about items and users beyond lists and ground truth, as arrays by code.
 
-A measure names the facts that it needs; blocks then carry them. Item facts have one row per item
+A metric names the facts that it needs; blocks then carry them. Item facts have one row per item
 code, user facts one per user code; unknown items and users have the empty value described below.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 from rankwise.blocks.hits import Hits
 from rankwise.core import kernels
 from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
-from rankwise.errors import MeasureError
+from rankwise.errors import MetricError
 from rankwise.options import Ties
 
 __all__ = [
@@ -90,7 +90,7 @@ class JudgedRows:
     """The number of ground truth rows of each user with a negative grade that are not relevant,
     recommended or not, shape (U,)."""
     score: Array = None
-    """None where lists have no scores: measures that read them declare ``"scores"``."""
+    """None where lists have no scores: metrics that read them declare ``"scores"``."""
     tie: Array | None = None
     """The first rank of the tied group of each item; None if ties do not matter."""
 
@@ -99,7 +99,7 @@ class JudgedRows:
 class RecommendedRows:
     """All rows of the lists; scores and labels (1 if relevant) where lists have scores, else None.
 
-    Measures that read these declare ``"scores"``.
+    Metrics that read these declare ``"scores"``.
     """
 
     user: Array
@@ -144,7 +144,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class RowSets:
-    """The sets of rows that a block holds; None for those that no measure declared.
+    """The sets of rows that a block holds; None for those that no metric declared.
 
     Attributes
     ----------
@@ -394,7 +394,7 @@ BASELINE: Fact[object] = Fact("baseline")
 
 
 Cutoffs: TypeAlias = tuple[int, ...]
-"""The cut-offs of a measure: Python's numbers, so that none has to be read from an array."""
+"""The cut-offs of a metric: Python's numbers, so that none has to be read from an array."""
 
 _F = TypeVar("_F")
 
@@ -420,13 +420,13 @@ class Block:
     hits : Hits
         Relevant items that were recommended.
     n_item_codes : int or None
-        The number of item codes; None where items have no numbers because no measure counts or
+        The number of item codes; None where items have no numbers because no metric counts or
         knows anything by item.
     ties : str
         How tied items are dealt with.
     row_sets : RowSets
-        What some measure declared beyond the hits: read by the properties of the same names, which
-        raise if no measure did.
+        What some metric declared beyond the hits: read by the properties of the same names, which
+        raise if no metric did.
     n_tied_rows : int, or array of one
         The number of rows with tied scores.
     facts : mapping of Fact to object
@@ -459,7 +459,7 @@ class Block:
     _ends: dict[tuple[int, ...], Array | None] = field(default_factory=dict, init=False, repr=False)
 
     def __getitem__(self, fact: Fact[_F]) -> _F:
-        """Return a fact about items or users that a measure declared among its inputs."""
+        """Return a fact about items or users that a metric declared among its inputs."""
         if fact not in self.facts:
             raise _undeclared(f"the fact {fact}")
         return cast("_F", self.facts[fact])
@@ -563,7 +563,7 @@ class Block:
     def sum_hits_at(self, values: Array, cutoffs: Cutoffs) -> list[Array]:
         """Return the sum of a value of every hit over each user's first ranks, by cut-off."""
         if not is_tensor(values):
-            if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another measure
+            if cutoffs in self._sums and self._sums[cutoffs][0] is values:  # of another metric
                 return self._sums[cutoffs][1]
             last = [self._last_rank(cutoff) for cutoff in cutoffs]
             ascending = sorted(set(last))
@@ -615,7 +615,7 @@ class Block:
         return bincount(users, values if within is None else values[within], self.n_users)
 
     def _ends_at(self, ranks: tuple[int, ...]) -> Array | None:
-        """Return where each user's hits up to some ranks end, once for all measures."""
+        """Return where each user's hits up to some ranks end, once for all metrics."""
         if ranks not in self._ends:
             self._ends[ranks] = kernels.ends(self.hits.user, self.hits.rank, ranks, self.n_users)
         return self._ends[ranks]
@@ -640,7 +640,7 @@ class Block:
         return bincount(ideal.user[near], terms[near], self.n_users)
 
     def _within(self, name: str, rows: Any, cutoff: int) -> tuple[Array | None, Array]:
-        """Return the rows within a cut-off (None: all) and their users, once for all measures."""
+        """Return the rows within a cut-off (None: all) and their users, once for all metrics."""
         key = name, cutoff
         if key not in self._rows:
             xp = namespace(rows.rank)
@@ -653,8 +653,8 @@ class Block:
         return self._rows[key]
 
 
-def _undeclared(what: str) -> MeasureError:
-    return MeasureError(
-        f"a measure reads {what} of a block, which it does not declare among its inputs",
-        hint="add it to inputs of the measure",
+def _undeclared(what: str) -> MetricError:
+    return MetricError(
+        f"a metric reads {what} of a block, which it does not declare among its inputs",
+        hint="add it to inputs of the metric",
     )

@@ -36,7 +36,7 @@ from rankwise.options import Ties
 
 __all__ = ["Confirm", "Encoded", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
 
-_CELLS = 1 << 24  # users times categories of a block: measures hold a few such matrices
+_CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
 _ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
 
 
@@ -157,7 +157,7 @@ class MatchedLists:
 
 
 def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
-    """Return the block of some matched lists, with all rows that the measures need."""
+    """Return the block of some matched lists, with all rows that the metrics need."""
     truth, lists, needs = encoded.truth, matched.lists, encoded.needs
     counted, rows, judged_rows = matched.counted, matched.matches.rows, matched.matches.judged
     list_of_row = matched.matches.lists
@@ -274,14 +274,14 @@ def _relevant(truth: Truth, groups: Ints) -> ItemRows:
 
 
 def _history(encoded: Encoded, users: Ints) -> ItemRows:
-    assert encoded.history is not None  # a measure that needs it cannot be asked without train
+    assert encoded.history is not None  # a metric that needs it cannot be asked without train
     rows, starts = encoded.history.rows_of(users)
     user = np.repeat(np.arange(len(users)), np.diff(starts))
     return ItemRows(user, encoded.history.items[rows], np.ones(len(rows)))
 
 
 def _overlap(other: UserItems | None, matched: MatchedLists, truth: Truth) -> Overlap:
-    assert other is not None  # a measure that needs it cannot be asked without its table
+    assert other is not None  # a metric that needs it cannot be asked without its table
     lists, counted = matched.lists, matched.counted
     other_rows, starts = other.rows_of(lists.user)
     items = other.items[other_rows]

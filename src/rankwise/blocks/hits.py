@@ -1,6 +1,6 @@
 """Hits: the relevant items that were recommended, as flat rows in order of user and rank.
 
-Every accuracy measure is a sum over these rows. Where equal scores leave the order of some items
+Every accuracy metric is a sum over these rows. Where equal scores leave the order of some items
 open, a tied item is spread over the ranks that it may take, so that the same sums become
 expectations over all orders (McSherry & Najork 2008): a row then stands for a rank of the tied
 group, with the probability that a relevant item occupies it.

@@ -76,7 +76,7 @@ class TieOrder:
 
     @property
     def is_open(self) -> bool:
-        """Whether the rule leaves the order open: measures have to handle it."""
+        """Whether the rule leaves the order open: metrics have to handle it."""
         return self.ties in ("expected", "optimistic", "pessimistic")
 
     def numbers(self, items: Codes) -> Ints:
@@ -101,7 +101,7 @@ class Lists:
     items: Codes
     scores: np.ndarray[tuple[int], np.dtype[np.float64]] | None
     has_ties: bool
-    """Whether equal scores inside a list are ties that the measures have to handle."""
+    """Whether equal scores inside a list are ties that the metrics have to handle."""
     origin: Ints | None = None
     """The row of each row in the table; None where rows have its order, or it is not needed."""
     gaps: int = 0

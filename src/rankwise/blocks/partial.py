@@ -4,7 +4,7 @@ Tables and plain values in one string of bytes: JSON for the values, Arrow for t
 
 A hash of all bytes comes first, so that bytes that were changed on their way are never parsed.
 
-A partial has one row per user, one row per item if a measure sums over items, and counts. Rows
+A partial has one row per user, one row per item if a metric sums over items, and counts. Rows
 carry ids, not codes, so partials made in any process can be merged. Floats are summed only at the
 end, with users in order of id: results are bit-identical, however the work was cut and merged.
 
@@ -134,7 +134,7 @@ class About:
             mine, theirs = (about.settings.get(name, "nothing") for about in (self, other))
             if mine != theirs:
                 raise ParameterError(
-                    "only evaluators with the same measures and settings can be merged",
+                    "only evaluators with the same metrics and settings can be merged",
                     found=f"{name}: {theirs} beside {mine}",
                 )
         if self._tables and _same_objects(self._tables, other._tables):
@@ -171,11 +171,11 @@ class Partial:
     Attributes
     ----------
     users : polars.DataFrame
-        One row per evaluated user: ``user`` and the columns of the measures.
+        One row per evaluated user: ``user`` and the columns of the metrics.
     about : About
         The settings of the evaluation and the tables that all chunks share.
     items : polars.DataFrame or None
-        One row per item that was seen: ``item`` and the sums that measures need.
+        One row per item that was seen: ``item`` and the sums that metrics need.
     counts : dict of str to int
         Counts that add up over chunks: rows read, users without ground truth, ties, ….
     outside : polars.Series or None
@@ -212,7 +212,7 @@ class Partial:
         Raises
         ------
         ParameterError
-            If measures, settings or shared tables differ.
+            If metrics, settings or shared tables differ.
         DuplicateError
             If a user is in two of them.
         """
@@ -261,7 +261,7 @@ class Partial:
         for mine, theirs in ((self.users, other.users), (self.items, other.items)):
             if _schema(mine) != _schema(theirs):
                 raise ParameterError(
-                    "these partials are not of the same measures, or not of the same type of id",
+                    "these partials are not of the same metrics, or not of the same type of id",
                     found=f"{_schema(theirs)} beside {_schema(mine)}",
                 )
 
@@ -391,7 +391,7 @@ _USER = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What measures give for a block: arrays of the library that the block has.
+    """What metrics give for a block: arrays of the library that the block has.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from rankwise.cli.options import (
     column_option,
     examples,
     margin,
-    measures_option,
+    metrics_option,
     named_paths,
     output_options,
     read_seeds,
@@ -42,7 +42,7 @@ __all__ = ["compare_command", "decide_command", "report_command"]
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
 @click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
-@click.option("--primary", metavar="MEASURE", help="The primary metric of the comparison.")
+@click.option("--primary", metavar="METRIC", help="The primary metric of the comparison.")
 @click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
 @click.option("--title", help="The title of the page.")
 @click.option(
@@ -136,7 +136,7 @@ def _write(page: Report, output: Path, assets: Path | None) -> None:
     ),
 )
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME[@DATA]=]A [NAME[@DATA]=]B …")
-@measures_option("Metric to compare, the primary one first; may be repeated.  [default: all]")
+@metrics_option("Metric to compare, the primary one first; may be repeated.  [default: all]")
 @click.option("--truth", metavar="FILE", help="Ground truth, if the systems are run files.")
 @settings_options("relevance_threshold")
 @click.option("--train", metavar="FILE", help="With --truth: training interactions.")
@@ -150,7 +150,7 @@ def _write(page: Report, output: Path, assets: Path | None) -> None:
     "gate",
     metavar="FILE",
     help="Saved result or per-user table of the baseline: exit with 1 unless every system is shown "
-    "to lose less than --margin on the first --measure.",
+    "to lose less than --margin on the first --metric.",
 )
 @click.option(
     "--looks",
@@ -222,7 +222,7 @@ def compare_command(
     ctx: click.Context,
     /,
     systems: tuple[str, ...],
-    measures: tuple[str, ...],
+    metrics: tuple[str, ...],
     truth: str | None,
     relevance_threshold: float | None,
     train: str | None,
@@ -253,7 +253,7 @@ def compare_command(
     groups = tuple(filter(None, (by, options["clusters"])))
     read = partial(
         _read,
-        measures=measures,
+        metrics=metrics,
         train=train,
         users=users,
         by=groups,
@@ -273,8 +273,8 @@ def compare_command(
         results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
     from rankwise.comparison.compare import compare
 
-    primary = measures[0] if measures else None
-    comparison = compare(results, baseline=baseline, primary=primary, by=by, measures=list(measures) or None, **options)
+    primary = metrics[0] if metrics else None
+    comparison = compare(results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options)
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     write_out(comparison, form, output)
@@ -287,14 +287,14 @@ def compare_command(
     return int(any(outcome in wrong for outcome, _, _ in found))
 
 
-def _read(path: str, truth: str | None, measures: tuple[str, ...], **options: Any) -> Result:
+def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:
     from rankwise.evaluation.evaluate import evaluate
-    from rankwise.evaluation.settings import DEFAULT_MEASURES
+    from rankwise.evaluation.settings import DEFAULT_METRICS
     from rankwise.results.storage import open_result
 
     if truth is None:
         return open_result(path)
-    return evaluate(path, truth, measures or DEFAULT_MEASURES, **options)
+    return evaluate(path, truth, metrics or DEFAULT_METRICS, **options)
 
 
 def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tuple[str, str, str]]:
@@ -302,7 +302,7 @@ def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tup
     from rankwise.comparison.decision import look_again
 
     return [
-        (look.outcome, f"{look.system} against {look.baseline} in {look.measure}", look.why)
+        (look.outcome, f"{look.system} against {look.baseline} in {look.metric}", look.why)
         for look in look_again(comparison, file, planned=planned)
     ]
 
@@ -316,7 +316,7 @@ def _held(comparison: Comparison) -> list[tuple[str, str, str]]:
         by = comparison.settings["by"]
         group = "" if by is None else f", {by}={row['group']}"
         outcome, why = _outcome(row, comparison.settings["alpha"])
-        pair = f"{row['system']} against {row['baseline']} in {row['measure']}{group}"
+        pair = f"{row['system']} against {row['baseline']} in {row['metric']}{group}"
         found.append((outcome, pair, why))
     return found
 
@@ -346,12 +346,12 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
 def _margins(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, float | str]:
     margins: dict[str, float | str] = {}
     for text in given:
-        measure, equals, size = text.rpartition("=")
-        if not equals or not measure.strip():
-            raise click.BadParameter(f"{text!r} is not MEASURE=MARGIN")
-        if measure.strip() in margins:
-            raise click.BadParameter(f"{measure.strip()!r} is given twice")
-        margins[measure.strip()] = margin(size)
+        metric, equals, size = text.rpartition("=")
+        if not equals or not metric.strip():
+            raise click.BadParameter(f"{text!r} is not METRIC=MARGIN")
+        if metric.strip() in margins:
+            raise click.BadParameter(f"{metric.strip()!r} is given twice")
+        margins[metric.strip()] = margin(size)
     return margins
 
 
@@ -368,21 +368,21 @@ def _margins(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ..
     "--success",
     multiple=True,
     required=True,
-    metavar="MEASURE",
+    metavar="METRIC",
     help="Success metric, of which one has to improve; may be repeated.",
 )
 @click.option(
     "--guardrail",
     "guardrails",
     multiple=True,
-    metavar="MEASURE=MARGIN",
+    metavar="METRIC=MARGIN",
     callback=_margins,
     help="Metric that must lose less than its margin: 'recall@10=1%', 'mrr@10=0.002'; may be repeated.",
 )
 @click.option(
     "--deterioration",
     multiple=True,
-    metavar="MEASURE",
+    metavar="METRIC",
     help="Metric that must not get significantly worse; may be repeated.",
 )
 @click.option("--slices", multiple=True, metavar="COLUMN", help="Also check each group of users; results need --by.")

@@ -19,7 +19,7 @@ from rankwise.cli.options import (
     column_option,
     examples,
     given_options,
-    measures_option,
+    metrics_option,
     output_options,
     settings_options,
     table_options,
@@ -39,22 +39,22 @@ __all__ = [
     "conventions_command",
     "evaluate_command",
     "explain_command",
-    "measures_command",
+    "metrics_command",
     "plain_formula",
     "plain_text",
 ]
 
-_UNLIMITED = 10_000  # columns: where there is no terminal, each measure has one line
+_UNLIMITED = 10_000  # columns: where there is no terminal, each metric has one line
 _PAGE = 80  # columns of a definition where there is no terminal
 
 
 @click.command(
-    "measures",
-    epilog=examples("rankwise measures", "rankwise measures ndcg", "rankwise measures 'ndcg(gain=exponential)@10'"),
+    "metrics",
+    epilog=examples("rankwise metrics", "rankwise metrics ndcg", "rankwise metrics 'ndcg(gain=exponential)@10'"),
 )
 @click.argument("name", required=False)
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def measures_command(name: str | None, format_: str) -> None:
+def metrics_command(name: str | None, format_: str) -> None:
     """List the metrics, or print the definition of the one called NAME."""
     from rankwise.metrics.description import Description, every_description
 
@@ -70,7 +70,7 @@ def measures_command(name: str | None, format_: str) -> None:
 
 
 def listing(every: list[Description]) -> str:
-    """Return one line per measure, wrapped in a terminal."""
+    """Return one line per metric, wrapped in a terminal."""
     from rankwise.metrics.base import FAMILIES
 
     width = terminal_width()
@@ -196,7 +196,7 @@ def _in_full(convention: Convention) -> str:
 )
 @click.argument("run")
 @click.argument("truth")
-@click.option("-m", "--measure", required=True, metavar="MEASURE", help="One metric, such as map@10.")
+@click.option("-m", "--metric", required=True, metavar="METRIC", help="One metric, such as map@10.")
 @click.option(
     "--between",
     nargs=2,
@@ -214,13 +214,13 @@ def explain_command(
     /,
     run: str,
     truth: str,
-    measure: str,
+    metric: str,
     between: tuple[str, str],
     form: str,
     output: Path | None,
     **options: Any,
 ) -> int:
-    """Explain why MEASURE of RUN differs between two conventions, choice by choice.
+    """Explain why METRIC of RUN differs between two conventions, choice by choice.
 
     The metric is evaluated under both, and the choices in which they differ are switched one at a
     time, in all orders. The effect of a choice is the mean change when it is switched (its Shapley
@@ -228,12 +228,12 @@ def explain_command(
     """
     from rankwise.evaluation.explain import explain
 
-    explanation = explain(run, truth, measure, *between, **given_options(ctx, options))
+    explanation = explain(run, truth, metric, *between, **given_options(ctx, options))
     write_out(explanation, form, output)
     return 0
 
 
-_GATE = re.compile(r"^\s*(?P<measure>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
+_GATE = re.compile(r"^\s*(?P<metric>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
@@ -247,7 +247,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 )
 @click.argument("run")
 @click.argument("truth", required=False)
-@measures_option(
+@metrics_option(
     "Metric: ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.  [default: "
     "precision, recall, ndcg, map, mrr and hit_rate at 10]"
 )
@@ -290,7 +290,7 @@ def evaluate_command(
     /,
     run: str,
     truth: str | None,
-    measures: tuple[str, ...],
+    metrics: tuple[str, ...],
     form: str,
     output: Path | None,
     per_user: Path | None,
@@ -317,7 +317,7 @@ def evaluate_command(
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
     _check_outputs(ctx, run, truth, [path for path in (output, per_user) if path], save)
     from rankwise.evaluation.evaluate import evaluate
-    from rankwise.evaluation.settings import DEFAULT_MEASURES
+    from rankwise.evaluation.settings import DEFAULT_METRICS
 
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
@@ -327,11 +327,9 @@ def evaluate_command(
             raise click.UsageError(
                 "with many conventions there is only a table: no --require, --save, --per-user or Spark", ctx
             )
-        write_out(_across(ctx, run, truth, measures, number, options), form, output)
+        write_out(_across(ctx, run, truth, metrics, number, options), form, output)
         return 0
-    requested = _with_gates(
-        ctx, measures or DEFAULT_MEASURES, [gate[0] for gate in required], options.get("convention")
-    )
+    requested = _with_gates(ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention"))
     if engine == "spark":
         if options.pop("chunk_rows", None) is not None or "-" in (run, truth):
             raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
@@ -352,13 +350,13 @@ def _across(
     ctx: click.Context,
     run: str,
     truth: str | None,
-    measures: tuple[str, ...],
+    metrics: tuple[str, ...],
     number: str | None,
     options: dict[str, Any],
 ) -> AcrossConventions:
     """Evaluate under every convention, or find those that give a number."""
     from rankwise.evaluation.across_conventions import across_conventions, convention_of
-    from rankwise.evaluation.settings import DEFAULT_MEASURES, TableOptions
+    from rankwise.evaluation.settings import DEFAULT_METRICS, TableOptions
 
     asked = options.pop("convention", "all")
     known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
@@ -367,15 +365,15 @@ def _across(
             raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)
     chosen = None if asked.lower() == "all" else [asked]
     if number is None:
-        wanted = measures or DEFAULT_MEASURES
+        wanted = metrics or DEFAULT_METRICS
         return across_conventions(run, truth, list(wanted), conventions=chosen, **options)
-    if len(measures) != 1:
-        raise click.UsageError("--convention-of is about one measure: -m ndcg", ctx)
-    return convention_of(number, run, truth, measures[0], conventions=chosen, **options)
+    if len(metrics) != 1:
+        raise click.UsageError("--convention-of is about one metric: -m ndcg", ctx)
+    return convention_of(number, run, truth, metrics[0], conventions=chosen, **options)
 
 
 def _on_spark(
-    run: str, truth: str | None, measures: list[Any], master: str | None, buckets: int | None, options: dict[str, Any]
+    run: str, truth: str | None, metrics: list[Any], master: str | None, buckets: int | None, options: dict[str, Any]
 ) -> Result:
     """Evaluate on Spark, in a session of this command."""
     from rankwise.errors import UsageError
@@ -384,7 +382,7 @@ def _on_spark(
         from rankwise.spark import evaluate, session
     except ImportError as error:
         raise UsageError(str(error)) from error
-    return evaluate(run, truth, measures, spark=session(master), buckets=buckets, **options)
+    return evaluate(run, truth, metrics, spark=session(master), buckets=buckets, **options)
 
 
 def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None) -> None:
@@ -411,26 +409,26 @@ def _gate(ctx: click.Context, text: str) -> tuple[str, str, float]:
     match = _GATE.match(text)
     with contextlib.suppress(ValueError):
         if match is not None and math.isfinite(bound := float(match["bound"])):
-            return match["measure"], match["sign"], bound
+            return match["metric"], match["sign"], bound
     raise click.UsageError(f"--require {text!r} does not read as 'ndcg@10 >= 0.3'", ctx)
 
 
 def _with_gates(
     ctx: click.Context, requested: tuple[str, ...], required: list[str], convention: str | None
 ) -> list[str]:
-    """Add the measures that only a gate asks for."""
+    """Add the metrics that only a gate asks for."""
     from rankwise.convention.convention import Convention
     from rankwise.metrics.base import parse_all
 
     reader = Convention.named(convention)
     out, known = list(requested), list(parse_all(requested, reader))
     for text in required:
-        (measure,) = parse_all(text, reader)
-        if len(measure.cells) > 1:
+        (metric,) = parse_all(text, reader)
+        if len(metric.cells) > 1:
             raise click.UsageError(f"--require {text!r} has several cut-offs: give each its own", ctx)
-        if not any(set(measure.cells) <= set(one.cells) for one in known):
+        if not any(set(metric.cells) <= set(one.cells) for one in known):
             out.append(text)
-            known.append(measure)
+            known.append(metric)
     return out
 
 
@@ -449,11 +447,11 @@ def _write_per_user(result: Result, path: Path) -> None:
 def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
     """Hold the result against the gates; 1 if one fails."""
     failed = 0
-    for measure, sign, bound in required:
-        value = result[measure]
+    for metric, sign, bound in required:
+        value = result[metric]
         if not _SIGNS[sign](value, bound):  # NaN holds against nothing
             failed = 1
-            click.echo(f"failed: {measure} = {value:.6g}, required {sign} {bound:g}", err=True)
+            click.echo(f"failed: {metric} = {value:.6g}, required {sign} {bound:g}", err=True)
     return failed
 
 

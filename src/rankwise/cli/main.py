@@ -122,7 +122,7 @@ _COMMANDS = {
     "explain": "Explain why two conventions give different numbers.",
     "init": "Write a commented configuration file from your files.",
     "inspect": "Show what is recognised in a file or folder.",
-    "measures": "List the metrics, or define one.",
+    "metrics": "List the metrics, or define one.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
@@ -136,7 +136,7 @@ _FILES = {
     "explain": "evaluate",
     "init": "run",
     "inspect": "run",
-    "measures": "evaluate",
+    "metrics": "evaluate",
     "report": "compare",
 }
 """Files of the commands that share one."""

@@ -26,7 +26,7 @@ __all__ = [
     "examples",
     "given_options",
     "margin",
-    "measures_option",
+    "metrics_option",
     "name_and_path",
     "named_paths",
     "output_options",
@@ -141,9 +141,9 @@ def margin(text: str) -> float | str:
         raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
 
 
-def measures_option(text: str) -> Callable[[_F], _F]:
-    """Return the option ``--measure`` with its help."""
-    return click.option("-m", "--measure", "measures", multiple=True, metavar="MEASURE", help=text)
+def metrics_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--metric`` with its help."""
+    return click.option("-m", "--metric", "metrics", multiple=True, metavar="METRIC", help=text)
 
 
 column_option = click.option(

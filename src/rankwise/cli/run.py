@@ -79,8 +79,8 @@ def _engine(experiment: Experiment) -> Evaluate:
 
     spark = session(engine.master)
 
-    def on_spark(run: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result:
-        return evaluate(run, truth, measures, spark=spark, buckets=engine.buckets, **options)
+    def on_spark(run: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /) -> Result:
+        return evaluate(run, truth, metrics, spark=spark, buckets=engine.buckets, **options)
 
     return on_spark
 
@@ -109,7 +109,7 @@ def _plan_lines(experiment: Experiment) -> list[str]:
     """Return what would be run, in a few lines."""
     settings = experiment.settings
     lines = [f"systems: {', '.join(experiment.systems)}"]
-    lines.append(f"measures: {', '.join(map(str, settings.measures))}")
+    lines.append(f"metrics: {', '.join(map(str, settings.metrics))}")
     if experiment.splitter is not None:
         lines.append(f"split: {experiment.splitter!r}")
     lines += list(experiment.notes)
@@ -301,7 +301,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
     result = load(folder)
     provenance = result.provenance
     own = provenance.get("own_definitions")
-    settings = {name: value for name, value in provenance["settings"].items() if name != "measures"}
+    settings = {name: value for name, value in provenance["settings"].items() if name != "metrics"}
     return {
         "folder": str(folder),
         "holds": "a saved result",

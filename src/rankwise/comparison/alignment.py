@@ -15,7 +15,7 @@ import polars as pl
 from rankwise.comparison.view import marks
 from rankwise.core.arguments import Missing, SeedDesign
 from rankwise.core.kernels import default_threads, each
-from rankwise.errors import MeasureError, ParameterError, UsageError
+from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.options import compared_options
 from rankwise.results.intervals import cluster_codes
 from rankwise.results.result import Result
@@ -35,7 +35,7 @@ __all__ = [
     "check_questions",
     "common_cells",
     "different_truth",
-    "main_measure",
+    "main_metric",
     "paired_seeds",
     "some_missing",
     "systems_of",
@@ -45,10 +45,10 @@ __all__ = [
 _WORTH_A_THREAD = 10_000  # users
 
 
-def some_missing(measure: str, found: str) -> ParameterError:
+def some_missing(metric: str, found: str) -> ParameterError:
     """Return the error for users who have a value in some results only."""
     return ParameterError(
-        f"some users have a value of {measure} in one result, and none in another",
+        f"some users have a value of {metric} in one result, and none in another",
         found=found,
         hint='missing="zero" counts it as 0, as for a list that was not delivered; '
         'missing="common" compares the users who have all values',
@@ -57,7 +57,7 @@ def some_missing(measure: str, found: str) -> ParameterError:
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """Values of one measure for the same users.
+    """Values of one metric for the same users.
 
     Attributes
     ----------
@@ -130,30 +130,30 @@ def check_ids(results: Mapping[str, Result]) -> None:
         )
 
 
-def main_measure(result: Result) -> str:
-    """Return the default primary measure: ``ndcg@10``, or the first mean over users."""
+def main_metric(result: Result) -> str:
+    """Return the default primary metric: ``ndcg@10``, or the first mean over users."""
     means = [cell for cell in result.values if result.is_mean_of_users(cell)]
     if not means:
-        raise MeasureError("the result has no measure that is a mean of users", found=", ".join(result.values))
+        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
     return "ndcg@10" if "ndcg@10" in means else means[0]
 
 
 def align_users(
-    results: Mapping[str, Result], measure: str, missing: Missing, clusters: pl.DataFrame | None = None
+    results: Mapping[str, Result], metric: str, missing: Missing, clusters: pl.DataFrame | None = None
 ) -> Aligned:
-    """Return the values of a measure for the same users in the same order.
+    """Return the values of a metric for the same users in the same order.
 
     ``clusters`` has every user with the group of users who are not independent.
     """
     check_ids(results)
-    users, values = _joined(results, measure)
+    users, values = _joined(results, metric)
     aligned = align_values(values, missing)
     if aligned.dropped and missing == "error":
         gaps: Any = np.isnan(values)
         row = int(np.flatnonzero(gaps.any(axis=1) & ~gaps.all(axis=1))[0])
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
-            measure,
+            metric,
             f"user {users[row]!r} has none in {', '.join(without)} ({aligned.dropped} such users of {len(values)})",
         )
     if clusters is None:
@@ -161,12 +161,12 @@ def align_users(
     return replace(aligned, cluster=cluster_codes(users.filter(_kept(values, missing)), clusters))
 
 
-def _joined(results: Mapping[str, Result], measure: str) -> tuple[pl.Series, Floats]:
+def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:
     """Return the users of any result in ascending order, and their values, NaN for none."""
     tables = [result.per_user for result in results.values()]
     dtype = tables[0].schema["user"]
     users = [table["user"].cast(pl.Int64() if dtype.is_integer() else dtype) for table in tables]
-    columns = [table[measure].cast(pl.Float64) for table in tables]
+    columns = [table[metric].cast(pl.Float64) for table in tables]
     if all(some.equals(users[0]) for some in users[1:]):
         values = np.empty((len(users[0]), len(columns)), order="F")
         for at, column in enumerate(columns):
@@ -305,7 +305,7 @@ def _check_equal(entry: Field[Any], results: Mapping[str, Result]) -> None:
 
 def _check_per_metric(entry: Field[Any], results: Mapping[str, Result]) -> None:
     """Raise if an option differs for a metric that results have in common."""
-    metrics = {str(metric @ ()) for result in results.values() for metric in result.measures}
+    metrics = {str(metric @ ()) for result in results.values() for metric in result.metrics}
     for metric in sorted(metrics):
         values = {name: _rule(result, metric, entry.name) for name, result in results.items()}
         _check_option(entry.name, {name: rule for name, rule in values.items() if rule is not None})
@@ -343,12 +343,12 @@ _CHECKS = {
 """What each kind of agreement of an option asks of results (`rankwise.options.Agreement`)."""
 
 
-def _rule(result: Result, measure: str, key: str) -> str | None:
-    """Return a choice for one measure; None if the result does not have it, or does not say."""
-    if all(str(one @ ()) != measure for one in result.measures):
+def _rule(result: Result, metric: str, key: str) -> str | None:
+    """Return a choice for one metric; None if the result does not have it, or does not say."""
+    if all(str(one @ ()) != metric for one in result.metrics):
         return None
     settings, rules = result.provenance["settings"], result.provenance.get("rules", {})
-    chosen: str | None = rules.get(measure, {}).get(key, settings.get(key))
+    chosen: str | None = rules.get(metric, {}).get(key, settings.get(key))
     return chosen
 
 
@@ -419,9 +419,9 @@ def different_truth(found: str) -> ParameterError:
 
 
 def common_cells(
-    results: Mapping[str, Result], measures: str | Sequence[str] | None, primary: str | None, *, means_only: str | None
+    results: Mapping[str, Result], metrics: str | Sequence[str] | None, primary: str | None, *, means_only: str | None
 ) -> tuple[list[str], str, dict[str, str]]:
-    """Return the values to compare, which of them is the primary measure, and why not others.
+    """Return the values to compare, which of them is the primary metric, and why not others.
 
     ``means_only`` says why nothing but means over users can be compared here; None if other values can.
     """
@@ -430,9 +430,9 @@ def common_cells(
     reasons = {cell: _why_not(cell, results, means_only=means_only) for cell in every}
     cells = [cell for cell, reason in reasons.items() if reason is None]
     not_compared = {cell: reason for cell, reason in reasons.items() if reason is not None}
-    if measures is not None:
-        names = list(measures) if isinstance(measures, Iterable) else [measures]
-        names = [measures] if isinstance(measures, str) else names
+    if metrics is not None:
+        names = list(metrics) if isinstance(metrics, Iterable) else [metrics]
+        names = [metrics] if isinstance(metrics, str) else names
         cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
     if not cells:
         raise _nothing_in_common(results, not_compared, means_only)
@@ -443,22 +443,22 @@ def common_cells(
         cells = cells if main in cells else [*cells, main]
     for cell in cells:
         if reasons[cell] is not None:
-            raise MeasureError(f"{cell} cannot be compared: {reasons[cell]}")
+            raise MetricError(f"{cell} cannot be compared: {reasons[cell]}")
     return cells, main, not_compared
 
 
 def _nothing_in_common(
     results: Mapping[str, Result], reasons: Mapping[str, str], means_only: str | None
-) -> MeasureError:
+) -> MetricError:
     """Return the error for results without a value that can be compared."""
     shared = [cell for cell in reasons if all(cell in result.values for result in results.values())]
     if shared:
-        return MeasureError(
+        return MetricError(
             "no metric that the results have in common can be compared",
             found="; ".join(f"{cell}: {reasons[cell]}" for cell in shared[:6]),
             hint=means_only or "values that are not plain means over users are compared by evaluate(…, jackknife=64)",
         )
-    return MeasureError(
+    return MetricError(
         "the results have no metric in common",
         found="; ".join(f"{name}: {', '.join(r.values)}" for name, r in results.items()),
         hint="evaluate every model with the same metrics: cut-offs and parameters are part of them",
@@ -545,7 +545,7 @@ class Systems:
     def values(self) -> pl.DataFrame:
         """Return one row per value and one column per system and data set: means over seeds."""
         cells = dict.fromkeys(cell for result in self.results.values() for cell in result.values)
-        columns: dict[str, list[str] | list[float | None]] = {"measure": list(cells)}
+        columns: dict[str, list[str] | list[float | None]] = {"metric": list(cells)}
         for system, data_set, seeds in self:
             label = self.results[seeds[0]].label
             column = ", ".join(part for part in (system, data_set, label) if part)

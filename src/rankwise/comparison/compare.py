@@ -17,7 +17,7 @@ from rankwise.comparison.alignment import (
     align_users,
     check_ids,
     common_cells,
-    main_measure,
+    main_metric,
     paired_seeds,
     systems_of,
     unchecked,
@@ -43,8 +43,8 @@ from rankwise.core.arguments import (
     check_number,
     check_positive,
 )
-from rankwise.errors import MeasureError, ParameterError, UsageError
-from rankwise.metrics.base import Measure
+from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.metrics.base import Metric
 from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
 from rankwise.results.result import Result, Values
 from rankwise.stats.differences import Differences, Floats, check_level, fewest_for_t
@@ -78,7 +78,7 @@ def compare(
     baseline: str | None = None,
     by: str | None = None,
     primary: str | None = None,
-    measures: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     alpha: float = 0.05,
     test: Test = "auto",
     correction: Family = "holm",
@@ -110,7 +110,7 @@ def compare(
         The primary metric: its pairs are one family, corrected together. By default ``ndcg@10``,
         or the first metric with per-user values. All other metrics are exploratory: corrected
         together by Benjamini and Hochberg, and flagged.
-    measures : str or list of str, optional
+    metrics : str or list of str, optional
         The metrics to compare; by default all that every result has. Then, a metric other than the
         primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
     alpha : float, default=0.05
@@ -121,7 +121,7 @@ def compare(
         Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
         ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
         flips) or ``tukey`` (randomised Tukey, always over all pairs).
-    margin : float, str, or mapping of measure to these, optional
+    margin : float, str, or mapping of metric to these, optional
         The largest difference that does not matter: a number, or a share of the baseline's mean,
         ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
         ``p_non_inferior`` tests whether a system loses less than the margin.
@@ -189,7 +189,7 @@ def compare(
     paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
     means_only = None if by is None else MEANS_OF_GROUPS
-    cells, main, not_compared = common_cells(every, measures, primary, means_only=means_only)
+    cells, main, not_compared = common_cells(every, metrics, primary, means_only=means_only)
     first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
@@ -212,14 +212,14 @@ def compare(
         paired=paired,
     )
     families = [_pairs_of_part(template, systems, members, group) for group, members in parts.items()]
-    asked = {main} if measures is None else set(cells)
+    asked = {main} if metrics is None else set(cells)
     rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
     if systems.data_sets:
         sets = len(systems.data_sets)
         rows = rows_over_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
         if not any(row["primary"] for row in rows):
             why = "; ".join(f"{cell}: {reason}" for cell, reason in not_compared.items())
-            raise MeasureError(f"{main} cannot be compared on every data set", found=why)
+            raise MetricError(f"{main} cannot be compared on every data set", found=why)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     correct_rows(rows, correction, alpha, joint=joint)
     settings = {
@@ -265,7 +265,7 @@ def _pairs_of_part(
 
 
 def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple[int, int]:
-    """Return how many rows of the primary measure, and of others, are corrected together."""
+    """Return how many rows of the primary metric, and of others, are corrected together."""
     if not systems.data_sets:
         return pairs * parts, max(pairs * parts * (cells - 1), 1)
     return pairs, pairs * (parts * cells + cells - 1)
@@ -279,7 +279,7 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
 
 
 def _ranks(systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str) -> list[dict[str, Any]]:
-    """Return the ranks of all systems on the primary measure; empty where they are not known."""
+    """Return the ranks of all systems on the primary metric; empty where they are not known."""
     single = not systems.several_seeds and not systems.data_sets
     if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
         return joint_ranks(family, main)
@@ -383,7 +383,7 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 def _rows(
     families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None, not_compared: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """Return the rows of every measure; why a measure has none goes into ``not_compared``.
+    """Return the rows of every metric; why a metric has none goes into ``not_compared``.
 
     ``parts`` names what families are parts by, if there are several.
     """
@@ -395,7 +395,7 @@ def _rows(
             try:
                 some = family.rows(cell)
                 if not some[0]["users"] and (parts is not None or cell not in asked):
-                    raise MeasureError("no user has a value in every result")
+                    raise MetricError("no user has a value in every result")
                 found += some
             except UsageError as error:
                 failed = error
@@ -410,7 +410,7 @@ def _rows(
 def correct_rows(rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False) -> None:
     """Adjust the p-values, and give every row its verdict.
 
-    Of the primary measure they are corrected over pairs and groups, of all others together. Holm
+    Of the primary metric they are corrected over pairs and groups, of all others together. Holm
     stands in for tests of all pairs together where there are no per-user values.
     """
     exploratory = [row for row in rows if not row["primary"]]
@@ -461,7 +461,7 @@ class SampleSize:
 
 def power(
     result: Result,
-    measure: str | Measure | None = None,
+    metric: str | Metric | None = None,
     *,
     difference: float | str | None = None,
     margin: float | str | None = None,
@@ -477,7 +477,7 @@ def power(
     result : Result
         The pilot, which is the baseline: its number of users, its mean and the standard deviation
         of the users' values are used.
-    measure : str or Measure, optional
+    metric : str or Metric, optional
         A metric that is a per-user mean; by default ``ndcg@10``, or the first one.
     difference : float or str, optional
         The true difference of means, the system minus the baseline: a number, or a share of the
@@ -516,13 +516,13 @@ def power(
     >>> power(result, "recall@1", margin="30%")
     0.8272
     """
-    pilot = _pilot(result, measure, difference, margin, other, correlation, equivalence=equivalence)
+    pilot = _pilot(result, metric, difference, margin, other, correlation, equivalence=equivalence)
     return power_of(len(pilot.values), alpha=alpha, **pilot.effect(float(pilot.values.std(ddof=1))))
 
 
 def sample_size(
     result: Result,
-    measure: str | Measure | None = None,
+    metric: str | Metric | None = None,
     *,
     difference: float | str | None = None,
     margin: float | str | None = None,
@@ -546,7 +546,7 @@ def sample_size(
 
     Parameters
     ----------
-    result, measure, difference, margin, equivalence, other, correlation, alpha
+    result, metric, difference, margin, equivalence, other, correlation, alpha
         As for `power`.
     power : float, default=0.8
         The power to reach.
@@ -569,7 +569,7 @@ def sample_size(
     >>> int(sample_size(result, "recall@1", margin="30%"))
     278
     """
-    pilot = _pilot(result, measure, difference, margin, other, correlation, equivalence=equivalence)
+    pilot = _pilot(result, metric, difference, margin, other, correlation, equivalence=equivalence)
     values = pilot.values
     deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(values, confidence=confidence))]
     users, *limits = (
@@ -610,7 +610,7 @@ class _Pilot:
 
 def _pilot(
     result: Result,
-    measure: str | Measure | None,
+    metric: str | Metric | None,
     difference: float | str | None,
     margin: float | str | None,
     other: Result | None,
@@ -627,9 +627,9 @@ def _pilot(
             "a comparison is planned for a difference, or for a margin",
             hint="pass difference=, the difference to detect, or margin=, the largest one that does not matter",
         )
-    cell = main_measure(result) if measure is None else result.cell(measure)
+    cell = main_metric(result) if metric is None else result.cell(metric)
     if not result.is_mean_of_users(cell):
-        raise MeasureError(f"{cell} is not a mean over users, so the number of users cannot be computed")
+        raise MetricError(f"{cell} is not a mean over users, so the number of users cannot be computed")
     better = result.direction(cell)
     if margin is not None and better is None and not equivalence:
         raise ParameterError(

@@ -20,7 +20,7 @@ from rankwise.comparison.view import pair_view, system_view
 from rankwise.core.arguments import check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
-from rankwise.errors import FileError, MeasureError, ParameterError
+from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 COLUMNS: dict[str, Any] = {
-    "measure": pl.String,
+    "metric": pl.String,
     "group": pl.String,
     "baseline": pl.String,
     "system": pl.String,
@@ -198,7 +198,7 @@ def row_of(
     )
     flags = [*tested.flags, *(flag for flag in interval.flags if flag not in tested.flags)]
     return blank_row() | {
-        "measure": cell,
+        "metric": cell,
         "baseline": pair[0],
         "system": pair[1],
         "mean_baseline": baseline_mean,
@@ -289,7 +289,7 @@ def jackknife_row(
         flags.append("identical" if difference == 0 else "zero variance")
     interval = t_around(difference, error, groups - 1, confidence=1 - alpha, method="jackknife", n=groups)
     tested = TestResult(
-        "jackknife t", difference, math.nan, p, groups, (*flags, *jackknife_caveats(system.measures, cell))
+        "jackknife t", difference, math.nan, p, groups, (*flags, *jackknife_caveats(system.metrics, cell))
     )
     return row_of_all_lists(
         cell, pair, (before, after), len(baseline.per_user), tested, interval, error=error, better=better
@@ -310,7 +310,7 @@ def row_of_all_lists(
     """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
     before, after = values
     return blank_row() | {
-        "measure": cell,
+        "metric": cell,
         "baseline": pair[0],
         "system": pair[1],
         "mean_baseline": before,
@@ -347,7 +347,7 @@ Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 
 
 def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
-    """Return margins by the canonical names of measures, or the one margin of all measures."""
+    """Return margins by the canonical names of metrics, or the one margin of all metrics."""
     if isinstance(margin, Mapping):
         return {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
     return None if margin is None else check_margin(margin)
@@ -378,7 +378,7 @@ def check_difference(size: float | str, name: str = "difference", *, above: floa
 
 
 def margin_of(margin: Margin, cell: str) -> float | str | None:
-    """Return the margin of one measure, of those by measure or the one of all."""
+    """Return the margin of one metric, of those by metric or the one of all."""
     return margin.get(cell) if isinstance(margin, Mapping) else margin
 
 
@@ -412,19 +412,19 @@ def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
 def rows_over_data_sets(
     rows: Sequence[Mapping[str, Any]], sets: int, main: str, alpha: float, margin: Margin, pairs: int
 ) -> list[dict[str, Any]]:
-    """Return one row per measure and pair that all data sets have a row of.
+    """Return one row per metric and pair that all data sets have a row of.
 
-    Those of the primary measure ``main`` are a family of ``pairs``.
+    Those of the primary metric ``main`` are a family of ``pairs``.
     """
     by_pair: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        key = (row["measure"], row["baseline"], row["system"])
+        key = (row["metric"], row["baseline"], row["system"])
         by_pair.setdefault(key, []).append(row)
-    measures = len({measure for measure, _, _ in by_pair})
-    others = max(pairs * ((measures - 1) + sets * measures), 1)
+    metrics = len({metric for metric, _, _ in by_pair})
+    others = max(pairs * ((metrics - 1) + sets * metrics), 1)
     return [
-        _row(some, alpha, margin_of(margin, measure), main=measure == main, tests=pairs if measure == main else others)
-        for (measure, _, _), some in by_pair.items()
+        _row(some, alpha, margin_of(margin, metric), main=metric == main, tests=pairs if metric == main else others)
+        for (metric, _, _), some in by_pair.items()
         if len(some) == sets
     ]
 
@@ -449,7 +449,7 @@ def _row(
         size = None
     claims = {} if size is None else _claims(difference, size, deviation, k, better)
     return blank_row() | {
-        "measure": rows[0]["measure"],
+        "metric": rows[0]["metric"],
         "baseline": rows[0]["baseline"],
         "system": rows[0]["system"],
         "primary": main,
@@ -571,7 +571,7 @@ def read_comparison(
         table = pl.DataFrame(rows, schema=dict(schema), orient="row")
         values = pl.DataFrame(
             [
-                {name: value if name == "measure" else float_of(value) for name, value in row.items()}
+                {name: value if name == "metric" else float_of(value) for name, value in row.items()}
                 for row in content["values"]
             ],
             infer_schema_length=None,
@@ -707,7 +707,7 @@ class Comparison:
         return pl.DataFrame(self.settings["ranks"], schema=RANKS)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
-        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary measure.
+        """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary metric.
 
         ``["ndcg@10"]`` is enough for a single pair of systems; of a comparison of groups,
         ``["ndcg@10", "b", "women"]``; of several data sets, ``["ndcg@10", "b", "films"]`` for one
@@ -716,16 +716,16 @@ class Comparison:
         names = key if isinstance(key, tuple) else (self.settings["primary"], key)
         if isinstance(key, str) and key not in self.table["system"]:
             names = (key,)
-        columns = ("measure", "system", "group")
+        columns = ("metric", "system", "group")
         if not all(isinstance(name, str) for name in names):
-            raise MeasureError("rows are found by names", found=repr(key))
+            raise MetricError("rows are found by names", found=repr(key))
         rows = self.table.filter(*(pl.col(column) == name for column, name in zip(columns, names, strict=False)))
         if self.settings["data_sets"] and len(names) < len(columns):
             rows = rows.filter(pl.col("group").is_null())
         if len(rows) != 1:
-            raise MeasureError(
+            raise MetricError(
                 f"there is no single row of {' and '.join(map(str, names))}",
-                found=f"{len(rows)} rows; measures {', '.join(self.table['measure'].unique())}",
+                found=f"{len(rows)} rows; metrics {', '.join(self.table['metric'].unique())}",
                 hint="filter the table: comparison.table",
             )
         return rows.row(0, named=True)
@@ -788,10 +788,10 @@ class Comparison:
 
     def _csv_table(self) -> pl.DataFrame:
         """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
-        names = self.table["measure"].unique().to_list()
+        names = self.table["metric"].unique().to_list()
         by_name = {name: [result.definition_of(name) for result in self.results.values()] for name in names}
         whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
-        definition = pl.col("measure").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
+        definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
         return self.table.with_columns(pl.col("flags").list.join("; "), definition)
 
     def __repr__(self) -> str:

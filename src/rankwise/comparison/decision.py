@@ -20,7 +20,7 @@ from rankwise.comparison.view import p_value
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
-from rankwise.errors import FileError, MeasureError, ParameterError
+from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.intervals import group_column, groups_of_users
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, check_level
@@ -35,7 +35,7 @@ Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
 CHECKS: dict[str, Any] = {
     "role": pl.String,
-    "measure": pl.String,
+    "metric": pl.String,
     "by": pl.String,
     "group": pl.String,
     "users": pl.Int64,
@@ -108,7 +108,7 @@ class Decision:
         head = ["check", "slice", "users", "difference", "interval", "margin", "p", "outcome"]
         rows: list[list[Cell]] = [
             [
-                f"{row['role']}: {row['measure']}",
+                f"{row['role']}: {row['metric']}",
                 _slice(row),
                 f"{row['users']:,}",
                 f"{row['difference']:+.4f}" if row["users"] else "–",
@@ -185,7 +185,7 @@ def decide(
         Results by name.
     success : str or list of str
         Success metrics: at least one of them has to improve.
-    guardrails : mapping of measure to margin, optional
+    guardrails : mapping of metric to margin, optional
         Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
         baseline such as ``"1%"``.
     deterioration : str or list of str, optional
@@ -208,7 +208,7 @@ def decide(
 
     Raises
     ------
-    ParameterError, MeasureError
+    ParameterError, MetricError
         If a name is unknown, or a metric has no better direction or no per-user values.
 
     See Also
@@ -276,9 +276,7 @@ def rule_for(
     check_count(least=2, min_slice_size=min_slice_size)
     if not isinstance(guardrails, Mapping | None):
         raise ParameterError(
-            "guardrails map measures to margins",
-            found=repr(guardrails)[:80],
-            hint='pass guardrails={"recall@10": "1%"}',
+            "guardrails map metrics to margins", found=repr(guardrails)[:80], hint='pass guardrails={"recall@10": "1%"}'
         )
     first, second = _pair(results, baseline, system)
     rule = Rule(
@@ -293,7 +291,7 @@ def rule_for(
         second,
     ).canonical(results[first])
     if not rule.success:
-        raise ParameterError("a decision needs a measure of success", found="success=[]")
+        raise ParameterError("a decision needs a metric of success", found="success=[]")
     return rule
 
 
@@ -302,20 +300,20 @@ def deciding_cell(result: Result, name: str) -> str:
 
     Raises
     ------
-    MeasureError
+    MetricError
         If the result does not have it, or it cannot decide.
     """
     cell = result.cell(name)
     if result.direction(cell) is None:
-        raise MeasureError(f"{name} has no better direction, so it cannot decide")
+        raise MetricError(f"{name} has no better direction, so it cannot decide")
     if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
-        raise MeasureError(f"{name} is not a mean over users, so it cannot decide")
+        raise MetricError(f"{name} is not a mean over users, so it cannot decide")
     return cell
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which measures decide, with their margins, and between which results."""
+    """Which metrics decide, with their margins, and between which results."""
 
     success: list[str]
     guardrails: dict[str, float | str]
@@ -328,7 +326,7 @@ class Rule:
     system: str
 
     def canonical(self, result: Result) -> Rule:
-        """Return the rule with the canonical names of measures."""
+        """Return the rule with the canonical names of metrics."""
         cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
@@ -346,7 +344,7 @@ class Rule:
         )
 
     @property
-    def measures(self) -> list[str]:
+    def metrics(self) -> list[str]:
         return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -412,7 +410,7 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
         found = compare(
             results,
             baseline=rule.baseline,
-            measures=rule.measures,
+            metrics=rule.metrics,
             by=by,
             alpha=rule.alpha,
             correction="none",
@@ -420,15 +418,15 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
             missing=rule.missing,
         )
         directions = found.settings["directions"]
-        rows = {(row["group"], row["measure"]): row for row in found.table.iter_rows(named=True)}
+        rows = {(row["group"], row["metric"]): row for row in found.table.iter_rows(named=True)}
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
             if size is not None and size < rule.min_slice_size:
                 small.append(f"{by}={'–' if group is None else group}")
                 continue
-            for measure in rule.measures:
-                row = rows.get((group, measure)) or _without_values(measure, group)
-                yield {**row, "by": by, "up": directions.get(measure, True)}
+            for metric in rule.metrics:
+                row = rows.get((group, metric)) or _without_values(metric, group)
+                yield {**row, "by": by, "up": directions.get(metric, True)}
 
 
 def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
@@ -438,9 +436,9 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     return dict(counts.rows())
 
 
-def _without_values(measure: str, group: str | None) -> dict[str, Any]:
-    """Return the row of a measure that no user of a group has a value of: nothing is shown."""
-    return blank_row() | {"measure": measure, "group": group, "users": 0}
+def _without_values(metric: str, group: str | None) -> dict[str, Any]:
+    """Return the row of a metric that no user of a group has a value of: nothing is shown."""
+    return blank_row() | {"metric": metric, "group": group, "users": 0}
 
 
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
@@ -457,8 +455,8 @@ def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[st
 
 
 def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the checks of success over all users, corrected for the number of measures."""
-    whole = [row for row in rows if row["by"] is None and row["measure"] in rule.success]
+    """Return the checks of success over all users, corrected for the number of metrics."""
+    whole = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
     adjusted = adjust([row["p"] for row in whole], "holm")
     return [
         _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
@@ -475,14 +473,14 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str,
     """Return the checks of guardrails, over all users and in slices."""
     checks = []
     for row in rows:
-        if row["measure"] in rule.guardrails:
+        if row["metric"] in rule.guardrails:
             better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
             within = row["p_non_inferior"] < rule.alpha
             p = row["p"] if better and not within else row["p_non_inferior"]
             shown = better or within
             check = _check(row, "guardrail", p, "passed" if shown else "not shown")
             check["shown"] = "within margin" if within else "better" if better else None
-            margin = rule.guardrails[row["measure"]]
+            margin = rule.guardrails[row["metric"]]
             check["margin"] = size_of(margin, row["mean_baseline"])
             check["caveats"] = margin_flags(margin, row["mean_baseline"])
             check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
@@ -506,15 +504,15 @@ def _deterioration(
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
     adjusted = adjust([row["p"] for row in rows], "holm")
     harmless = {
-        (c["measure"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
+        (c["metric"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
     }
     found = []
     for row, p in zip(rows, adjusted, strict=True):
         worse = p < rule.alpha and not _gains(row)
-        place = (row["measure"], row["by"], row["group"])
+        place = (row["metric"], row["by"], row["group"])
         if worse and place not in harmless:
             found.append(_check(row, "deterioration", float(p), "failed") | {"shown": "worse"})
-        elif row["measure"] in rule.deterioration:
+        elif row["metric"] in rule.deterioration:
             tested = "passed" if p == p and row["users"] > 1 else "not shown"
             found.append(_check(row, "deterioration", float(p), tested))
     return found
@@ -526,7 +524,7 @@ def _decision_outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, lis
     def said(check: Mapping[str, Any]) -> str:
         inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
         size = f"{check['difference']:+.4f}" if check["users"] else "no user has a value"
-        return f"{check['measure']}{inside} ({size})"
+        return f"{check['metric']}{inside} ({size})"
 
     worse = [check for check in checks if check["outcome"] == "failed"]
     if worse:
@@ -534,7 +532,7 @@ def _decision_outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, lis
     better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
     open_ = [c for c in checks if c["role"] != "success" and c["outcome"] != "passed"]
     reasons = [f"better: {said(check)}" for check in better]
-    reasons += [] if better else ["no success measure is shown to be better"]
+    reasons += [] if better else ["no success metric is shown to be better"]
     for check in open_:
         needed = check["users_needed"]
         more = "" if needed is None else f"; about {needed:,} users would show it"
@@ -558,7 +556,7 @@ def _inputs(result: Result) -> dict[str, Any]:
     }
 
 
-_VERSION = 1
+_VERSION = 2
 _FORWARD = 4  # times the users of the first look: where the sequence is narrowest by default
 
 
@@ -568,8 +566,8 @@ class Look:
 
     Attributes
     ----------
-    system, baseline, measure : str
-        The pair, and the primary measure.
+    system, baseline, metric : str
+        The pair, and the primary metric.
     outcome : {"passed", "failed", "not shown"}
         Passed: the loss is below the margin. Failed: the system is worse.
     why : str
@@ -578,7 +576,7 @@ class Look:
 
     system: str
     baseline: str
-    measure: str
+    metric: str
     outcome: str
     why: str
 
@@ -617,11 +615,11 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
     for row in rows:
         if not row["primary"]:
             continue
-        key = f"{row['system']} − {row['baseline']}: {row['measure']}"
+        key = f"{row['system']} − {row['baseline']}: {row['metric']}"
         pairs = _pairs(comparison, row)
         rule = {
             "alpha": settings["alpha"],
-            "margin": margin_of(settings["margin"], row["measure"]),
+            "margin": margin_of(settings["margin"], row["metric"]),
             "missing": settings["missing"],
         }
         known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
@@ -645,7 +643,7 @@ def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int 
 
 
 def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
-    aligned = align_users(dict(comparison.results), row["measure"], comparison.settings["missing"]).values
+    aligned = align_users(dict(comparison.results), row["metric"], comparison.settings["missing"]).values
     column = {name: at for at, name in enumerate(comparison.results)}
     return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
 
@@ -654,10 +652,10 @@ def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, 
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
     alpha = settings["alpha"]
-    size = size_of(margin_of(settings["margin"], row["measure"]), pairs.means[1])
-    better = settings["directions"].get(row["measure"])
+    size = size_of(margin_of(settings["margin"], row["metric"]), pairs.means[1])
+    better = settings["directions"].get(row["metric"])
     if better is None or size is None:
-        raise ParameterError(f"{row['measure']} has no direction, or no margin to clear")
+        raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
     before = known["looks"]
     if before and pairs.n < before[-1]["users"]:
         raise ParameterError(
@@ -681,7 +679,7 @@ def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, 
     )
     why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
-    return Look(row["system"], row["baseline"], row["measure"], outcome, why)
+    return Look(row["system"], row["baseline"], row["metric"], outcome, why)
 
 
 def _finite(value: float) -> float | None:

@@ -25,7 +25,7 @@ from rankwise.comparison.comparison import (
     size_of,
 )
 from rankwise.core.arguments import Family, Missing, Test
-from rankwise.errors import InputError, MeasureError, ParameterError
+from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.intervals import cluster_flags, groups_of_users, jackknife_caveats, range_of
 from rankwise.results.result import Result
 from rankwise.stats.data_sets import cluster_error, jackknife_error
@@ -66,8 +66,8 @@ class Pairs:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
     ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
-    of the rows of the exploratory measures, which are corrected together. ``main`` is the primary
-    measure, empty if these rows are exploratory in all measures. ``clusters`` is the column of
+    of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
+    metric, empty if these rows are exploratory in all metrics. ``clusters`` is the column of
     users' groups that are not independent of each other, if there are any.
     """
 
@@ -87,7 +87,7 @@ class Pairs:
     clusters: str | None = None
 
     def rows(self, cell: str) -> list[dict[str, Any]]:
-        """Return the rows of one measure, adjusted if one test is of all pairs together."""
+        """Return the rows of one metric, adjusted if one test is of all pairs together."""
         main, aligned = cell == self.main, self.aligned(cell)
         if aligned is None:
             rows = [self._row_of_all_lists(cell, pair) for pair in self.pairs]
@@ -188,7 +188,7 @@ class Pairs:
 
     @cached_property
     def _main_aligned(self) -> Aligned | None:
-        """The users' values of the primary measure, which rows and ranks are made from."""
+        """The users' values of the primary metric, which rows and ranks are made from."""
         return self._align(self.main)
 
     def _align(self, cell: str) -> Aligned | None:
@@ -240,8 +240,8 @@ class Pairs:
 
 
 def largest_difference(results: Mapping[str, Result], cell: str) -> float:
-    """Return the largest difference of two users' values that the range of a measure allows."""
-    low, high = range_of((m for r in results.values() for m in r.measures), cell)
+    """Return the largest difference of two users' values that the range of a metric allows."""
+    low, high = range_of((m for r in results.values() for m in r.metrics), cell)
     return float(high - low)
 
 
@@ -288,7 +288,7 @@ class DesignPairs(Pairs):
 
     def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
         if not len(aligned.values):
-            raise MeasureError("no user has a value in every result", found=cell)
+            raise MetricError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
             raise InputError(f"{cell} is infinite for some users", found=" and ".join(pair))
         y, x = (self._values(side, aligned) for side in pair)
@@ -451,7 +451,7 @@ class DesignPairs(Pairs):
         variance = Variance((error**2, float(groups - 1)), tuple(parts))
         difference = float(x.mean() - y.mean())
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
-        flags = (*jackknife_caveats(given[1][0].measures, cell), *self._ignored())
+        flags = (*jackknife_caveats(given[1][0].metrics, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
         row = row_of_all_lists(
             cell,

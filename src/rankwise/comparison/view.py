@@ -59,7 +59,7 @@ _MOST = 6  # sentences about pairs: more are in the tables
 
 
 def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return the verdict on the primary measure: who is ahead, then each pair, the leader's first.
+    """Return the verdict on the primary metric: who is ahead, then each pair, the leader's first.
 
     Where no pair differs, the sentence says that nothing can be claimed, and how large a
     difference would have been found.
@@ -95,8 +95,8 @@ def leader_first(rows: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFram
 
 
 def _leader(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
-    """Return the system with the best mean of the measure of these pairs, if one is best."""
-    better = settings["directions"].get(rows[0]["measure"]) if rows else None
+    """Return the system with the best mean of the metric of these pairs, if one is best."""
+    better = settings["directions"].get(rows[0]["metric"]) if rows else None
     if better is None:
         return None
     means = {row["baseline"]: row["mean_baseline"] for row in rows}
@@ -110,48 +110,46 @@ def _leader(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> s
 
 def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
     """Return one sentence over several pairs."""
-    measure, by = rows[0]["measure"], settings["by"]
+    metric, by = rows[0]["metric"], settings["by"]
     decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
     if not decided:
-        return _undecided(rows, measure)
+        return _undecided(rows, metric)
     if by is not None:
-        return f"On {measure}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
+        return f"On {metric}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
     leader = _leader(rows, settings)
     own = [row for row in rows if leader in (row["system"], row["baseline"])]
     beaten = [row for row in own if row["verdict"] == ("better" if row["system"] == leader else "worse")]
     against = {name for row in rows for name in (row["system"], row["baseline"])} - {leader}
     if len(beaten) == len(against):
-        return f"{leader} beats every other system on {measure}."
+        return f"{leader} beats every other system on {metric}."
     if settings["baseline"] is not None and leader != settings["baseline"]:
-        return _against(rows, settings["baseline"], measure)
+        return _against(rows, settings["baseline"], metric)
     if beaten and len(own) == len(against):
-        text = f"{leader} is ahead on {measure}: it beats {len(beaten)} of {len(against)} others"
+        text = f"{leader} is ahead on {metric}: it beats {len(beaten)} of {len(against)} others"
         open_ = [row for row in own if row["verdict"] == "undecided"]
         if len(open_) + len(beaten) < len(against) or len(open_) > _NAMED:
             return f"{text}."
         names = (row["baseline"] if row["system"] == leader else row["system"] for row in open_)
         return f"{text}; against {', '.join(names)} nothing can be claimed."
-    return f"On {measure}, {len(decided)} of {len(rows)} pairs of systems differ significantly."
+    return f"On {metric}, {len(decided)} of {len(rows)} pairs of systems differ significantly."
 
 
-def _undecided(rows: Sequence[Mapping[str, Any]], measure: str) -> str:
+def _undecided(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
     """Return the sentence for a comparison in which no pair differs significantly."""
     same = sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
-        return f"All {same} pairs are equivalent on {measure} within the margin."
+        return f"All {same} pairs are equivalent on {metric} within the margin."
     found = [row["minimum_detectable"] for row in rows if not _missing(row["minimum_detectable"])]
     apart = any(map(math.isinf, found)) and any(map(math.isfinite, found))  # no one number is true of all
     would = _would_find(max(found)) if found and not apart else ""
     equivalent = f", and {same} are equivalent within the margin" if same else ""
-    return (
-        f"Nothing can be claimed on {measure}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
-    )
+    return f"Nothing can be claimed on {metric}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
 
 
-def _against(rows: Sequence[Mapping[str, Any]], baseline: str, measure: str) -> str:
+def _against(rows: Sequence[Mapping[str, Any]], baseline: str, metric: str) -> str:
     """Return how many systems beat the baseline, and how many it beats."""
     count = {name: sum(row["verdict"] == name for row in rows) for name in ("better", "worse")}
-    text = f"{count['better']} of {len(rows)} systems beat {baseline} on {measure}"
+    text = f"{count['better']} of {len(rows)} systems beat {baseline} on {metric}"
     return text + (f", worse: {count['worse']}." if count["worse"] else ".")
 
 
@@ -164,7 +162,7 @@ def _would_find(difference: float) -> str:
 def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Return one row of a comparison as a sentence.
 
-    >>> row = {"system": "B", "baseline": "A", "measure": "ndcg@10", "group": None,
+    >>> row = {"system": "B", "baseline": "A", "metric": "ndcg@10", "group": None,
     ...        "difference": 0.01, "low": 0.004, "high": 0.016, "lift": 0.031, "lift_low": 0.012,
     ...        "lift_high": 0.05, "p_adjusted": 0.002, "users": 943, "verdict": "better",
     ...        "minimum_detectable": 0.008, "primary": True, "data_sets": None,
@@ -172,7 +170,7 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     >>> pair_sentence(row, {"correction": "holm", "by": None, "alpha": 0.05})
     'B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p = 0.0020, 943 users.'
     """
-    one, other, measure = row["system"], row["baseline"], row["measure"]
+    one, other, metric = row["system"], row["baseline"], row["metric"]
     inside = "" if settings["by"] is None else f" ({settings['by']} = {row['group']})"
     evidence = f"{_p(row, settings)}, {row['users']:,} users{inside}{_sample_counts(row)}"
     size = _size(row, signed=False)
@@ -180,13 +178,13 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     detectable = row["minimum_detectable"]
     would = "" if _missing(detectable) else _would_find(detectable)
     return {
-        "better": f"{one} beats {other} on {measure} by {size}, {evidence}.",
-        "worse": f"{one} is worse than {other} on {measure} by {size}, {evidence}.",
-        "different": f"{one} and {other} differ on {measure} by {signed}, {evidence}; neither "
-        "direction of this measure is better.",
-        "equivalent": f"{one} and {other} are equivalent on {measure} within the margin: "
+        "better": f"{one} beats {other} on {metric} by {size}, {evidence}.",
+        "worse": f"{one} is worse than {other} on {metric} by {size}, {evidence}.",
+        "different": f"{one} and {other} differ on {metric} by {signed}, {evidence}; neither "
+        "direction of this metric is better.",
+        "equivalent": f"{one} and {other} are equivalent on {metric} within the margin: "
         f"difference {signed}, {evidence}.",
-        "undecided": f"Nothing can be claimed between {one} and {other} on {measure}: difference "
+        "undecided": f"Nothing can be claimed between {one} and {other} on {metric}: difference "
         f"{signed}, {evidence}.{would}",
     }[row["verdict"]]
 
@@ -216,7 +214,7 @@ def _size(row: Mapping[str, Any], *, signed: bool) -> str:
     lift = [row[name] for name in ("lift", "lift_low", "lift_high")]
     known = all(value is not None and math.isfinite(value) for value in lift)
     if known:
-        # A measure of which small values are good falls by as much.
+        # A metric of which small values are good falls by as much.
         if not signed and lift[0] < 0:
             lift = [-lift[0], -lift[2], -lift[1]]
         value, low, high = (f"{100 * part:+.1f}" if signed else f"{100 * part:.1f}" for part in lift)
@@ -232,11 +230,11 @@ _STYLES: tuple[Style, ...] = ("bold", "underlined")
 
 
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return one row per pair of systems and measure, the primary measure first."""
+    """Return one row per pair of systems and metric, the primary metric first."""
     ordered = table.sort("primary", descending=True, maintain_order=True)
     rows = [
         (
-            f"{_measure(row, settings)}  {_pair(row)}",
+            f"{_metric(row, settings)}  {_pair(row)}",
             number(row["mean_baseline"]),
             number(row["mean_system"]),
             f"{row['difference']:+.4f}",
@@ -285,13 +283,13 @@ def _pair(row: Mapping[str, Any]) -> str:
     return f"{row['system']} − {row['baseline']}"
 
 
-def _measure(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return the measure of a row, and the group of users that it is about."""
+def _metric(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return the metric of a row, and the group of users that it is about."""
     if settings["data_sets"]:
-        return f"{row['measure']}  {row['group'] or 'mean of data sets'}"
+        return f"{row['metric']}  {row['group'] or 'mean of data sets'}"
     if settings["by"] is None:
-        return str(row["measure"])
-    return f"{row['measure']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
+        return str(row["metric"])
+    return f"{row['metric']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
 
 
 def _tests(table: pl.DataFrame) -> str:
@@ -304,7 +302,7 @@ def _labels(settings: Mapping[str, Any]) -> list[str]:
 
 def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return how the pairs were tested, and the first twelve caveats."""
-    primary = f"primary measure: {settings['primary']}, corrected by {settings['correction']}"
+    primary = f"primary metric: {settings['primary']}, corrected by {settings['correction']}"
     primary += "" if settings["by"] is None else f" over groups by {settings['by']}"
     level = f"{1 - settings['alpha']:.0%}"
     rate = next(iter(table.filter(pl.col("primary"))["error_rate"]), "")
@@ -323,9 +321,9 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     for row in table.iter_rows(named=True):
         for flag in row["flags"]:
             if flag not in ("exploratory", "of all lists together"):
-                caveats.setdefault(flag, {})[f"{_measure(row, settings)}, {_pair(row)}"] = None
+                caveats.setdefault(flag, {})[f"{_metric(row, settings)}, {_pair(row)}"] = None
         if row["dropped_because"]:
-            caveats.setdefault(row["dropped_because"], {})[_measure(row, settings)] = None
+            caveats.setdefault(row["dropped_because"], {})[_metric(row, settings)] = None
     lines = [f"{_listed(list(where))}: {flag}" for flag, where in caveats.items()]
     more_notes = [f"… and {len(lines) - 12} more notes"] if len(lines) > 12 else []
     return notes + _labels(settings) + lines[:12] + more_notes
@@ -380,7 +378,7 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
 
 
 def _not_compared(reasons: Mapping[str, str]) -> list[str]:
-    """Return why measures are left out, the first six of each reason by name."""
+    """Return why metrics are left out, the first six of each reason by name."""
     by_reason: dict[str, list[str]] = {}
     for cell, reason in reasons.items():
         by_reason.setdefault(reason, []).append(cell)
@@ -401,13 +399,13 @@ def marks(count: int) -> list[str]:
 
 
 def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return systems by measures: best and second marked, and who is significantly worse."""
+    """Return systems by metrics: best and second marked, and who is significantly worse."""
     systems = list(dict.fromkeys([*table["baseline"], *table["system"]]))
     letters = dict(zip(systems, marks(len(systems)), strict=True))
     heads: dict[str, list[dict[str, Any]]] = {}
     for row in table.iter_rows(named=True):
-        heads.setdefault(_measure(row, settings), []).append(row)
-    columns = [_column(pairs, letters, settings["directions"].get(pairs[0]["measure"])) for pairs in heads.values()]
+        heads.setdefault(_metric(row, settings), []).append(row)
+    columns = [_column(pairs, letters, settings["directions"].get(pairs[0]["metric"])) for pairs in heads.values()]
     rows: list[tuple[Cell, ...]] = [
         (f"{system} ({letter})", *(column[system] for column in columns)) for system, letter in letters.items()
     ]
@@ -416,7 +414,7 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         f"Best in bold, second underlined. Raised letters: significantly better than that system "
         f"({', '.join(f'{letter} {system}' for system, letter in letters.items())}); "
         f"{_tests(table)}, two-sided, level {settings['alpha']:g}; {settings['primary']} "
-        f"corrected by {settings['correction']} over its pairs, the other measures exploratory, by "
+        f"corrected by {settings['correction']} over its pairs, the other metrics exploratory, by "
         f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
     )
     spreads = " After ±: the standard deviation between seeds." if settings["seeds"] else ""
@@ -431,7 +429,7 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
 def _column(
     pairs: Sequence[Mapping[str, Any]], letters: Mapping[str, str], higher_is_better: bool | None
 ) -> dict[str, Marked]:
-    """Return the marked value of each system, from the pairs of one measure and group."""
+    """Return the marked value of each system, from the pairs of one metric and group."""
     values = {row["baseline"]: row["mean_baseline"] for row in pairs}
     values |= {row["system"]: row["mean_system"] for row in pairs}
     spreads = {row["baseline"]: row["deviation_baseline"] for row in pairs}

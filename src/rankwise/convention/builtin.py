@@ -1,7 +1,7 @@
 """The built-in conventions: plain mappings, of which `Convention` is made.
 
 Every line was found by running the library, and is held against it by ``tests/peers``. Names are
-the library's; where a name is also one of rankwise's, it means the library's measure.
+the library's; where a name is also one of rankwise's, it means the library's metric.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BuiltIn: TypeAlias = dict[str, Any]
 
 
 def as_here(names: str) -> dict[str, str]:
-    """Return measures that a library has as rankwise has them, from names with blanks between.
+    """Return metrics that a library has as rankwise has them, from names with blanks between.
 
     >>> as_here("recall mrr")
     {'recall': 'recall', 'mrr': 'mrr'}
@@ -33,7 +33,7 @@ RECBOLE: BuiltIn = {
     "library": "RecBole 1.2.1",
     "relevance": "any",
     "note": "tied items are in the order of torch.topk: only GAUC and AUC are defined",
-    "measures": {
+    "metrics": {
         **as_here("precision recall map mrr hit_rate mae rmse arp log_loss"),
         "hit": "hit_rate",
         "ndcg": "ndcg(gain=binary)",
@@ -63,7 +63,7 @@ ELLIOT: BuiltIn = {
     "ties": "input",
     "catalogue": "train",
     "note": "items that training does not have are taken out of the lists, and those below move up",
-    "measures": {
+    "metrics": {
         **as_here(
             "precision recall f mrr hit_rate item_coverage user_coverage "
             "user_coverage_at_n rsp bias_disparity bias_disparity_source "
@@ -75,7 +75,7 @@ ELLIOT: BuiltIn = {
         "map": {"refused": "the mean of precision at every rank up to k, hit or not"},
         "mar": {"refused": "the mean of recall at every rank up to k, hit or not"},
         **{
-            name: {"measure": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
+            name: {"metric": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
             for name in ("mae", "mse", "rmse")
         },
         "lauc": "lauc(negatives=one_more)",
@@ -83,26 +83,26 @@ ELLIOT: BuiltIn = {
         "auc": "auc(negatives=one_more)",
         "num_retrieved": {"population": "both", "without_list": "zero"},
         "efd": {
-            "measure": "efd(popularity=interactions)",
+            "metric": "efd(popularity=interactions)",
             "note": "the library divides by the discounts down to the end of a short list",
         },
-        "epc": {"measure": "epc", "note": "the library divides by the discounts down to the end of a short list"},
+        "epc": {"metric": "epc", "note": "the library divides by the discounts down to the end of a short list"},
         "gini": "complement(gini)",
         "SEntropy": {
-            "measure": "shannon_entropy(log_base=2)",
+            "metric": "shannon_entropy(log_base=2)",
             "note": "in the library every user weighs the same, however short the list is",
         },
         "arp": "arp(denominator=length)",
-        "aplt": {"measure": "aplt(denominator=length)", "note": _REACHES},
-        "aclt": {"measure": "aclt", "note": _REACHES},
-        "pop_rsp": {"measure": "pop_rsp(denominator=available)", "note": _REACHES},
+        "aplt": {"metric": "aplt(denominator=length)", "note": _REACHES},
+        "aclt": {"metric": "aclt", "note": _REACHES},
+        "pop_rsp": {"metric": "pop_rsp(denominator=available)", "note": _REACHES},
         "user_mad_ranking": "user_mad_ranking(gain=exponential_plus_one)",
         "user_mad_rating": {"population": "both"},
         "item_mad_ranking": {
-            "measure": "item_mad_ranking(gain=exponential_plus_one,discount=none)",
+            "metric": "item_mad_ranking(gain=exponential_plus_one,discount=none)",
             "population": "both",
         },
-        "pop_reo": {"measure": "pop_reo", "population": "both", "note": _REACHES},
+        "pop_reo": {"metric": "pop_reo", "population": "both", "note": _REACHES},
         "reo": {"population": "both"},
         "DSC(beta=0.5)": "f(beta=0.5)",
         "DSC(beta=2)": "f(beta=2)",
@@ -118,7 +118,7 @@ WARPREC: BuiltIn = {
     "catalogue": "train",
     "note": "computed in 32 bits; tied items are in random order; ground truth of items that training "
     "does not have is left out",
-    "measures": {
+    "metrics": {
         **as_here(
             "precision recall hit_rate f map mar mrr user_coverage num_retrieved "
             "epc aclt aplt arp user_mad_rating ips_recall snips_recall ips_dcg "
@@ -155,13 +155,13 @@ WARPREC: BuiltIn = {
         "EFD[discounted]": "efd(popularity=interactions,relevance=discounted_plus_one)",
         "EPC[discounted]": "epc(relevance=discounted_plus_one)",
         "srecall": "srecall(of=hits)",
-        "pop_rsp": {"measure": "pop_rsp(denominator=available)", "population": "judged"},
-        "item_mad_ranking": {"measure": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged"},
+        "pop_rsp": {"metric": "pop_rsp(denominator=available)", "population": "judged"},
+        "item_mad_ranking": {"metric": f"item_mad_ranking({_PLUS_ONE},discount=none)", "population": "judged"},
         "user_mad_ranking": f"user_mad_ranking({_PLUS_ONE})",
         "ACLT[Pop50%]": "aclt(pop_ratio=0.5)",
         "APLT[Pop50%]": "aplt(pop_ratio=0.5)",
-        "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5)", "population": "judged"},
-        "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
+        "PopREO[Pop50%]": {"metric": "pop_reo(pop_ratio=0.5)", "population": "judged"},
+        "PopRSP[Pop50%]": {"metric": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
         "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
             f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
         ),
@@ -180,21 +180,21 @@ WARPREC_1_4: BuiltIn = {
     "library": "WarpRec 1.4.6",
     "note": "computed in 32 bits; tied items are in the order of torch.topk; ground truth of items "
     "that training does not have is left out",
-    "measures": {
-        "pop_reo": {"measure": "pop_reo(of=recommended)", "population": "judged"},
-        "pop_rsp": {"measure": "pop_rsp", "population": "judged"},
-        "PopREO[Pop50%]": {"measure": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged"},
-        "PopRSP[Pop50%]": {"measure": "pop_rsp(pop_ratio=0.5)", "population": "judged"},
-        "bias_disparity_source": {"measure": "bias_disparity_source(interactions=truth)", "population": "judged"},
-        "bias_disparity": {"measure": "bias_disparity(interactions=truth)", "population": "judged"},
+    "metrics": {
+        "pop_reo": {"metric": "pop_reo(of=recommended)", "population": "judged"},
+        "pop_rsp": {"metric": "pop_rsp", "population": "judged"},
+        "PopREO[Pop50%]": {"metric": "pop_reo(pop_ratio=0.5,of=recommended)", "population": "judged"},
+        "PopRSP[Pop50%]": {"metric": "pop_rsp(pop_ratio=0.5)", "population": "judged"},
+        "bias_disparity_source": {"metric": "bias_disparity_source(interactions=truth)", "population": "judged"},
+        "bias_disparity": {"metric": "bias_disparity(interactions=truth)", "population": "judged"},
         "rsp": {
-            "measure": "rsp",
+            "metric": "rsp",
             "population": "judged",
             "note": "the library estimates how many items of a group are available",
         },
         **{
-            name: {"measure": measure, "population": "all", "undefined": "zero"}
-            for name, measure in {
+            name: {"metric": metric, "population": "all", "undefined": "zero"}
+            for name, metric in {
                 "f": "f",
                 "F1": "f",
                 "F1(beta=0.5)": "f(beta=0.5)",
@@ -213,17 +213,17 @@ RECTOOLS: BuiltIn = {
     "library": "RecTools 0.19.0",
     "relevance": "any",
     "list_population": "recommended",
-    "measures": {
+    "metrics": {
         **as_here("precision recall f hit_rate mrr"),
         "Precision(r_precision=True)": "recall(denominator=capped)",
         "F1Beta": "f",
         "F1Beta(beta=2)": "f(beta=2)",
         "F1Beta(beta=0.5)": "f(beta=0.5)",
         "Accuracy": {
-            "measure": "list_accuracy",
+            "metric": "list_accuracy",
             "note": "in a list shorter than k the library counts the missing items as misses",
         },
-        "mcc": {"measure": "mcc", "note": "in a list shorter than k the library counts the missing items as misses"},
+        "mcc": {"metric": "mcc", "note": "in a list shorter than k the library counts the missing items as misses"},
         "map": "map(normaliser=relevant)",
         "MAP(divide_by_k=True)": "map(normaliser=k)",
         "ndcg": "ndcg(gain=binary,ideal=full)",
@@ -240,13 +240,13 @@ RECTOOLS: BuiltIn = {
         "SufficientReco": "complement(unsatisfied(as_share=true))",
         "UnrepeatedReco": "complement(duplicate_rate)",
         "UnrepeatedReco(deep=True)": "complement(duplicate_rate)",
-        "CoveredUsers": {"measure": "user_coverage(as_share=true)", "population": "truth"},
+        "CoveredUsers": {"metric": "user_coverage(as_share=true)", "population": "truth"},
         "AvgRecPopularity(normalize=True)": {
             "refused": "the mean popularity divided by the number of training interactions"
         },
         "SufficientReco(deep=True)": {"refused": "the number of items in the top k over k"},
         "Intersection": {
-            "measure": "overlap",
+            "metric": "overlap",
             "note": "the library counts 0 for a user without a list in the other run",
         },
     },
@@ -260,13 +260,13 @@ REPLAY: BuiltIn = {
     "order_by": "score",
     "ties": "item_desc",
     "catalogue": "train",
-    "measures": {
+    "metrics": {
         **as_here("precision recall map mrr hit_rate"),
         "ndcg": "ndcg(gain=binary)",
         "HitRate": "hit_rate",
         "Surprisal": "surprisal(denominator=k)",
         "Unexpectedness": {
-            "measure": "unexpectedness(denominator=k)",
+            "metric": "unexpectedness(denominator=k)",
             "note": "the order of tied items holds for the lists of the other run as well",
         },
         "RocAuc": {"refused": "the AUC inside the top k: 1 if all are hits, 0 without a hit"},
@@ -275,13 +275,13 @@ REPLAY: BuiltIn = {
             "the whole table orders"
         },
         "Novelty": {
-            "measure": "complement(repeated)",
+            "metric": "complement(repeated)",
             "note": "the library averages over all training users, and counts 1 without a list",
         },
         "Coverage": "catalog_coverage",
         **{
-            f"{name}(mode=Median)": f"quantile(of={measure},q=0.5)"
-            for name, measure in {
+            f"{name}(mode=Median)": f"quantile(of={metric},q=0.5)"
+            for name, metric in {
                 "Precision": "precision",
                 "Recall": "recall",
                 "HitRate": "hit_rate",
@@ -290,9 +290,9 @@ REPLAY: BuiltIn = {
                 "NDCG": "ndcg(gain=binary)",
             }.items()
         },
-        "Surprisal(mode=Median)": {"measure": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS},
+        "Surprisal(mode=Median)": {"metric": "quantile(of=surprisal(denominator=k),q=0.5)", **_OF_LISTS},
         "Unexpectedness(mode=Median)": {
-            "measure": "quantile(of=unexpectedness(denominator=k),q=0.5)",
+            "metric": "quantile(of=unexpectedness(denominator=k),q=0.5)",
             **_OF_LISTS,
             "note": "the order of tied items holds for the lists of the other run as well",
         },
@@ -307,13 +307,13 @@ RECOMMENDERS: BuiltIn = {
     "list_population": "recommended",
     "order_by": "score",
     "ties": "input",
-    "measures": {
+    "metrics": {
         **as_here("precision recall"),
         "rmse": {"population": "truth"},
         "mae": {"population": "truth"},
-        "rsquared": {"measure": "r2", "population": "truth"},
-        "exp_var": {"measure": "explained_variance", "population": "truth"},
-        "logloss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth"},
+        "rsquared": {"metric": "r2", "population": "truth"},
+        "exp_var": {"metric": "explained_variance", "population": "truth"},
+        "logloss": {"metric": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth"},
         "auc": {"refused": "one AUC of all pairs of users and items together"},
         "r_precision_at_k": {
             "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who have one"
@@ -323,39 +323,39 @@ RECOMMENDERS: BuiltIn = {
         "recall_at_k": "recall",
         "map_at_k": "map",
         "map": "map(normaliser=relevant)",
-        "ndcg": {"measure": "ndcg(gain=binary)", "population": "truth"},
-        "ndcg_at_k": {"measure": "ndcg(gain=binary)", "population": "truth"},
-        "ndcg_at_k(discfun_type=log2)": {"measure": "ndcg(gain=binary)", "population": "truth"},
-        "ndcg_at_k(score_type=raw)": {"measure": "ndcg", "population": "truth", "relevance": "positive"},
+        "ndcg": {"metric": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k": {"metric": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k(discfun_type=log2)": {"metric": "ndcg(gain=binary)", "population": "truth"},
+        "ndcg_at_k(score_type=raw)": {"metric": "ndcg", "population": "truth", "relevance": "positive"},
         "ndcg_at_k(score_type=exp)": {
-            "measure": "ndcg(gain=exponential)",
+            "metric": "ndcg(gain=exponential)",
             "population": "truth",
             "relevance": "positive",
         },
         "novelty": {
-            "measure": "novelty(popularity=interactions,cold=zero)",
+            "metric": "novelty(popularity=interactions,cold=zero)",
             "note": "the library takes the mean over all rows of the lists, not over users",
         },
         "catalog_coverage": {
-            "measure": "catalog_coverage",
+            "metric": "catalog_coverage",
             "note": "the library counts recommended items that training does not have as well, "
             "and divides by the number of training items: more than 1 is possible",
         },
         "distributional_coverage": "shannon_entropy(log_base=2)",
         "diversity(item_sim_measure=item_feature_vector)": "ild(single=skip)",
         "ild": "ild(single=skip)",
-        "serendipity": {"measure": "serendipity(form=history,relevance=none)", **_OF_LISTS},
+        "serendipity": {"metric": "serendipity(form=history,relevance=none)", **_OF_LISTS},
         "serendipity(item_sim_measure=item_feature_vector)": {
-            "measure": "serendipity(form=history,relevance=none,similarity=features)",
+            "metric": "serendipity(form=history,relevance=none,similarity=features)",
             **_OF_LISTS,
         },
         "serendipity(col_relevance=relevance)": {
-            "measure": "serendipity(form=history)",
+            "metric": "serendipity(form=history)",
             "undefined": "zero",
             **_OF_LISTS,
         },
         "serendipity(item_sim_measure=item_feature_vector,col_relevance=relevance)": {
-            "measure": "serendipity(form=history,similarity=features)",
+            "metric": "serendipity(form=history,similarity=features)",
             "undefined": "zero",
             **_OF_LISTS,
         },
@@ -368,9 +368,9 @@ LENSKIT: BuiltIn = {
     "relevance": "any",
     "population": "both",
     "list_population": "recommended",
-    "measures": {
+    "metrics": {
         **as_here("mrr hit_rate item_coverage num_retrieved popularity_quantile"),
-        "precision": {"measure": "precision(denominator=length)", "population": "recommended", "undefined": "zero"},
+        "precision": {"metric": "precision(denominator=length)", "population": "recommended", "undefined": "zero"},
         "recall": "recall(denominator=capped)",
         "Hit": "hit_rate",
         "RecipRank": "mrr",
@@ -397,16 +397,16 @@ LENSKIT: BuiltIn = {
         "UniqueItemCount": "item_coverage",
         "ExposureGini": {"refused": "a Gini index of exposure that falls geometrically with rank"},
         "category_entropy": {
-            "measure": "category_entropy(log_base=2)",
+            "metric": "category_entropy(log_base=2)",
             "note": "the library adds 1e-6 to every category before taking shares",
         },
         "RankBiasedEntropy": {"refused": "an entropy of categories weighted by rank"},
         "rmse": {"population": "judged"},
         "mae": {"population": "judged"},
-        "RMSE.global": {"measure": "rmse", "population": "judged"},
-        "MAE.global": {"measure": "mae", "population": "judged"},
-        "RMSE.mean": {"measure": "rmse(average=users)", "population": "judged"},
-        "MAE.mean": {"measure": "mae(average=users)", "population": "judged"},
+        "RMSE.global": {"metric": "rmse", "population": "judged"},
+        "MAE.global": {"metric": "mae", "population": "judged"},
+        "RMSE.mean": {"metric": "rmse(average=users)", "population": "judged"},
+        "MAE.mean": {"metric": "mae(average=users)", "population": "judged"},
     },
 }
 
@@ -417,7 +417,7 @@ REXMEX: BuiltIn = {
     "population": "both",
     "list_population": "recommended",
     "ties": "input",
-    "measures": {
+    "metrics": {
         **as_here("map personalization"),
         "mean_average_precision_at_k": "map",
         "mean_average_recall_at_k": "map(normaliser=relevant)",
@@ -440,11 +440,11 @@ REXMEX: BuiltIn = {
             )
         },
         "intra_list_similarity": {
-            "measure": "complement(ild)",
+            "metric": "complement(ild)",
             "note": "the library returns NaN as soon as one list has one item",
         },
         "novelty": {
-            "measure": "novelty",
+            "metric": "novelty",
             "note": "the library gives an item that training does not have the probability 1e-10/N",
         },
     },
@@ -455,12 +455,12 @@ CORNAC: BuiltIn = {
     "library": "Cornac 3.0.1",
     "ties": "pessimistic",
     "note": "tied items are in the order of NumPy's argpartition: only MAP and AUC are defined",
-    "measures": {
+    "metrics": {
         **as_here("precision recall f mrr ncrr hit_rate"),
         "FMeasure": "f",
         "HitRatio": "hit_rate",
         "ndcg": "ndcg(gain=binary)",
-        "map": {"measure": "lrap", "ties": "expected"},
+        "map": {"metric": "lrap", "ties": "expected"},
         "auc": "gauc",
         **{
             name: {"refused": "the error of predictions clipped to the range of training ratings"}
@@ -473,7 +473,7 @@ IMPLICIT: BuiltIn = {
     "name": "implicit",
     "library": "implicit 0.7.3",
     "relevance": "any",
-    "measures": {
+    "metrics": {
         **as_here("map"),
         "precision": "micro(of=recall(denominator=capped))",
         "precision_at_k": "micro(of=recall(denominator=capped))",
@@ -481,7 +481,7 @@ IMPLICIT: BuiltIn = {
         "ndcg": "ndcg(gain=binary)",
         "ndcg_at_k": "ndcg(gain=binary)",
         "auc": {
-            "measure": "gauc(seen=included)",
+            "metric": "gauc(seen=included)",
             "note": "the library cuts lists at k, and fills short ones with misses",
         },
     },
@@ -491,7 +491,7 @@ SURPRISE: BuiltIn = {
     "name": "surprise",
     "library": "scikit-surprise 1.1.5",
     "population": "judged",
-    "measures": {
+    "metrics": {
         **as_here("rmse mse mae"),
         "fcp": {
             "refused": "concordant pairs averaged over users who have one, discordant pairs over users who have one"
@@ -513,7 +513,7 @@ TREC_EVAL: BuiltIn = {
     "ids": "text",
     "score_precision": "float32",
     "ties": "item_desc",
-    "measures": {
+    "metrics": {
         **as_here("precision recall mrr ndcg r_precision hit_rate"),
         "bpref": _BPREF,
         "map": "map(normaliser=relevant)",
@@ -544,25 +544,25 @@ IR_MEASURES: BuiltIn = {
     "base": TREC_EVAL["name"],
     "library": "ir_measures 0.4.3",
     "population": "judged",
-    "measures": {
+    "metrics": {
         "Bpref": _BPREF,
         "RR": "mrr",
-        "RR@k": {"measure": "mrr", "ties": "item"},
+        "RR@k": {"metric": "mrr", "ties": "item"},
         "AP": "map(normaliser=relevant)",
         "nDCG(dcg='exp-log2')": {
-            "measure": "ndcg(gain=exponential)",
+            "metric": "ndcg(gain=exponential)",
             "note": "the library rounds each user's value to five decimals",
         },
-        "err": {"measure": "err(max_relevance=4)", "note": "the library rounds each user's value to five decimals"},
+        "err": {"metric": "err(max_relevance=4)", "note": "the library rounds each user's value to five decimals"},
         "SetP": _SET_PRECISION,
         "SetR": "recall",
         "SetF": _SET_F.format(""),
         "SetF(beta=2.0)": _SET_F.format(",beta=1.4142135623730951"),
         "SetF(beta=0.5)": _SET_F.format(",beta=0.7071067811865476"),
         **{f"IPrec(recall={level})": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
-        "Judged": {"measure": "judged", "ties": "item", "without_list": "zero"},
+        "Judged": {"metric": "judged", "ties": "item", "without_list": "zero"},
         "NumRelRet": "tp",
-        "NumQ": {"measure": "user_coverage", "population": "judged_both"},
+        "NumQ": {"metric": "user_coverage", "population": "judged_both"},
     },
 }
 
@@ -575,7 +575,7 @@ RANX: BuiltIn = {
     "order_by": "score",
     "ids": "text",
     "ties": "input",
-    "measures": {
+    "metrics": {
         **as_here("precision recall f mrr hit_rate ndcg dcg r_precision"),
         "hits": "cg(gain=binary)",
         "rbp": {"refused": "rank-biased precision with grades as gains, which may exceed 1"},
@@ -606,7 +606,7 @@ TORCHMETRICS: BuiltIn = {
     "order_by": "score",
     "score_precision": "float32",
     "ties": "expected",
-    "measures": {
+    "metrics": {
         **as_here("precision recall mrr ndcg r_precision hit_rate"),
         "map": "map(normaliser=hits)",
         "RetrievalMAP": "map(normaliser=hits)",
@@ -636,7 +636,7 @@ SKLEARN: BuiltIn = {
     "undefined": "zero",
     "order_by": "score",
     "ties": "expected",
-    "measures": {
+    "metrics": {
         **as_here("ndcg dcg"),
         "ndcg_score": "ndcg",
         "ndcg_score(binary)": "ndcg(gain=binary)",
@@ -646,12 +646,12 @@ SKLEARN: BuiltIn = {
         "average_precision_score": "lrap",
         "average_precision_score(average=samples)": "lrap",
         "label_ranking_average_precision_score": "lrap(without_relevant=one)",
-        "roc_auc_score": {"measure": "list_auc", "undefined": "skip"},
-        "auc": {"measure": "list_auc", "undefined": "skip"},
-        "log_loss": {"measure": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},
+        "roc_auc_score": {"metric": "list_auc", "undefined": "skip"},
+        "auc": {"metric": "list_auc", "undefined": "skip"},
+        "log_loss": {"metric": "log_loss(epsilon=2.220446049250313e-16)", "population": "all"},
         **{
-            name: {"measure": measure, "population": "all"}
-            for name, measure in {
+            name: {"metric": metric, "population": "all"}
+            for name, metric in {
                 "mse": "mse",
                 "rmse": "rmse",
                 "mae": "mae",

@@ -11,10 +11,10 @@ from typing import Any, Self, get_args
 from rankwise.convention.builtin import BUILT_IN
 from rankwise.core.arguments import check_choice
 from rankwise.core.terminal import TableView
-from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
+from rankwise.errors import MetricError, ParameterError, UsageError, nearest
 from rankwise.metrics import registry
-from rankwise.metrics.base import Measure, parse, show_value
-from rankwise.metrics.registry import key, made_of, make, parse_text, several_measures
+from rankwise.metrics.base import Metric, parse, show_value
+from rankwise.metrics.registry import key, made_of, make, parse_text, several_metrics
 from rankwise.options import (
     CatalogueRule,
     Duplicates,
@@ -49,7 +49,7 @@ ENTRY_CHOICES: dict[str, Any] = {
     "ties": Ties,
     "relevance": Relevance,
 }
-"""The choices that may differ from measure to measure."""
+"""The choices that may differ from metric to measure."""
 
 
 def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -102,8 +102,8 @@ class Entry:
     def read(cls, name: str, given: str | Mapping[str, Any] | Entry) -> Entry:
         """Return the entry of a name, as the author of a convention writes it.
 
-        ``"map(normaliser=relevant)"``, or ``{"measure": …, "population": "both", …}``; without
-        ``"measure"`` the name is that of rankwise's measure.
+        ``"map(normaliser=relevant)"``, or ``{"metric": …, "population": "both", …}``; without
+        ``"metric"`` the name is that of rankwise's metric.
         """
         if isinstance(given, Entry):
             return given
@@ -111,14 +111,14 @@ class Entry:
             return cls(name, given)
         if not isinstance(given, Mapping):
             raise ParameterError(
-                "a name means a measure as text, or a mapping with 'measure' and choices",
+                "a name means a metric as text, or a mapping with 'metric' and choices",
                 found=f"{name}: {given!r}"[:120],
             )
-        words = ("measure", "note", "refused")
+        words = ("metric", "note", "refused")
         choices = {key: value for key, value in given.items() if key not in words}
-        check_choices(f"measure {name!r}", choices, ENTRY_CHOICES)
-        measure, note, refused = (str(given.get(word, "")) for word in words)
-        return cls(name, measure or name, note=note, refused=refused, **choices)
+        check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
+        metric, note, refused = (str(given.get(word, "")) for word in words)
+        return cls(name, metric or name, note=note, refused=refused, **choices)
 
     def check(self, convention: str) -> None:
         """Raise if the definition of the name cannot be read, with the name and the convention."""
@@ -128,7 +128,7 @@ class Entry:
             several = len(parse_text(self.text)) != 1
         except UsageError as error:
             raise ParameterError(
-                f"convention {convention!r}: the measure of {self.name!r} cannot be read",
+                f"convention {convention!r}: the metric of {self.name!r} cannot be read",
                 found=f"{self.text}: {error.what}",
                 hint=error.hint,
             ) from error
@@ -139,12 +139,12 @@ class Entry:
                 found=f"{self.name}: {', '.join(of_users)}",
             )
         if several:
-            raise ParameterError(f"convention {convention!r}: {self.name!r} means several measures", found=self.text)
+            raise ParameterError(f"convention {convention!r}: {self.name!r} means several metrics", found=self.text)
 
     def to_dict(self) -> dict[str, str]:
         """Return all values that are set, as plain values."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)[2:]}
-        return {"measure": self.text} | {name: value for name, value in values.items() if value}
+        return {"metric": self.text} | {name: value for name, value in values.items() if value}
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -153,23 +153,23 @@ class Entry:
 
     @cached_property
     def meaning(self) -> str:
-        """The measure without cut-offs as text, and ``@k`` where the name is that with one."""
-        return str(self.measure @ ()) + ("@k" if self.name.endswith("@k") else "")
+        """The metric without cut-offs as text, and ``@k`` where the name is that with one."""
+        return str(self.metric @ ()) + ("@k" if self.name.endswith("@k") else "")
 
     @cached_property
-    def measure(self) -> Measure:
-        """The measure, without cut-offs unless the text has one.
+    def metric(self) -> Metric:
+        """The metric, without cut-offs unless the text has one.
 
         Raises
         ------
-        MeasureError
+        MetricError
             If the name is refused.
         """
         if self.refused:
-            raise MeasureError(
+            raise MetricError(
                 f"what this convention calls {self.text!r} is not computed here",
                 found=self.refused,
-                hint="rankwise's measures are those of convention='default'",
+                hint="rankwise's metrics are those of convention='default'",
             )
         return parse(self.text)
 
@@ -177,13 +177,13 @@ class Entry:
 def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
 
-    A result has one value of a measure, so that all names of a measure have the same choices: those
-    that are given hold for inherited names of the same measure as well.
+    A result has one value of a metric, so that all names of a metric have the same choices: those
+    that are given hold for inherited names of the same metric as well.
 
     Raises
     ------
     ParameterError
-        If an entry cannot be read, or two names of one measure have different choices.
+        If an entry cannot be read, or two names of one metric have different choices.
     """
     out = dict(inherited)
     chosen: dict[str, Entry] = {}
@@ -191,8 +191,8 @@ def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, 
         if not isinstance(name, str):
             raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
         before = inherited.get(key(name))
-        if isinstance(what, Mapping) and "measure" not in what and before is not None:
-            what = {"measure": before.text, **what}
+        if isinstance(what, Mapping) and "metric" not in what and before is not None:
+            what = {"metric": before.text, **what}
         entry = Entry.read(name, what)
         entry.check(convention)
         other = None if entry.refused else chosen.setdefault(entry.meaning, entry)
@@ -221,24 +221,24 @@ class ConventionLanguage:
     entries: Mapping[str, Entry]
 
     def knows(self, name: str) -> bool:
-        """Return whether a name means a measure."""
+        """Return whether a name means a metric."""
         return key(name) in self.entries or registry.knows(name)
 
     def find(self, name: str) -> type[Any]:
-        """Return the class of the measure that a name means."""
+        """Return the class of the metric that a name means."""
         entry = self._entry(name)
-        return registry.find(name) if entry is None else type(entry.measure)
+        return registry.find(name) if entry is None else type(entry.metric)
 
-    def make(self, name: str, given: dict[str, Any]) -> Measure:
-        """Return the measure that a name with these parameters means."""
+    def make(self, name: str, given: dict[str, Any]) -> Metric:
+        """Return the metric that a name with these parameters means."""
         entry = self._entry(name)
         if entry is None:
             return self._with_parts(registry.find(name), given)
-        read = self._read_names(type(entry.measure), given)
-        return _changed(entry.measure, read) if given else entry.measure
+        read = self._read_names(type(entry.metric), given)
+        return _changed(entry.metric, read) if given else entry.metric
 
-    def spelled(self, text: str) -> Measure | None:
-        """Return the measure of a name as the library spells it, also ``11pt_avg@5``.
+    def spelled(self, text: str) -> Metric | None:
+        """Return the metric of a name as the library spells it, also ``11pt_avg@5``.
 
         None if there is no entry of this name.
         """
@@ -247,37 +247,37 @@ class ConventionLanguage:
         if entry is None or (at and not re.fullmatch(_CUTOFFS, cutoffs)):
             return None
         numbers = [int(number) for number in re.findall(r"\d+", cutoffs)]
-        return entry.measure @ numbers if at else entry.measure
+        return entry.metric @ numbers if at else entry.metric
 
     def named(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""
         return self._entry(name.partition("@")[0].strip())
 
-    def entry_of(self, measure: Measure) -> Entry:
-        """Return the entry with the choices that hold for a measure.
+    def entry_of(self, metric: Metric) -> Entry:
+        """Return the entry with the choices that hold for a metric.
 
-        Choices of measures with a cut-off stand under ``"rr@k"``, if they differ.
+        Choices of metrics with a cut-off stand under ``"rr@k"``, if they differ.
         """
-        text = str(measure @ ())
-        for ending in ("@k", "") if measure.k else ("",):
-            found = self._of_measure.get(text + ending) or self._entry(measure.name, ending)
+        text = str(metric @ ())
+        for ending in ("@k", "") if metric.k else ("",):
+            found = self._of_metric.get(text + ending) or self._entry(metric.name, ending)
             if found is not None:
                 return found
         return _NOTHING_DIFFERS
 
     @cached_property
-    def _of_measure(self) -> dict[str, Entry]:
-        """The entry of every measure that a name means, without cut-offs; ``@k`` as in names."""
+    def _of_metric(self) -> dict[str, Entry]:
+        """The entry of every metric that a name means, without cut-offs; ``@k`` as in names."""
         return {
-            str(entry.measure @ ()) + ("@k" if name.endswith("@k") else ""): entry
+            str(entry.metric @ ()) + ("@k" if name.endswith("@k") else ""): entry
             for name, entry in reversed([*self.entries.items()])
             if not entry.refused
         }
 
     def _entry(self, name: str, ending: str = "") -> Entry | None:
-        """Return the entry of a name, or of another name of the same measure.
+        """Return the entry of a name, or of another name of the same metric.
 
-        A library may use a name of this measure for another one: its entry does not count.
+        A library may use a name of this metric for another one: its entry does not count.
         """
         entry = self.entries.get(key(name) + ending)
         if entry is not None or not registry.knows(name):
@@ -286,11 +286,11 @@ class ConventionLanguage:
         if key(cls.name) + ending in self.entries:
             return self.entries[key(cls.name) + ending]
         entries = [self.entries.get(key(other) + ending) for other in cls.aliases]
-        same = (e for e in entries if e and not e.refused and type(e.measure) is cls)
+        same = (e for e in entries if e and not e.refused and type(e.metric) is cls)
         return next(same, None)
 
-    def _with_parts(self, cls: type[Measure], given: dict[str, Any]) -> Measure:
-        """Return a measure whose default parts are those of this convention."""
+    def _with_parts(self, cls: type[Metric], given: dict[str, Any]) -> Metric:
+        """Return a metric whose default parts are those of this convention."""
         parts = (
             {}
             if cls.parts_as_written
@@ -300,11 +300,11 @@ class ConventionLanguage:
                 if field.name not in given and made_of(field.default)
             }
         )
-        changed: Measure = make(cls, {**parts, **self._read_names(cls, given)})
+        changed: Metric = make(cls, {**parts, **self._read_names(cls, given)})
         return changed
 
-    def _read_names(self, cls: type[Measure], given: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters in which bare names of measures are read in this language."""
+    def _read_names(self, cls: type[Metric], given: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters in which bare names of metrics are read in this language."""
         if cls.parts_as_written:
             return given
         parts = {field.name for field in fields(cls) if made_of(field.default)}
@@ -321,16 +321,16 @@ class ConventionLanguage:
         return self.make(default.name, dict(default.changed))
 
 
-def _changed(measure: Measure, given: dict[str, Any]) -> Measure:
-    """Return a measure with some parameters changed, or those of the measure inside it."""
-    known = {field.name for field in fields(measure)}
-    values = dict(measure.changed)
+def _changed(metric: Metric, given: dict[str, Any]) -> Metric:
+    """Return a metric with some parameters changed, or those of the metric inside it."""
+    known = {field.name for field in fields(metric)}
+    values = dict(metric.changed)
     if not known >= given.keys():
-        for name, part in measure.parameters.items():
-            if isinstance(part, Measure) and {f.name for f in fields(part)} >= given.keys():
-                return _changed(measure, {name: _changed(part, given)})
-    made: Measure = make(type(measure), values | given)
-    return made @ measure.k if measure.k else made
+        for name, part in metric.parameters.items():
+            if isinstance(part, Metric) and {f.name for f in fields(part)} >= given.keys():
+                return _changed(metric, {name: _changed(part, given)})
+    made: Metric = make(type(metric), values | given)
+    return made @ metric.k if metric.k else made
 
 
 CHOICES: dict[str, Any] = {
@@ -373,10 +373,10 @@ class Convention:
         The name, which results carry.
     base : Convention or str, optional
         The convention that this one modifies; by default rankwise's defaults.
-    measures : mapping of str to str or mapping, optional
+    metrics : mapping of str to str or mapping, optional
         Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
         instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
-        with ``measure``, ``population``, ``undefined``, ``without_list``, ``ties``, ``relevance``.
+        with ``metric``, ``population``, ``undefined``, ``without_list``, ``ties``, ``relevance``.
     population : str, optional
         Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
         ``base``.
@@ -405,7 +405,7 @@ class Convention:
     Examples
     --------
     >>> import rankwise as rw
-    >>> mine = rw.Convention("mine", base="recbole", measures={"ndcg": "ndcg(gain=exponential)"})
+    >>> mine = rw.Convention("mine", base="recbole", metrics={"ndcg": "ndcg(gain=exponential)"})
     >>> mine.parse("ndcg@10"), mine.parse("map@10")
     (NDCG(gain='exponential') @ 10, AveragePrecision() @ 10)
     >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2: 3, 9: 1}}, "ndcg@2", convention=mine)["ndcg@2"]
@@ -414,7 +414,7 @@ class Convention:
 
     name: str
     base: Convention | str | None = field(default=None, kw_only=True, repr=False)
-    measures: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+    metrics: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
     population: Population | None = field(default=None, kw_only=True)
     list_population: Population | None = field(default=None, kw_only=True)
     undefined: Undefined | None = field(default=None, kw_only=True)
@@ -432,25 +432,25 @@ class Convention:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ParameterError("a convention has a name", found=repr(self.name))
-        if self.name in ("all", "default") and (self.measures or self.name == "all"):
+        if self.name in ("all", "default") and (self.metrics or self.name == "all"):
             raise ParameterError(
                 f"{self.name!r} names something else",
                 found=f"Convention({self.name!r}, …)",
                 hint="give the convention another name",
             )
-        if not isinstance(self.measures, Mapping):
+        if not isinstance(self.metrics, Mapping):
             raise ParameterError(
-                "measures maps names to measures",
-                found=repr(self.measures)[:80],
-                hint='write measures={"ndcg": "ndcg(gain=exponential)"}',
+                "metrics maps names to metrics",
+                found=repr(self.metrics)[:80],
+                hint='write metrics={"ndcg": "ndcg(gain=exponential)"}',
             )
         check_choices(f"convention {self.name!r}", {c: getattr(self, c) for c in CHOICES}, CHOICES)
         base = self.base
         if base is not None and not isinstance(base, Convention):
             base = find(base) if isinstance(base, str) else self.named(base)
-        inherited = {} if base is None else dict(base.measures)
-        entries = merged(self.name, inherited, self.measures)
-        object.__setattr__(self, "measures", entries)
+        inherited = {} if base is None else dict(base.metrics)
+        entries = merged(self.name, inherited, self.metrics)
+        object.__setattr__(self, "metrics", entries)
         for choice, default in _DEFAULTS.items():
             if getattr(self, choice) is None:
                 inherited = default if base is None else getattr(base, choice)
@@ -471,33 +471,33 @@ class Convention:
     @cached_property
     def language(self) -> ConventionLanguage:
         """The definitions of names, and the defaults of parameters."""
-        return ConventionLanguage(self.measures)
+        return ConventionLanguage(self.metrics)
 
-    def read(self, text: str) -> list[Measure]:
+    def read(self, text: str) -> list[Metric]:
         """Return the metrics that a text names under this convention.
 
         Raises
         ------
-        MeasureError
+        MetricError
             If there is no such metric, or the text cannot be read.
         """
         spelled = self.language.spelled(text)
         return parse_text(text, self.language) if spelled is None else [spelled]
 
-    def parse(self, text: str) -> Measure:
+    def parse(self, text: str) -> Metric:
         """Return the metric that a text names under this convention.
 
         Raises
         ------
-        MeasureError
+        MetricError
             If there is no such metric, or rankwise does not compute what the library computes.
         """
-        measures = self.read(text)
-        if len(measures) != 1:
-            raise several_measures(text)
-        return measures[0]
+        metrics = self.read(text)
+        if len(metrics) != 1:
+            raise several_metrics(text)
+        return metrics[0]
 
-    def means(self, text: str) -> Measure | None:
+    def means(self, text: str) -> Metric | None:
         """Return the metric that a text names; None if this convention has none."""
         try:
             return self.parse(text)
@@ -509,78 +509,78 @@ class Convention:
 
         The default convention has all of rankwise's metrics.
         """
-        if not self.measures or self.language.named(text) is not None:
+        if not self.metrics or self.language.named(text) is not None:
             return True
         name = text.partition("@")[0].partition("(")[0]
         return self.language.named(name) is not None
 
-    def defines(self, measure: Measure) -> bool:
+    def defines(self, metric: Metric) -> bool:
         """Return whether one of the convention's names means this metric, at any cut-off.
 
         A convention without names of its own has all of rankwise's metrics.
         """
-        meanings = [entry.measure for entry in self.measures.values() if not entry.refused]
-        return not self.measures or any(meant == (measure if meant.k else measure @ ()) for meant in meanings)
+        meanings = [entry.metric for entry in self.metrics.values() if not entry.refused]
+        return not self.metrics or any(meant == (metric if meant.k else metric @ ()) for meant in meanings)
 
-    def own_definitions(self, measures: Iterable[Measure]) -> dict[str, str]:
+    def own_definitions(self, metrics: Iterable[Metric]) -> dict[str, str]:
         """Return the metrics that the convention does not have, with all parameters, by name.
 
         Their definitions are rankwise's own: the convention only says who is averaged over and how
         ties are broken.
         """
-        return {str(measure): _in_full(measure) for measure in measures if not self.defines(measure)}
+        return {str(metric): _in_full(metric) for metric in metrics if not self.defines(metric)}
 
-    def check_object(self, measure: Measure) -> None:
+    def check_object(self, metric: Metric) -> None:
         """Raise if the name of a metric object means another metric under this convention.
 
         Raises
         ------
-        MeasureError
+        MetricError
             Its message has both metrics.
         """
-        meant = self.parse(str(measure))  # raises where the name is refused
-        if meant != measure:
-            raise MeasureError(
-                f"{measure!r} is rankwise's, and under convention {self.name!r} this name means another measure",
-                found=f"{measure} there is {meant}",
-                hint=f'write "{measure}" as text for the measure of {self.name}, or pass the '
-                f'object with all its parameters as text: "{self.write(measure)}"',
+        meant = self.parse(str(metric))  # raises where the name is refused
+        if meant != metric:
+            raise MetricError(
+                f"{metric!r} is rankwise's, and under convention {self.name!r} this name means another metric",
+                found=f"{metric} there is {meant}",
+                hint=f'write "{metric}" as text for the metric of {self.name}, or pass the '
+                f'object with all its parameters as text: "{self.write(metric)}"',
             )
 
-    def write(self, measure: Measure) -> str:
+    def write(self, metric: Metric) -> str:
         """Return the text that names a metric under this convention; the inverse of `parse`.
 
         A metric that the convention does not have is written with all its parameters.
         """
-        text = str(measure)
-        at = text[len(str(measure @ ())) :]
+        text = str(metric)
+        at = text[len(str(metric @ ())) :]
         names: list[str] = [
-            entry.name + at for entry in self.measures.values() if not entry.refused and entry.measure == measure @ ()
+            entry.name + at for entry in self.metrics.values() if not entry.refused and entry.metric == metric @ ()
         ]
-        spellings = (text, _in_full(measure)) if self.defines(measure) else (_in_full(measure), text)
+        spellings = (text, _in_full(metric)) if self.defines(metric) else (_in_full(metric), text)
         for one in (*spellings, *names):
-            if self.means(one) == measure:
+            if self.means(one) == metric:
                 return one
-        raise MeasureError(
-            f"convention {self.name!r} has no name for {measure}", hint="evaluate it without the convention"
+        raise MetricError(
+            f"convention {self.name!r} has no name for {metric}", hint="evaluate it without the convention"
         )
 
-    def entry(self, measure: Measure) -> Entry:
+    def entry(self, metric: Metric) -> Entry:
         """Return the entry of a metric: that of its name, or of the metrics it consists of."""
-        return self.language.entry_of(measure)
+        return self.language.entry_of(metric)
 
-    def choices_of(self, measure: Measure) -> dict[str, Any]:
+    def choices_of(self, metric: Metric) -> dict[str, Any]:
         """Return all choices for a metric: those of its entry, else those for all metrics."""
         chosen = dict(self.choices)
         of_lists = chosen.pop("list_population")
-        if of_lists is not None and not measure.reads_truth:
+        if of_lists is not None and not metric.reads_truth:
             chosen["population"] = of_lists
-        return chosen | self.entry(measure).choices
+        return chosen | self.entry(metric).choices
 
     def to_dict(self) -> dict[str, Any]:
         """Return every choice in full, as plain values."""
-        entries = {entry.name: entry.to_dict() for entry in self.measures.values()}
-        return {"name": self.name, "library": self.library, "note": self.note, **self.choices, "measures": entries}
+        entries = {entry.name: entry.to_dict() for entry in self.metrics.values()}
+        return {"name": self.name, "library": self.library, "note": self.note, **self.choices, "metrics": entries}
 
     @classmethod
     def named(cls, given: object) -> Convention | None:
@@ -626,12 +626,12 @@ class Convention:
         return cls(**saved)
 
 
-def _in_full(measure: Measure) -> str:
+def _in_full(metric: Metric) -> str:
     """Write a metric with all its parameters, including defaults."""
-    text = str(measure)
-    at = text[len(str(measure @ ())) :]
-    values = ",".join(f"{name}={show_value(value)}" for name, value in measure.parameters.items())
-    return f"{measure.name}({values}){at}" if values else text
+    text = str(metric)
+    at = text[len(str(metric @ ())) :]
+    values = ",".join(f"{name}={show_value(value)}" for name, value in metric.parameters.items())
+    return f"{metric.name}({values}){at}" if values else text
 
 
 @cache
@@ -683,7 +683,7 @@ def listing(conventions: Sequence[Convention]) -> TableView:
 
 
 def in_full(convention: Convention) -> list[TableView]:
-    """Return the choices of a convention for all measures, and what its names mean."""
+    """Return the choices of a convention for all metrics, and what its names mean."""
     choices = [(name, "" if value is None else str(value)) for name, value in convention.choices.items()]
     names = [
         (
@@ -691,9 +691,9 @@ def in_full(convention: Convention) -> list[TableView]:
             "not computed here" if entry.refused else entry.text,
             ", ".join(f"{choice}={value}" for choice, value in entry.choices.items()),
         )
-        for entry in convention.measures.values()
+        for entry in convention.metrics.values()
     ]
-    remarks = {entry.name: entry.refused or entry.note for entry in convention.measures.values()}
+    remarks = {entry.name: entry.refused or entry.note for entry in convention.metrics.values()}
     notes = [f"{name}: {remark}" for name, remark in remarks.items() if remark]
     notes = [convention.note, *notes] if convention.note else notes
     head = TableView(
@@ -702,6 +702,6 @@ def in_full(convention: Convention) -> list[TableView]:
     if not names:
         return [head]
     table = TableView(
-        ("name", "measure", "choices"), names, notes=notes, left=(0, 1, 2), title="Names", label="rankwise-names"
+        ("name", "metric", "choices"), names, notes=notes, left=(0, 1, 2), title="Names", label="rankwise-names"
     )
     return [head, table]

@@ -1,6 +1,6 @@
 """Array functions for NumPy and PyTorch, sparse matrices, and exact sums of floats.
 
-Measures are written against the standard, so that the same code runs on NumPy and on PyTorch.
+Metrics are written against the standard, so that the same code runs on NumPy and on PyTorch.
 
 An accelerator works asynchronously: reading a value (``int``, ``bool``, the size of a selection)
 waits until all previous work is done. Functions that read values do so only for NumPy

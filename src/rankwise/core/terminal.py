@@ -371,7 +371,7 @@ def latex(*views: TableView) -> str:
     r"""Return one ``table`` environment per view, with caption and label; notes are comments.
 
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX with ``\usepackage{booktabs}``. A table is as
-    wide as its columns: systems by measures is the shape that fits a page, and a table with a
+    wide as its columns: systems by metrics is the shape that fits a page, and a table with a
     column for each of many groups has to be cut or turned by hand.
     """
     blocks = []

@@ -121,7 +121,7 @@ class Encoder:
         What all pieces share: the tables that facts come from, and the ground truth unless every
         piece brings its part.
     facts : FactTables, optional
-        What measures need to know.
+        What metrics need to know.
     """
 
     rules: EncodingRules
@@ -294,7 +294,7 @@ class Encoder:
         return np.empty(0, dtype=np.int64)
 
     def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> Context:
-        """Encode what measures need to know; once, unless a piece brings new ids."""
+        """Encode what metrics need to know; once, unless a piece brings new ids."""
         if not self.facts.wanted:
             return Context()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0

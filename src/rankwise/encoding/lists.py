@@ -21,7 +21,7 @@ from rankwise.errors import (
     EmptyError,
     IdError,
     InputError,
-    MeasureError,
+    MetricError,
     ParameterError,
     ScoreError,
 )
@@ -334,12 +334,12 @@ _SLACK = 1_000_000  # places that may be filled beside ten for every row
 
 
 def check_kept(needs: Needs, *, numbers_items: bool) -> None:
-    """Raise if a measure describes lists: a rank without an item is not part of a list."""
+    """Raise if a metric describes lists: a rank without an item is not part of a list."""
     if needs & _DESCRIBING or numbers_items:
-        raise MeasureError(
-            "measures that describe lists cannot count ranks without an item",
+        raise MetricError(
+            "metrics that describe lists cannot count ranks without an item",
             found='ranks="keep"',
-            hint='use ranks="close" for them, and evaluate accuracy measures separately',
+            hint='use ranks="close" for them, and evaluate accuracy metrics separately',
         )
 
 

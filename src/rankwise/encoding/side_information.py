@@ -26,7 +26,7 @@ from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
 from rankwise.encoding import side_tables as build
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.side_tables import Found, Matrix, Named, find, read_categories, read_features, read_groups
-from rankwise.errors import ColumnError, MeasureError
+from rankwise.errors import ColumnError, MetricError
 from rankwise.options import Duplicates, Ties
 from rankwise.tables.columns import Columns
 from rankwise.tables.table import TRAINED, Table, TableRole
@@ -94,7 +94,7 @@ def check_tables(wanted: Mapping[Fact[Any], str], tables: Collection[TableRole],
     Parameters
     ----------
     wanted : mapping of Fact to str
-        What is needed, and the measure that needs it.
+        What is needed, and the metric that needs it.
     tables : collection of str
         The tables that there are.
     train_groups : collection of str
@@ -102,14 +102,14 @@ def check_tables(wanted: Mapping[Fact[Any], str], tables: Collection[TableRole],
 
     Raises
     ------
-    MeasureError
+    MetricError
         With the first missing table.
     """
-    for fact, measure in wanted.items():
+    for fact, metric in wanted.items():
         for kind in _roles(fact, train_groups):
             if kind not in tables:
-                raise MeasureError(
-                    f"{measure} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
+                raise MetricError(
+                    f"{metric} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
                     found=f"no {kind}",
                     hint=f"pass {kind}=",
                 )
@@ -122,12 +122,12 @@ def _roles(fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, .
 
 @dataclass(frozen=True)
 class FactTables:
-    """The tables beside recommendations and ground truth, and what measures need of them.
+    """The tables beside recommendations and ground truth, and what metrics need of them.
 
     Parameters
     ----------
     wanted : mapping of Fact to str
-        What is needed, and the measure that needs it.
+        What is needed, and the metric that needs it.
     tables : mapping of str to Table
         Those of train, items, users and baseline that were given.
     columns : mapping, optional
@@ -139,7 +139,7 @@ class FactTables:
 
     Raises
     ------
-    MeasureError
+    MetricError
         If a table or a column is missing: before any work is done.
     """
 
@@ -164,16 +164,16 @@ class FactTables:
     def columns_of(self) -> dict[Fact[Any], Found]:
         """The columns of every fact that is a column."""
         return {
-            fact: Found(()) if fact.kind in _NO_COLUMN else self._find(fact, measure)
-            for fact, measure in self.wanted.items()
+            fact: Found(()) if fact.kind in _NO_COLUMN else self._find(fact, metric)
+            for fact, metric in self.wanted.items()
         }
 
-    def _find(self, fact: Fact[Any], measure: str) -> Found:
+    def _find(self, fact: Fact[Any], metric: str) -> Found:
         if self._made(fact) is not None:
             return Found((fact.column,))
         table = self.tables[_TABLES[fact.kind][-1]]
         column = Fact("user_group", fact.column) if fact.kind == "source" else fact
-        return find(table, column, measure, self.columns)
+        return find(table, column, metric, self.columns)
 
     def _made(self, fact: Fact[Any]) -> Table | None:
         """Return the table of groups that training interactions define; None for other facts."""
@@ -437,7 +437,7 @@ class Context:
 def encode_context(
     facts: FactTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
 ) -> Context:
-    """Return what measures need to know beyond lists and ground truth.
+    """Return what metrics need to know beyond lists and ground truth.
 
     ``tables`` are those that the facts come from, with their ids aligned.
     """

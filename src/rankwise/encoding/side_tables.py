@@ -21,7 +21,7 @@ import polars as pl
 from rankwise.blocks.block import Categories, Fact, Features, Groups, Popularity, Propensity, Similarity, Source
 from rankwise.core.ids import labels, plain_texts
 from rankwise.core.ragged import Ints, offsets, ragged_rows
-from rankwise.errors import ColumnError, MeasureError, ParameterError, ScoreError, nearest
+from rankwise.errors import ColumnError, MetricError, ParameterError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
 from rankwise.tables.table import Table, TableRole
 
@@ -91,12 +91,12 @@ class Matrix:
     description: str = ""
 
 
-def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None) -> Found:
+def find(table: Table, fact: Fact[Any], metric: object, columns: Columns | None) -> Found:
     """Return the columns of a fact; several where each category or number has its own column.
 
     Raises
     ------
-    MeasureError
+    MetricError
         If there is none.
     """
     role: TableRole = "users" if fact.kind == "user_group" else "items"
@@ -122,14 +122,14 @@ def find(table: Table, fact: Fact[Any], measure: object, columns: Columns | None
     if chosen in names:
         return Found((chosen,))
     check_was_read(table, chosen)
-    hint = nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the measure'
+    hint = nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the metric'
     if fact.kind == "features":
         named = known_column(names, "items", "categories", choose(columns, "items"), table.source)
         if named is not None:
             hint = f"column {named!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
     groups = {"item_group": "groups of items", "user_group": "groups of users"}
-    raise MeasureError(
-        f"{measure} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
+    raise MetricError(
+        f"{metric} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
         f"such column in the table of {role}",
         where=table.source,
         found=listed,

@@ -17,7 +17,7 @@ from rankwise.errors import EmptyError, ParameterError, UsageError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
 from rankwise.evaluation.input_warnings import protocol_of_lists
 from rankwise.evaluation.settings import Settings, TableOptions, table_options
-from rankwise.metrics.base import Measure, one_by_one
+from rankwise.metrics.base import Metric, one_by_one
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
@@ -44,23 +44,23 @@ CHOICE_NAMES = (
     "catalogue",
     "duplicates",
 )
-"""The choices beside the parameters of the measure."""
+"""The choices beside the parameters of the metric."""
 _DEFAULT = Convention("default")
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One measure with every choice that decides its number.
+    """One metric with every choice that decides its number.
 
     Attributes
     ----------
-    measure : Measure
-        The measure with its parameters, at one cut-off or none.
+    metric : Metric
+        The metric with its parameters, at one cut-off or none.
     choices : tuple
         The value of each of `CHOICE_NAMES`.
     """
 
-    measure: Measure
+    metric: Metric
     choices: tuple[Any, ...]
 
     @classmethod
@@ -69,31 +69,31 @@ class Definition:
 
         Raises
         ------
-        MeasureError
-            If the convention has no such measure, or the measure needs a cut-off and has none.
+        MetricError
+            If the convention has no such metric, or the metric needs a cut-off and has none.
         """
         convention = convention or _DEFAULT
-        measure = convention.parse(text)
-        measure.require_cutoff()
-        chosen = convention.choices_of(measure)
+        metric = convention.parse(text)
+        metric.require_cutoff()
+        chosen = convention.choices_of(metric)
         chosen["ties"] = chosen["ties"] or "expected"
-        return cls(measure, tuple(chosen[name] for name in CHOICE_NAMES))
+        return cls(metric, tuple(chosen[name] for name in CHOICE_NAMES))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the measure and the other choices, by name."""
-        named = {"measure": self.measure.name, **self.measure.parameters}
+        """The parameters of the metric and the other choices, by name."""
+        named = {"metric": self.metric.name, **self.metric.parameters}
         return named | dict(zip(CHOICE_NAMES, self.choices, strict=True))
 
     def differences(self, other: Definition) -> dict[str, tuple[Any, Any]]:
         """Return the choices that differ, with both values.
 
-        Measures of different names differ in one choice, ``"measure"``, whatever their parameters.
+        Metrics of different names differ in one choice, ``"metric"``, whatever their parameters.
         """
-        if self.measure.name != other.measure.name:
-            texts = str(self.measure @ ()), str(other.measure @ ())
-            return {"measure": texts} | self._of_choices(other)
-        mine, theirs = self.measure.parameters, other.measure.parameters
+        if self.metric.name != other.metric.name:
+            texts = str(self.metric @ ()), str(other.metric @ ())
+            return {"metric": texts} | self._of_choices(other)
+        mine, theirs = self.metric.parameters, other.metric.parameters
         changed = {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
         return changed | self._of_choices(other)
 
@@ -103,28 +103,28 @@ class Definition:
 
     def mixed(self, other: Definition, names: Collection[str]) -> Definition:
         """Return this definition with some of its choices taken from another one."""
-        measure = self.measure
-        if "measure" in names:
-            measure = other.measure
-        elif self.measure.name == other.measure.name:
-            known = {field.name for field in fields(measure)} - {"k"}
-            taken = {name: getattr(other.measure, name) for name in known & set(names)}
-            measure = replace(measure, **taken)
+        metric = self.metric
+        if "metric" in names:
+            metric = other.metric
+        elif self.metric.name == other.metric.name:
+            known = {field.name for field in fields(metric)} - {"k"}
+            taken = {name: getattr(other.metric, name) for name in known & set(names)}
+            metric = replace(metric, **taken)
         choices = tuple(
             theirs if name in names else mine
             for name, mine, theirs in zip(CHOICE_NAMES, self.choices, other.choices, strict=True)
         )
-        return Definition(measure, choices)
+        return Definition(metric, choices)
 
     def settings(self, options: Mapping[str, Any]) -> Settings:
-        """Return the settings of an evaluation of this measure alone."""
+        """Return the settings of an evaluation of this metric alone."""
         chosen = dict(zip(CHOICE_NAMES, self.choices, strict=True))
         if options.get("relevance_threshold") is not None:
             chosen["relevance"] = "positive"
-        return Settings(measures=(self.measure,), ties_if_scored=True, **{**chosen, **options})
+        return Settings(metrics=(self.metric,), ties_if_scored=True, **{**chosen, **options})
 
     def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
-        """Evaluate the measure on tables that are read already."""
+        """Evaluate the metric on tables that are read already."""
         return evaluated(self.settings(options), tables)
 
 
@@ -134,7 +134,7 @@ def evaluated(settings: Settings, tables: Tables) -> Result:
 
 
 SCHEMA: dict[str, Any] = {
-    "measure": pl.String,
+    "metric": pl.String,
     "convention": pl.String,
     "value": pl.Float64,
     "users": pl.Int64,
@@ -150,7 +150,7 @@ class AcrossConventions:
     Attributes
     ----------
     table : polars.DataFrame
-        One row per metric and convention: the ``measure`` as it was requested, ``convention``,
+        One row per metric and convention: the ``metric`` as it was requested, ``convention``,
         ``value`` (null if the convention has no such metric), the number of ``users`` averaged
         over (null for metrics that are not means), ``definition`` (the metric of rankwise with all
         parameters), and ``why``: what is not reproduced, or why there is no value. If candidates were
@@ -167,8 +167,8 @@ class AcrossConventions:
 
     @property
     def spread(self) -> pl.DataFrame:
-        """The smallest and the largest value of each metric: ``measure, low, high, values``."""
-        return self.table.group_by("measure", maintain_order=True).agg(
+        """The smallest and the largest value of each metric: ``metric, low, high, values``."""
+        return self.table.group_by("metric", maintain_order=True).agg(
             low=pl.col("value").drop_nans().min(),
             high=pl.col("value").drop_nans().max(),
             values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),
@@ -177,7 +177,7 @@ class AcrossConventions:
     def _views(self) -> list[TableView]:
         rows = [
             (
-                row["measure"],
+                row["metric"],
                 row["convention"],
                 "" if row["value"] is None else number(row["value"]),
                 "" if row["users"] is None else f"{row['users']:,}",
@@ -187,13 +187,13 @@ class AcrossConventions:
         ]
         notes = [f"check: {warning}" for warning in self.warnings]
         notes += [
-            f"{row['measure']}: {number(row['low'])} to {number(row['high'])}"
+            f"{row['metric']}: {number(row['low'])} to {number(row['high'])}"
             for row in self.spread.to_dicts()
             if row["low"] is not None
         ]
-        notes += [f"{row['measure']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
+        notes += [f"{row['metric']}, {row['convention']}: {row['why']}" for row in self.table.to_dicts() if row["why"]]
         corner = f", {self.label}" if self.label else ""
-        head = (f"measure{corner}", "convention", "value", "users", "definition")
+        head = (f"metric{corner}", "convention", "value", "users", "definition")
         return [
             TableView(
                 head,
@@ -228,7 +228,7 @@ _Conventions = Sequence[str | Convention] | None
 def across_conventions(
     recommendations: Any,
     truth: Any,
-    measures: str | Iterable[str],
+    metrics: str | Iterable[str],
     *,
     conventions: _Conventions = None,
     train: Any = None,
@@ -246,7 +246,7 @@ def across_conventions(
     ----------
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
-    measures : str or list of str
+    metrics : str or list of str
         The metrics as text; each convention defines what their names mean.
     conventions : sequence of str or Convention, optional
         The conventions; by default all of `rankwise.conventions`.
@@ -282,7 +282,7 @@ def across_conventions(
     >>> across.table.select("convention", "value").rows()
     [('recbole', 0.11111), ('ranx', 0.08333)]
     """
-    texts = one_by_one([measures] if isinstance(measures, str) else measures)
+    texts = one_by_one([metrics] if isinstance(metrics, str) else metrics)
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     return _across(recommendations, truth, sources, options, texts, _chosen(conventions))
 
@@ -291,7 +291,7 @@ def convention_of(
     number: float | str,
     recommendations: Any,
     truth: Any,
-    measure: str,
+    metric: str,
     *,
     cutoffs: Iterable[int] = USUAL_CUTOFFS,
     conventions: _Conventions = None,
@@ -310,7 +310,7 @@ def convention_of(
         rounds to it is a match.
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
-    measure : str
+    metric : str
         The metric. Without a cut-off it is tried at all ``cutoffs``, and without one (the whole
         list); with cut-offs (``"recall@1,3"``), only at these.
     cutoffs : iterable of int, default=(1, 3, 5, 10, 20, 50, 100)
@@ -342,11 +342,11 @@ def convention_of(
     >>> import rankwise as rw
     >>> lists, truth = {"ann": ["a", "b", "c"]}, {"ann": {"c", "d", "e", "f"}}
     >>> found = rw.convention_of("0.083", lists, truth, "map@1,3", conventions=["recbole", "ranx"])
-    >>> found.table.select("measure", "convention").rows()[0]
+    >>> found.table.select("metric", "convention").rows()[0]
     ('map@3', 'ranx')
     """
     value, half = rounded_number(number)
-    texts = one_by_one([measure])
+    texts = one_by_one([metric])
     several: Any = cutoffs
     tried = [] if isinstance(several, str) or not isinstance(several, Iterable) else list(several)
     if not tried or not all(isinstance(k, int) for k in tried):
@@ -383,7 +383,7 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
 
 
 def _check_known(texts: Sequence[str], conventions: Iterable[Convention | None]) -> None:
-    """Raise if no convention knows any of these measures: misspelled, or without a cut-off."""
+    """Raise if no convention knows any of these metrics: misspelled, or without a cut-off."""
     failed: UsageError | None = None
     for text, convention in product(texts, conventions):
         try:
@@ -406,10 +406,10 @@ def _across(
     *,
     strict: bool = True,
 ) -> AcrossConventions:
-    """Return one row per measure and convention; ``strict``: some convention knows each measure."""
+    """Return one row per metric and convention; ``strict``: some convention knows each metric."""
     given = table_options(options)
     tables = read_inputs(
-        Settings(measures=(), **given),
+        Settings(metrics=(), **given),
         recommendations=recommendations,
         truth=truth,
         required=("recommendations",),
@@ -420,13 +420,13 @@ def _across(
     rows: list[dict[str, Any]] = []
     settings: dict[int, Settings] = {}
     for text, (name, convention) in product(texts, conventions.items()):
-        row: dict[str, Any] = {"measure": text, "convention": name}
+        row: dict[str, Any] = {"metric": text, "convention": name}
         if convention is not None and not convention.offers(text):
             continue
         try:
             definition = Definition.under(text, convention)
             settings[len(rows)] = definition.settings(given)
-            row |= {"definition": _in_full(definition.measure), "why": _note(definition, convention)}
+            row |= {"definition": _in_full(definition.metric), "why": _note(definition, convention)}
         except UsageError as error:
             if not strict:
                 continue
@@ -445,29 +445,29 @@ def _across(
 
 def _values_under_options(requests: Iterable[Settings], tables: Tables) -> dict[Settings, dict[str, Any]]:
     """Return the value of each metric under its options, from one evaluation per distinct set of options."""
-    groups: dict[Settings, dict[Measure, Settings]] = {}
+    groups: dict[Settings, dict[Metric, Settings]] = {}
     for settings in requests:
-        groups.setdefault(replace(settings, measures=()), {})[settings.measures[0]] = settings
+        groups.setdefault(replace(settings, metrics=()), {})[settings.metrics[0]] = settings
     return {
-        group[measure]: value
+        group[metric]: value
         for options, group in groups.items()
-        for measure, value in _values(replace(options, measures=tuple(group)), tables).items()
+        for metric, value in _values(replace(options, metrics=tuple(group)), tables).items()
     }
 
 
-def _values(settings: Settings, tables: Tables) -> dict[Measure, dict[str, Any]]:
+def _values(settings: Settings, tables: Tables) -> dict[Metric, dict[str, Any]]:
     """Return the value of each metric and the number of users averaged over, or why there is none."""
-    measures = settings.measures
+    metrics = settings.metrics
     try:
         result = evaluated(settings, tables)
     except (UsageError, EmptyError) as error:
-        if len(measures) == 1:
-            return {measures[0]: {"why": error.what}}
+        if len(metrics) == 1:
+            return {metrics[0]: {"why": error.what}}
         # One metric that lacks an input does not stop the rest: halving singles it out in few evaluations.
-        halves = measures[: len(measures) // 2], measures[len(measures) // 2 :]
-        first, second = (_values(replace(settings, measures=half), tables) for half in halves)
+        halves = metrics[: len(metrics) // 2], metrics[len(metrics) // 2 :]
+        first, second = (_values(replace(settings, metrics=half), tables) for half in halves)
         return first | second
-    return {measure: _value(result, measure.cells[0]) for measure in measures}
+    return {metric: _value(result, metric.cells[0]) for metric in metrics}
 
 
 def _value(result: Result, cell: str) -> dict[str, Any]:
@@ -476,15 +476,15 @@ def _value(result: Result, cell: str) -> dict[str, Any]:
     return {"value": result.values.get(cell), "users": None if defined is None else defined.sum()}
 
 
-def _in_full(measure: Measure) -> str:
-    """Write a measure with what it is made of, where that is its default."""
-    parts = [value for value in measure.parameters.values() if isinstance(value, Measure)]
-    if measure.changed or not parts:
-        return str(measure)
+def _in_full(metric: Metric) -> str:
+    """Write a metric with what it is made of, where that is its default."""
+    parts = [value for value in metric.parameters.values() if isinstance(value, Metric)]
+    if metric.changed or not parts:
+        return str(metric)
     made_of = ",".join(map(str, parts))
-    return str(measure).replace(measure.name, f"{measure.name}({made_of})", 1)
+    return str(metric).replace(metric.name, f"{metric.name}({made_of})", 1)
 
 
 def _note(definition: Definition, convention: Convention | None) -> str | None:
     """Return the behaviour of the library that is not reproduced."""
-    return None if convention is None else convention.entry(definition.measure).note or None
+    return None if convention is None else convention.entry(definition.metric).note or None

@@ -21,8 +21,8 @@ import polars as pl
 from rankwise.blocks.block import Groups
 from rankwise.blocks.partial import UserSum
 from rankwise.core.arrays import AllValues, ExactTotal
-from rankwise.errors import MeasureError
-from rankwise.metrics.base import Measure, ValueKind
+from rankwise.errors import MetricError
+from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums, label
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, OverUsers, PerUser, Pooled, Sums, Values
 from rankwise.options import BY_DEFAULT, EVERYONE, Population, Undefined, UserRule, UserRules
@@ -42,9 +42,9 @@ class UserTotals:
         Number of users, of those who have a list, and of those who have no relevant item.
     sums : mapping of str to tuple of ExactTotal
         By cell: for a mean the sum of the weighted values and that of the weights; for a pooled
-        measure its sums; for a function of all values these.
+        metric its sums; for a function of all values these.
     groups : mapping of str to mapping of str to UserTotals
-        By column of user groups and group, for measures of groups.
+        By column of user groups and group, for metrics of groups.
     """
 
     users: int
@@ -79,7 +79,7 @@ class UserTotals:
     def sum(self, cell: str, undefined: Undefined, *, judges: bool) -> float:
         """Return the sum of a cell over the users who have a value.
 
-        ``judges`` says that a user without relevant items leaves the measure undefined: with
+        ``judges`` says that a user without relevant items leaves the metric undefined: with
         ``undefined="nan"`` a single such user leaves no sum.
         """
         if judges and undefined == "nan" and self.without_relevant:
@@ -115,13 +115,13 @@ class UserColumns:
     rules: UserRules = EVERYONE
     evaluated: Population = "truth"
     rule: UserRule = BY_DEFAULT
-    """The rule of the measure at hand."""
+    """The rule of the metric at hand."""
     inside: Any = None
     """Who belongs to the population of this rule, shape (U,); None: everyone."""
 
-    def under(self, measure: Measure) -> UserColumns:
-        """Return the users as the rule of a measure takes them."""
-        rule = self.rules.of(str(measure @ ()))
+    def under(self, metric: Metric) -> UserColumns:
+        """Return the users as the rule of a metric takes them."""
+        rule = self.rules.of(str(metric @ ()))
         if rule not in self._under:
             inside = rule.includes(self.evaluated, self.column("n_relevant"), self.column("list_length"))
             self._under[rule] = replace(self, rule=rule, inside=inside)
@@ -129,7 +129,7 @@ class UserColumns:
 
     @cached_property
     def _under(self) -> dict[UserRule, UserColumns]:
-        return {}  # mostly all measures have one rule
+        return {}  # mostly all metrics have one rule
 
     def select(self, mask: Any) -> UserColumns:
         """Return some of the users."""
@@ -149,20 +149,20 @@ class UserColumns:
         """Return a column as an array."""
         return self.users[name].to_numpy()
 
-    def sums(self, measure: Pooled, at: int) -> Sums:
-        """Return each user's contributions to the sums of a measure, arrays of shape (U,)."""
+    def sums(self, metric: Pooled, at: int) -> Sums:
+        """Return each user's contributions to the sums of a metric, arrays of shape (U,)."""
         columns: list[Floats] = []
-        while (name := str(UserSum(measure.cells[at], len(columns)))) in self.users.columns:
+        while (name := str(UserSum(metric.cells[at], len(columns)))) in self.users.columns:
             columns.append(self.column(name))
         return tuple(columns)
 
 
-def fold(measures: Iterable[Measure], users: UserColumns) -> UserTotals:
-    """Return the counts and sums over these users that the values of measures need."""
+def fold(metrics: Iterable[Metric], users: UserColumns) -> UserTotals:
+    """Return the counts and sums over these users that the values of metrics need."""
     sums: dict[str, tuple[Any, ...]] = {}
-    parts: dict[str, list[tuple[Measure, Measure]]] = {}
-    for measure in measures:
-        _add_sums(measure, users.under(measure), sums, parts)
+    parts: dict[str, list[tuple[Metric, Metric]]] = {}
+    for metric in metrics:
+        _add_sums(metric, users.under(metric), sums, parts)
     return _totals_of(users, sums, {column: _fold_groups(users, column, wanted) for column, wanted in parts.items()})
 
 
@@ -181,40 +181,37 @@ def _totals_of(
 
 
 def _add_sums(
-    measure: Measure,
-    users: UserColumns,
-    sums: dict[str, tuple[Any, ...]],
-    parts: dict[str, list[tuple[Measure, Measure]]],
+    metric: Metric, users: UserColumns, sums: dict[str, tuple[Any, ...]], parts: dict[str, list[tuple[Metric, Metric]]]
 ) -> None:
-    """Add the sums of one measure, and what is wanted of each group of users."""
-    if isinstance(measure, Grouped):
-        parts.setdefault(measure.user_group, []).extend((part, measure) for part in measure.parts)
-    elif isinstance(measure, Composed) and measure.of == "means":
-        for part in measure.parts:
+    """Add the sums of one metric, and what is wanted of each group of users."""
+    if isinstance(metric, Grouped):
+        parts.setdefault(metric.user_group, []).extend((part, metric) for part in metric.parts)
+    elif isinstance(metric, Composed) and metric.of == "means":
+        for part in metric.parts:
             _add_sums(part, users, sums, parts)
-    elif isinstance(measure, OverUsers):
-        for at, cell in enumerate(measure.cells):
-            sums[cell] = (_values_of(measure, at, users),)
-    elif not isinstance(measure, Accumulated):
-        for at, cell in enumerate(measure.cells):
-            if cell in sums:  # a part of several measures
+    elif isinstance(metric, OverUsers):
+        for at, cell in enumerate(metric.cells):
+            sums[cell] = (_values_of(metric, at, users),)
+    elif not isinstance(metric, Accumulated):
+        for at, cell in enumerate(metric.cells):
+            if cell in sums:  # a part of several metrics
                 continue
-            if isinstance(measure, Pooled) and not measure.mean_of_users:
-                columns = users.sums(measure, at)
+            if isinstance(metric, Pooled) and not metric.mean_of_users:
+                columns = users.sums(metric, at)
                 weights = 1 if users.weights is None else users.weights
                 weights = weights if users.inside is None else weights * users.inside
                 sums[cell] = tuple(
-                    ExactTotal.of_products(column, weights) if measure.cancels else ExactTotal.of(column * weights)
+                    ExactTotal.of_products(column, weights) if metric.cancels else ExactTotal.of(column * weights)
                     for column in columns
                 )
             else:
-                sums[cell] = _weighted(measure, at, users, _weights(measure, at, users))
+                sums[cell] = _weighted(metric, at, users, _weights(metric, at, users))
 
 
-def _fold_groups(users: UserColumns, column: str, measures: Sequence[tuple[Measure, Measure]]) -> dict[str, UserTotals]:
+def _fold_groups(users: UserColumns, column: str, metrics: Sequence[tuple[Metric, Metric]]) -> dict[str, UserTotals]:
     """Return the sums of users' values in each group that has users.
 
-    Measures come with the measure that they are part of, which has the rule.
+    Metrics come with the metric that they are part of, which has the rule.
     """
     out: dict[str, UserTotals] = {}
     groups = users.groups[column]
@@ -224,8 +221,8 @@ def _fold_groups(users: UserColumns, column: str, measures: Sequence[tuple[Measu
             out[name] = _totals_of(
                 inside,
                 {
-                    cell: _weighted(part, at, inside.under(measure))
-                    for part, measure in measures
+                    cell: _weighted(part, at, inside.under(metric))
+                    for part, metric in metrics
                     for at, cell in enumerate(part.cells)
                 },
             )
@@ -233,10 +230,10 @@ def _fold_groups(users: UserColumns, column: str, measures: Sequence[tuple[Measu
 
 
 def _weighted(
-    measure: Measure, at: int, users: UserColumns, weights: Floats | None = None
+    metric: Metric, at: int, users: UserColumns, weights: Floats | None = None
 ) -> tuple[ExactTotal, ExactTotal]:
     """Return the sum of the weighted values of the users who have one, and of their weights."""
-    values = _of_users(measure, at, users)
+    values = _of_users(metric, at, users)
     assert values is not None
     if users.weights is not None:
         weights = users.weights if weights is None else weights * users.weights
@@ -247,13 +244,13 @@ def _weighted(
     return ExactTotal.of(values[known] * weights[known]), ExactTotal.of(weights[known])
 
 
-def _values_of(measure: OverUsers, at: int, users: UserColumns) -> AllValues:
+def _values_of(metric: OverUsers, at: int, users: UserColumns) -> AllValues:
     """Return the values of the users who have one."""
     if users.weights is not None:
-        raise MeasureError(
-            f"{measure.name} cannot be weighted by user", hint="leave weights= out, or evaluate it without them"
+        raise MetricError(
+            f"{metric.name} cannot be weighted by user", hint="leave weights= out, or evaluate it without them"
         )
-    values = _of_users(measure.parts[0], at, users)
+    values = _of_users(metric.parts[0], at, users)
     assert values is not None
     return AllValues((values[~np.isnan(values)],))
 
@@ -268,58 +265,58 @@ class _Reader:
     catalogue_size: int
     rule: UserRule
 
-    def value(self, measure: Measure, at: int) -> Values | None:
+    def value(self, metric: Metric, at: int) -> Values | None:
         """Return the value at a cut-off; None without the sums of items that it needs."""
-        at = min(at, len(measure.cells) - 1)  # a part without cut-off is the same at all of them
-        if isinstance(measure, Accumulated):
-            if self.items is None or (self.items.is_part and not measure.has_groups):
+        at = min(at, len(metric.cells) - 1)  # a part without cut-off is the same at all of them
+        if isinstance(metric, Accumulated):
+            if self.items is None or (self.items.is_part and not metric.has_groups):
                 return None
-            return measure.of_items(self.items, measure.ks[at])
-        cell = measure.cells[at]
-        if isinstance(measure, Grouped):
-            return self._grouped(measure, at)
-        if isinstance(measure, OverUsers):
-            return self._over_users(measure, cell)
-        if isinstance(measure, Pooled) and not measure.mean_of_users:
-            return Values(measure.pool_totals(self.users.sums[cell], self.catalogue_size))
-        if isinstance(measure, Composed) and measure.of == "means":
-            parts = [self.value(part, at) for part in measure.parts]
+            return metric.of_items(self.items, metric.ks[at])
+        cell = metric.cells[at]
+        if isinstance(metric, Grouped):
+            return self._grouped(metric, at)
+        if isinstance(metric, OverUsers):
+            return self._over_users(metric, cell)
+        if isinstance(metric, Pooled) and not metric.mean_of_users:
+            return Values(metric.pool_totals(self.users.sums[cell], self.catalogue_size))
+        if isinstance(metric, Composed) and metric.of == "means":
+            parts = [self.value(part, at) for part in metric.parts]
             if any(part is None for part in parts):
                 return None
             means = [np.asarray(part.value) for part in parts if part is not None]
-            return Values(float(measure.combine(*means)))
-        is_sum = isinstance(measure, PerUser) and measure.aggregate == "sum"
+            return Values(float(metric.combine(*means)))
+        is_sum = isinstance(metric, PerUser) and metric.aggregate == "sum"
         reduce = self.users.sum if is_sum else self.users.mean
-        return Values(reduce(cell, self.rule.undefined, judges=self._judges(measure)))
+        return Values(reduce(cell, self.rule.undefined, judges=self._judges(metric)))
 
-    def _judges(self, measure: Measure) -> bool:
-        """Whether a user of the population may leave the measure undefined."""
-        return self.rule.counts_irrelevant and _judges(measure)
+    def _judges(self, metric: Metric) -> bool:
+        """Whether a user of the population may leave the metric undefined."""
+        return self.rule.counts_irrelevant and _judges(metric)
 
-    def _over_users(self, measure: OverUsers, cell: str) -> Values:
+    def _over_users(self, metric: OverUsers, cell: str) -> Values:
         (values,) = self.users.sums[cell]
         ordered = values.ascending
-        unknown = self.rule.undefined == "nan" and self._judges(measure.parts[0])
+        unknown = self.rule.undefined == "nan" and self._judges(metric.parts[0])
         if not len(ordered) or (unknown and self.users.without_relevant):
             return Values(math.nan)
-        return Values(measure.of_values(ordered))
+        return Values(metric.of_values(ordered))
 
-    def _grouped(self, measure: Grouped, at: int) -> Values:
-        (part,) = measure.parts
+    def _grouped(self, metric: Grouped, at: int) -> Values:
+        (part,) = metric.parts
         cell = part.cells[min(at, len(part.cells) - 1)]
-        groups = self.users.groups[measure.user_group]
+        groups = self.users.groups[metric.user_group]
         cells = {
             label(user_group=name): groups[name].mean(cell, self.rule.undefined, judges=self._judges(part))
-            for name in self.group_names[measure.user_group]
+            for name in self.group_names[metric.user_group]
             if name in groups
         }
         means = [m for m in cells.values() if self.rule.undefined == "nan" or not math.isnan(m)]
-        value = measure.of_means(np.array(means)) if len(means) > 1 else math.nan
+        value = metric.of_means(np.array(means)) if len(means) > 1 else math.nan
         return Values(value, cells)
 
 
 def totals(
-    measures: Iterable[Measure],
+    metrics: Iterable[Metric],
     users: UserTotals,
     items: CatalogueSums | None,
     *,
@@ -327,81 +324,81 @@ def totals(
     catalogue_size: int,
     rules: UserRules,
 ) -> dict[str, float]:
-    """Return the value of every measure at every cut-off, and of their cells.
+    """Return the value of every metric at every cut-off, and of their cells.
 
-    Without ``items`` measures that sum over items have no value and are left out. Groups of users
+    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
     come in the order of ``group_names``, by column.
     """
     out: dict[str, float] = {}
-    for measure in measures:
-        rule = rules.of(str(measure @ ()))
+    for metric in metrics:
+        rule = rules.of(str(metric @ ()))
         reader = _Reader(users, items, group_names, catalogue_size, rule)
-        for at, name in enumerate(measure.cells):
-            values = reader.value(measure, at)
+        for at, name in enumerate(metric.cells):
+            values = reader.value(metric, at)
             if values is not None:
                 out |= {} if values.value is None else {name: values.value}
                 out |= {f"{name}[{cell}]": value for cell, value in values.cells.items()}
     return out
 
 
-def values_of_users(measures: tuple[Measure, ...], users: UserColumns) -> dict[str, Floats]:
-    """Return every user's value of every measure, where a user has one at all."""
+def values_of_users(metrics: tuple[Metric, ...], users: UserColumns) -> dict[str, Floats]:
+    """Return every user's value of every metric, where a user has one at all."""
     out: dict[str, Floats] = {}
-    for measure in measures:
-        inside = users.under(measure)
-        for at, cell in enumerate(measure.cells):
-            values = _of_users(measure, at, inside)
+    for metric in metrics:
+        inside = users.under(metric)
+        for at, cell in enumerate(metric.cells):
+            values = _of_users(metric, at, inside)
             if values is not None:
                 out[cell] = values
     return out
 
 
-def kinds_of_values(measures: tuple[Measure, ...], *, weighted: bool) -> dict[str, ValueKind]:
+def kinds_of_values(metrics: tuple[Metric, ...], *, weighted: bool) -> dict[str, ValueKind]:
     """Return how the value of every cell is aggregated: mean over users, pooled, all lists, …."""
     kinds: dict[str, ValueKind] = {}
-    for measure in measures:
-        mean = measure.value_kind == "mean"
-        kinds |= dict.fromkeys(measure.cells, "weighted mean" if mean and weighted else measure.value_kind)
+    for metric in metrics:
+        mean = metric.value_kind == "mean"
+        kinds |= dict.fromkeys(metric.cells, "weighted mean" if mean and weighted else metric.value_kind)
     return kinds
 
 
-def _weights(measure: Measure, at: int, users: UserColumns) -> Floats | None:
-    """Return the weights that the measure itself gives to users."""
-    if not isinstance(measure, Pooled) or not measure.mean_of_users:
+def _weights(metric: Metric, at: int, users: UserColumns) -> Floats | None:
+    """Return the weights that the metric itself gives to users."""
+    if not isinstance(metric, Pooled) or not metric.mean_of_users:
         return None
-    return measure.user_weights(users.sums(measure, at))
+    return metric.user_weights(users.sums(metric, at))
 
 
-def _of_users(measure: Measure, at: int, users: UserColumns) -> Floats | None:
+def _of_users(metric: Metric, at: int, users: UserColumns) -> Floats | None:
     """Return every user's value, NaN outside the population of the rule."""
-    values = _of_everyone(measure, at, users)
+    values = _of_everyone(metric, at, users)
     if values is None or users.inside is None:
         return values
     return np.where(users.inside, values, math.nan)
 
 
-def _of_everyone(measure: Measure, at: int, users: UserColumns) -> Floats | None:
-    at = min(at, len(measure.cells) - 1)  # a part without cut-off is the same at all of them
-    if isinstance(measure, PerUser):
-        return users.column(measure.cells[at])
-    if isinstance(measure, Pooled):
-        values: Floats = measure.pool(users.sums(measure, at), users.catalogue_size)
-        if measure.defined_for == "relevance":
+def _of_everyone(metric: Metric, at: int, users: UserColumns) -> Floats | None:
+    at = min(at, len(metric.cells) - 1)  # a part without cut-off is the same at all of them
+    if isinstance(metric, PerUser):
+        return users.column(metric.cells[at])
+    if isinstance(metric, Pooled):
+        values: Floats = metric.pool(users.sums(metric, at), users.catalogue_size)
+        if metric.defined_for == "relevance":
             nothing = 0.0 if users.rule.undefined == "zero" else math.nan
             values = np.where(users.without_relevant, nothing, values)
-        elif measure.defined_for == "list":
+        elif metric.defined_for == "list":
             nothing = 0.0 if users.rule.without_list == "zero" else math.nan
             values = np.where(users.column("list_length") == 0, nothing, values)
         return values
-    if isinstance(measure, Composed) and measure.of == "users":
-        parts = [_of_everyone(part, at, users) for part in measure.parts]
-        combined: Floats = measure.combine(*parts)
+    if isinstance(metric, Composed) and metric.of == "users":
+        parts = [_of_everyone(part, at, users) for part in metric.parts]
+        combined: Floats = metric.combine(*parts)
         return combined
     return None
 
 
-def _judges(measure: Measure) -> bool:
-    """Whether a user without relevant items leaves the measure undefined."""
-    if isinstance(measure, Composed):
-        return any(_judges(part) for part in measure.parts)
-    return isinstance(measure, PerUser | Pooled) and measure.defined_for == "relevance"
+def _judges(metric: Metric) -> bool:
+    """Whether a user without relevant items leaves the metric undefined."""
+    if isinstance(metric, Composed):
+        return any(_judges(part) for part in metric.parts)
+    return isinstance(metric, PerUser | Pooled) and metric.defined_for == "relevance"

@@ -21,12 +21,12 @@ from rankwise.blocks.encoded import blocks
 from rankwise.core.arguments import check_choice, check_flag, check_number, check_positive
 from rankwise.core.ragged import Ints, offsets, positions, runs
 from rankwise.encoding.encoder import Encoder, EncodingRules
-from rankwise.errors import DuplicateError, EmptyError, InputError, MeasureError, ParameterError
+from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError, ParameterError
 from rankwise.evaluation.aggregation import UserColumns, values_of_users
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import WHOLE_LIST, Measure, MeasureLike, parse_all
+from rankwise.metrics.base import WHOLE_LIST, Metric, MetricLike, parse_all
 from rankwise.metrics.kinds import PerUser, Pooled, RunningSum
 from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
@@ -46,7 +46,7 @@ _UNEVEN = 0.1  # differences of the users' catalogue sizes, relative to their me
 def correct(
     ranks: Ranks,
     truth: Any,
-    measures: MeasureLike | Iterable[MeasureLike],
+    metrics: MetricLike | Iterable[MetricLike],
     *,
     method: Method = "em",
     gamma: float = 0.01,
@@ -76,7 +76,7 @@ def correct(
         From `rankwise.rank_relevant` with `rankwise.candidates.sampled` negatives, drawn uniformly.
     truth : table, path, mapping or sparse matrix
         The ground truth for which negatives were drawn, with the same rating threshold.
-    measures : str, measure, or a list of them
+    metrics : str, metric, or a list of them
         Functions of the ranks of relevant items: hit_rate, recall, ndcg, mrr, map, auc, ….
     method : {"em", "bv", "rank"}, default="em"
         The estimator. ``"em"``: mean under the maximum-likelihood distribution of true ranks
@@ -103,7 +103,7 @@ def correct(
     polars.DataFrame
         One row per value of a metric:
 
-        - ``measure``
+        - ``metric``
         - ``corrected``: the estimate for the whole catalogue
         - ``low``, ``high``: confidence limits of the value for the whole catalogue
         - ``method``
@@ -123,8 +123,8 @@ def correct(
         or a parameter is outside its range.
     InputError
         Users have different numbers of negatives, or ranks and ground truth do not belong together.
-    MeasureError
-        A measure is not a function of one rank.
+    MetricError
+        A metric is not a function of one rank.
 
     References
     ----------
@@ -155,7 +155,7 @@ def correct(
     check_positive(least=0, seed=seed)
     if not 1e-6 <= gamma < 1:
         raise ParameterError("gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}")
-    requested = parse_all(measures)
+    requested = parse_all(metrics)
     m, size = _sample(ranks, n_items)
     counts = _counts(ranks, _positives(ranks, read_table(truth, "truth", columns)), m)
     probabilities = rank_probabilities(size, m, replacement=ranks.protocol.replacement)
@@ -170,7 +170,7 @@ def correct(
     ]
     return pl.DataFrame(
         {
-            "measure": [cell for measure in requested for cell in measure.cells],
+            "metric": [cell for metric in requested for cell in metric.cells],
             "corrected": corrected,
             "low": bounds.low,
             "high": bounds.high,
@@ -307,21 +307,21 @@ def _check_candidates(ranks: Ranks, ranked: pl.DataFrame, m: int) -> None:
         )
 
 
-def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
+def _at_every_rank(metrics: tuple[Metric, ...], size: int) -> Floats:
     """Return the values of a user with one relevant item, at every rank of it, (size, n_cells).
 
     ``size`` users are evaluated, each with a relevant item at another rank.
     """
-    for measure in measures:
-        known = measure.reads.rows - {"ideal", "overlap_history", "relevant"}
-        of_users = isinstance(measure, PerUser) or (isinstance(measure, Pooled) and measure.mean_of_users)
-        if known or set(measure.reads.facts) - {HISTORY}:
-            raise MeasureError(
-                f"{measure.name} is not a function of one rank",
+    for metric in metrics:
+        known = metric.reads.rows - {"ideal", "overlap_history", "relevant"}
+        of_users = isinstance(metric, PerUser) or (isinstance(metric, Pooled) and metric.mean_of_users)
+        if known or set(metric.reads.facts) - {HISTORY}:
+            raise MetricError(
+                f"{metric.name} is not a function of one rank",
                 hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",
             )
         if not of_users:
-            raise MeasureError(f"{measure.name} is not a function of one rank")
+            raise MetricError(f"{metric.name} is not a function of one rank")
     user, rank = np.arange(size), np.arange(1, size + 1)
     one = pl.DataFrame({"user": user, "item": user})
     ranks = Recommendations(
@@ -332,17 +332,17 @@ def _at_every_rank(measures: tuple[Measure, ...], size: int) -> Floats:
         {},
         lengths=pl.DataFrame({"user": user, "length": np.full(size, size)}),
     )
-    settings = Settings(measures=measures, exact=True)
+    settings = Settings(metrics=metrics, exact=True)
     job = prepare(settings, Tables(truth=Table(one, "truth", "truth", "pairs", {})))
     users = UserColumns(work(job, Tables(recommendations=ranks)).users.sort("user"))
     users = replace(users, catalogue_size=size)
-    return np.stack(list(values_of_users(measures, users).values()), axis=1)
+    return np.stack(list(values_of_users(metrics, users).values()), axis=1)
 
 
 def curve(
     ranks: Ranks,
     truth: Any,
-    measures: MeasureLike | Iterable[MeasureLike] = ("recall", "ndcg"),
+    metrics: MetricLike | Iterable[MetricLike] = ("recall", "ndcg"),
     *,
     upto: int | None = None,
     relevance_threshold: float | None = None,
@@ -356,7 +356,7 @@ def curve(
         From `rankwise.rank_relevant`.
     truth : table, path, mapping or sparse matrix
         The ground truth that the ranks were computed for.
-    measures : str, measure, or a list of them, default=("recall", "ndcg")
+    metrics : str, metric, or a list of them, default=("recall", "ndcg")
         Metrics that are sums over hits, without a cut-off: recall, precision, hit_rate, mrr, arhr,
         ncrr, map, mar, cg, dcg, ndcg, rbp. Not with a parameter that divides by the list length.
     upto : int, optional
@@ -375,7 +375,7 @@ def curve(
 
     Raises
     ------
-    MeasureError
+    MetricError
         If a metric is not a sum over hits, or has a cut-off of its own.
     ParameterError
         If ``ranks`` are not exact ranks, or were computed for another rating threshold.
@@ -401,48 +401,48 @@ def curve(
         raise ParameterError(
             "a curve is drawn from exact ranks", found=type(ranks).__name__, hint="rw.rank_relevant computes them"
         )
-    requested = [_checked(measure) for measure in parse_all(measures, cutoffs=False)]
+    requested = [_checked(metric) for metric in parse_all(metrics, cutoffs=False)]
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
     rules = EncodingRules(needs=frozenset({"ideal"}), exact=True, relevance_threshold=relevance_threshold)
     encoder = Encoder(rules, Tables(truth=table))
     encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
     last = int(encoded.lists.length.max()) if upto is None else upto
-    steps = {str(measure): np.zeros(last + 1) for measure in requested}
+    steps = {str(metric): np.zeros(last + 1) for metric in requested}
     for block in blocks(encoded):
-        for measure in requested:
-            _add(steps[str(measure)], measure, block, last)
+        for metric in requested:
+            _add(steps[str(metric)], metric, block, last)
     users = int(encoded.counted.sum())
     if not users:
         raise EmptyError("no user has a relevant item", where=table.source)
     ks = np.arange(1, last + 1)
     label = f", {ranks.protocol.label}" if ranks.protocol.sampled else ""
     out: dict[str, Any] = {"k": ks}
-    for measure in requested:
-        values = np.cumsum(steps[str(measure)])[1:] / users
-        out[f"{measure}{label}"] = values / measure.scale(ks)
+    for metric in requested:
+        values = np.cumsum(steps[str(metric)])[1:] / users
+        out[f"{metric}{label}"] = values / metric.scale(ks)
     return pl.DataFrame(out)
 
 
-def _checked(measure: Measure) -> RunningSum:
-    """Return a measure that has a curve; raise for others."""
-    known = isinstance(measure, RunningSum) and measure.reads.rows <= {"ideal"}
-    if not known or measure.reads.facts or not isinstance(measure, RunningSum):
-        raise MeasureError(
-            f"there is no curve of {measure.name}", hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp"
+def _checked(metric: Metric) -> RunningSum:
+    """Return a metric that has a curve; raise for others."""
+    known = isinstance(metric, RunningSum) and metric.reads.rows <= {"ideal"}
+    if not known or metric.reads.facts or not isinstance(metric, RunningSum):
+        raise MetricError(
+            f"there is no curve of {metric.name}", hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp"
         )
-    if measure.k:
-        raise ParameterError("a curve has every cut-off", found=str(measure), hint=f"write {measure @ ()}")
-    if not measure.norm_is_settled:
-        raise MeasureError(f"there is no curve of {measure}", hint="choose a divisor that does not depend on the list")
-    return measure
+    if metric.k:
+        raise ParameterError("a curve has every cut-off", found=str(metric), hint=f"write {metric @ ()}")
+    if not metric.norm_is_settled:
+        raise MetricError(f"there is no curve of {metric}", hint="choose a divisor that does not depend on the list")
+    return metric
 
 
-def _add(steps: Floats, measure: RunningSum, block: Block, last: int) -> None:
+def _add(steps: Floats, metric: RunningSum, block: Block, last: int) -> None:
     """Add the steps of every user's values."""
-    terms, rank, user = measure.terms(block), block.hits.rank, block.hits.user
+    terms, rank, user = metric.terms(block), block.hits.rank, block.hits.user
     reach = _in_reach(block)
-    starts, norm = reach.starts, measure.norm(reach, WHOLE_LIST)
+    starts, norm = reach.starts, metric.norm(reach, WHOLE_LIST)
     norm = np.ones(len(reach.filled)) if norm is None else norm
     ends = np.diff(starts)
     # A user's value may change where an item stands, and where what divides it changes.
@@ -467,7 +467,7 @@ def _add(steps: Floats, measure: RunningSum, block: Block, last: int) -> None:
 class _InReach(Block):
     """A block with one user for each pair of a user and a cut-off that relevant items can fill.
 
-    So the norm of a measure is computed at all of a user's first |R_u| cut-offs at once.
+    So the norm of a metric is computed at all of a user's first |R_u| cut-offs at once.
     """
 
     filled: Ints = None  # type: ignore[assignment]

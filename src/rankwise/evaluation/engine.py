@@ -50,14 +50,14 @@ __all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settin
 def run(
     encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
 ) -> Measured:
-    """Measure every evaluated user.
+    """Metric every evaluated user.
 
     Parameters
     ----------
     encoded : Encoded
         Lists and ground truth.
     plan : Plan
-        The measures.
+        The metrics.
     threads : int, default=1
         Threads to use; the result does not depend on it.
     block_size : int, optional
@@ -71,12 +71,12 @@ def run(
     firsts = list(accumulate(users, initial=0))  # the users evaluated before each block, and after the last
     joined = Joined(firsts)
 
-    def measure(job: int) -> int:
-        joined.add(plan.measure(cut(encoded, jobs[job])), job)
+    def add_values(job: int) -> int:
+        joined.add(plan.block_values(cut(encoded, jobs[job])), job)
         return firsts[job + 1] - firsts[job]
 
     with one_blas_thread(), progress_bar(firsts[-1], "users", shown=progress) as bar:
-        for n_users in each(measure, range(len(jobs)), threads):
+        for n_users in each(add_values, range(len(jobs)), threads):
             bar.update(n_users)
     return joined.measured()
 
@@ -84,7 +84,7 @@ def run(
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return every field of settings as plain values; weights stay as they were given."""
     options = {f.name: getattr(settings, f.name) for f in fields(Settings)}
-    options["measures"] = [str(measure) for measure in settings.measures]
+    options["metrics"] = [str(metric) for metric in settings.metrics]
     if settings.convention is not None:
         options["convention"] = settings.convention.to_dict()
     if options["relevance"] == "any" and options["relevance_threshold"] == ANY_ROW:
@@ -97,12 +97,12 @@ def settings_of(options: dict[str, Any]) -> Settings:
     """Return the settings that `plain_settings` described."""
     if options["convention"] is not None:
         options["convention"] = Convention.of(options["convention"])
-    options["measures"] = parse_all(options["measures"])
+    options["metrics"] = parse_all(options["metrics"])
     options["exceptions"] = tuple((name, UserRule(**rule)) for name, rule in options["exceptions"])
     return Settings(**options)
 
 
-_VERSION = 2
+_VERSION = 3
 _BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
 
 
@@ -185,7 +185,7 @@ class Job:
 
 
 def prepare(settings: Settings, reference: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
-    """Settle what is to be done, and check that the tables have what the measures need.
+    """Settle what is to be done, and check that the tables have what the metrics need.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
     Raises
     ------
     UsageError
-        If a measure needs what is not there.
+        If a metric needs what is not there.
     InputError
         If a table does not have what is asked of it.
     """
@@ -221,7 +221,7 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
     else:
         made = dict(counted.train_groups)
     user_table = UserTable.check(reference.users, settings.by, settings.weights, made)
-    plan = Plan(settings.measures, settings.rules, (*settings.by, *groups), settings.exact)
+    plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
     tables = {**reference.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
@@ -323,7 +323,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -
 
 
 def _with_truth(job: Job, piece: Tables) -> Tables:
-    """Return a piece with its ground truth, or with an empty one if no measure needs it."""
+    """Return a piece with its ground truth, or with an empty one if no metric needs it."""
     if (piece.truth is None) != (job.reference.truth is None):
         return piece
     unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
@@ -331,7 +331,7 @@ def _with_truth(job: Job, piece: Tables) -> Tables:
         return replace(piece, truth=absent_truth(piece.recommendations))
     raise ParameterError(
         "truth is passed either to the Evaluator or with every chunk",
-        hint="pass truth to Evaluator(…) or to update(…); measures that describe lists need none "
+        hint="pass truth to Evaluator(…) or to update(…); metrics that describe lists need none "
         'with population="recommended"',
     )
 

@@ -13,12 +13,12 @@ import polars as pl
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.terminal import progress_bar
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import finish, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import questions, several_questions
 from rankwise.evaluation.settings import (
-    DEFAULT_MEASURES,
+    DEFAULT_METRICS,
     ListOptions,
     PieceOptions,
     Settings,
@@ -26,7 +26,7 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.summary import deal_groups, joined
-from rankwise.metrics.base import Measure, MeasureLike
+from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
@@ -95,7 +95,7 @@ class Evaluator:
 
     Parameters
     ----------
-    measures : str, measure, or a list of them
+    metrics : str, metric, or a list of them
         The metrics, as in `rankwise.evaluate`.
     truth : table, path, mapping or sparse matrix, optional
         The ground truth of all users; or pass that of each chunk to `update`.
@@ -131,7 +131,7 @@ class Evaluator:
     @takes_options(PieceOptions)
     def __init__(
         self,
-        measures: MeasureLike | Iterable[MeasureLike],
+        metrics: MetricLike | Iterable[MetricLike],
         *,
         truth: Any = None,
         train: Any = None,
@@ -142,7 +142,7 @@ class Evaluator:
         exact: bool = False,
         **options: Unpack[PieceOptions],
     ) -> None:
-        settings = Settings.read(measures, options, PieceOptions, ties=ties, exact=exact)
+        settings = Settings.read(metrics, options, PieceOptions, ties=ties, exact=exact)
         sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
         self._start(settings, sources)
 
@@ -288,7 +288,7 @@ _OF_TRUTH = ("both", "judged", "judged_both")
 def evaluate(
     recommendations: Any,
     truth: Any = None,
-    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
     *,
     train: Any = None,
     items: Any = None,
@@ -315,7 +315,7 @@ def evaluate(
         truth, the training part is ``train`` unless that is given, and the result keeps the card.
         Without a ground truth only metrics that describe lists are defined (coverage, Gini,
         novelty, diversity, popularity), and the users with a list are evaluated.
-    measures : str, measure, or a list of them, default=DEFAULT_MEASURES
+    metrics : str, metric, or a list of them, default=DEFAULT_METRICS
         The metrics: ``"ndcg@10"``, ``"recall@[5,10,20]"``, ``rw.NDCG(gain="exponential") @ 10``, ….
     train : table, path, mapping or Split, optional
         Training interactions, for the popularity of items and each user's training history. Their
@@ -368,7 +368,7 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
-    wanted, asked = questions(measures, options)
+    wanted, asked = questions(metrics, options)
     if truth is None:
         asked = [without_truth(settings) for settings in asked]
     settings = asked[0]
@@ -387,8 +387,8 @@ def evaluate(
 
 def without_truth(settings: Settings) -> Settings:
     """Return the settings without a ground truth: the users with a list are evaluated."""
-    for measure in settings.measures:
-        check_reads_no_truth(measure)
+    for metric in settings.metrics:
+        check_reads_no_truth(metric)
     given = settings.relevance_threshold not in (None, ANY_ROW)
     if given or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
@@ -399,11 +399,11 @@ def without_truth(settings: Settings) -> Settings:
     return replace(settings, population="recommended", exceptions=())
 
 
-def check_reads_no_truth(measure: Measure) -> None:
-    """Raise if a measure compares lists with the ground truth, which there is none of."""
-    if measure.reads_truth:
-        raise MeasureError(
-            f"{measure} needs a ground truth",
+def check_reads_no_truth(metric: Metric) -> None:
+    """Raise if a metric compares lists with the ground truth, which there is none of."""
+    if metric.reads_truth:
+        raise MetricError(
+            f"{metric} needs a ground truth",
             found="no truth",
             hint="pass one, or ask for what describes lists: coverage, Gini, novelty, …",
         )

@@ -41,7 +41,7 @@ class Explanation:
 
     Attributes
     ----------
-    measure : str
+    metric : str
         The metric as it was requested.
     conventions : tuple of str
         The names of both conventions.
@@ -64,7 +64,7 @@ class Explanation:
         Behaviour of the libraries that their conventions do not reproduce.
     """
 
-    measure: str
+    metric: str
     conventions: tuple[str, str]
     definitions: tuple[str, str]
     first: float
@@ -102,7 +102,7 @@ class Explanation:
         if idle:
             notes.append(f"differ, and move nothing here: {', '.join(idle)}")
         notes += [*self._carriers(), *(f"not reproduced: {one}" for one in self.remarks)]
-        return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.measure, label="rankwise-explanation")]
+        return [TableView(head, rows, notes=notes, left=(0, 1, 2, 6), title=self.metric, label="rankwise-explanation")]
 
     def _carriers(self) -> list[str]:
         """Return which users carry the difference."""
@@ -127,7 +127,7 @@ class Explanation:
         """Return everything except the table of users as plain values, ready for JSON."""
         data: dict[str, Any] = finite(
             {
-                "measure": self.measure,
+                "metric": self.metric,
                 "conventions": list(self.conventions),
                 "definitions": list(self.definitions),
                 "first": self.first,
@@ -163,7 +163,7 @@ _ORDERS = 64
 def explain(
     recommendations: Any,
     truth: Any,
-    measure: str,
+    metric: str,
     first: str | Convention,
     second: str | Convention,
     *,
@@ -188,7 +188,7 @@ def explain(
     ----------
     recommendations, truth : table, path, mapping, array or sparse matrix
         The lists and the ground truth, as in `rankwise.evaluate`.
-    measure : str
+    metric : str
         One metric at one cut-off, by a name that both conventions have: ``"ndcg@10"``.
     first, second : str or Convention
         Names from `rankwise.conventions`, or conventions of your own; ``"default"`` is rankwise's.
@@ -205,7 +205,7 @@ def explain(
 
     Raises
     ------
-    MeasureError
+    MetricError
         If a convention does not have the metric.
     ParameterError
         If more than one value is requested, or the choices of the conventions cannot be combined.
@@ -230,12 +230,12 @@ def explain(
     >>> explanation.choices.select("choice", "effect").row(0)
     ('population', 0.08333)
     """
-    one_by_one([measure])  # raises unless it is text
+    one_by_one([metric])  # raises unless it is text
     conventions = [Convention.named(one) for one in (first, second)]
-    definitions = [Definition.under(measure, one) for one in conventions]
+    definitions = [Definition.under(metric, one) for one in conventions]
     for one in definitions:
-        if len(one.measure.cells) > 1:
-            raise ParameterError("explain takes one metric at one cut-off", found=measure)
+        if len(one.metric.cells) > 1:
+            raise ParameterError("explain takes one metric at one cut-off", found=metric)
     given = table_options(options)
     sources = {"train": train, "items": items, "users": users, "baseline": baseline}
     settings = definitions[0].settings(given)
@@ -248,15 +248,15 @@ def explain(
     remarks = [
         f"{name}: {note}"
         for name, one, definition in ends
-        if one is not None and (note := one.entry(definition.measure).note)
+        if one is not None and (note := one.entry(definition.metric).note)
     ]
     remarks += [
         f"{name}: the library has no such metric; this is rankwise's own {own}"
         for name, one, definition in ends
         if one is not None
-        for own in one.own_definitions([definition.measure]).values()
+        for own in one.own_definitions([definition.metric]).values()
     ]
-    return replace(_explained(measure, (names[0], names[1]), mixtures), remarks=tuple(remarks))
+    return replace(_explained(metric, (names[0], names[1]), mixtures), remarks=tuple(remarks))
 
 
 @dataclass
@@ -279,7 +279,7 @@ class _Mixtures:
                 raise
             raise ParameterError(
                 "choices of these conventions cannot be combined, so that their difference cannot be explained",
-                found=f"{mixture.measure} with the second convention's {', '.join(sorted(names))}: {error.what}",
+                found=f"{mixture.metric} with the second convention's {', '.join(sorted(names))}: {error.what}",
             ) from error
 
     def value(self, names: Collection[str]) -> float:
@@ -296,7 +296,7 @@ class _Mixtures:
         return value
 
 
-def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Explanation:
+def _explained(metric: str, names: tuple[str, str], mixtures: _Mixtures) -> Explanation:
     differences = mixtures.first.differences(mixtures.second)
     ends = mixtures.result(()), mixtures.result(differences)
     values = mixtures.keep((), ends[0]), mixtures.keep(differences, ends[1])
@@ -328,11 +328,11 @@ def _explained(measure: str, names: tuple[str, str], mixtures: _Mixtures) -> Exp
             }
         )
     return Explanation(
-        measure=measure,
+        metric=metric,
         conventions=names,
         first=values[0],
         second=values[1],
-        definitions=(str(mixtures.first.measure), str(mixtures.second.measure)),
+        definitions=(str(mixtures.first.metric), str(mixtures.second.metric)),
         choices=pl.DataFrame(rows, schema=SCHEMA),
         users=_contributions(ends),
     )
@@ -367,7 +367,7 @@ def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -
 
 
 def _user_values(result: Result) -> pl.DataFrame | None:
-    """Return every user's value; None if the measure has none for single users."""
+    """Return every user's value; None if the metric has none for single users."""
     cell = next(iter(result.values))
     if cell not in result.per_user.columns:
         return None

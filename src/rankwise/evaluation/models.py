@@ -16,14 +16,14 @@ from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs
 from rankwise.evaluation.settings import (
-    DEFAULT_MEASURES,
-    RATING_MEASURES,
+    DEFAULT_METRICS,
+    RATING_METRICS,
     RatingOptions,
     Settings,
     WholeOptions,
     takes_options,
 )
-from rankwise.metrics.base import MeasureLike
+from rankwise.metrics.base import MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
 from rankwise.options import Population
 from rankwise.ranking.pool import make_pool
@@ -184,7 +184,7 @@ Failed: TypeAlias = Literal["zero", "leave_out"]
 def evaluate_model(
     model: Any,
     truth: Any,
-    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
     *,
     k: int | None = None,
     train: Any = None,
@@ -212,7 +212,7 @@ def evaluate_model(
         `rankwise.models` wraps models of other libraries.
     truth : table, path, mapping or sparse matrix
         The ground truth, in any form that `rankwise.evaluate` takes.
-    measures : str, measure, or a list of them, default=DEFAULT_MEASURES
+    metrics : str, metric, or a list of them, default=DEFAULT_METRICS
         The metrics.
     k : int, optional
         Number of items to request per user; by default the largest cut-off of the metrics.
@@ -277,9 +277,9 @@ def evaluate_model(
     check_choice("failed", failed, Failed)
     check_choice("ties", ties, TieRule)
     check_positive(k=k, batch_size=batch_size)
-    settings = Settings.read(measures, options, WholeOptions)
+    settings = Settings.read(metrics, options, WholeOptions)
     check_model(model)
-    cutoffs = [cutoff for measure in settings.measures for cutoff in measure.k]
+    cutoffs = [cutoff for metric in settings.metrics for cutoff in metric.k]
     n = int(k) if k else max(cutoffs, default=0)
     if not n:
         raise ParameterError(
@@ -360,7 +360,7 @@ _TRUE = ("rating", "true", "truerating", "rui", "actual", "relevance", "label", 
 @takes_options(RatingOptions, relevance_threshold=3.5, population="all")
 def evaluate_ratings(
     source: Any,
-    measures: MeasureLike | Iterable[MeasureLike] = RATING_MEASURES,
+    metrics: MetricLike | Iterable[MetricLike] = RATING_METRICS,
     *,
     users: Any = None,
     items: Any = None,
@@ -375,7 +375,7 @@ def evaluate_ratings(
         A table with user, item, predicted and true rating; ``{user: [(predicted, true), …]}``,
         whose items are numbered; or ``Prediction`` tuples as Surprise's ``test()`` gives them,
         ``(uid, iid, r_ui, est, details)``.
-    measures : str, measure, or a list of them, default=RATING_MEASURES
+    metrics : str, metric, or a list of them, default=RATING_METRICS
         Any metric. Each user's rated items are the candidate set, so ranking metrics measure the
         re-ranking of rated items.
     users, items, train
@@ -415,7 +415,7 @@ def evaluate_ratings(
         given.setdefault("population", "all")
     if "threshold" not in given:
         given.setdefault("relevance_threshold", 3.5)
-    settings = Settings.read(measures, given, RatingOptions)
+    settings = Settings.read(metrics, given, RatingOptions)
     check_not_forked()
     frame = _frame(source, settings.columns)
     rows = len(frame)
@@ -423,7 +423,7 @@ def evaluate_ratings(
         frame = frame.sort("score", descending=True, maintain_order=True)
         frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
     threshold = settings.relevance_threshold
-    if threshold is not None and all(m.family == "rating" for m in settings.measures):
+    if threshold is not None and all(m.family == "rating" for m in settings.metrics):
         threshold = min(threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
     settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
     tables = read_inputs(

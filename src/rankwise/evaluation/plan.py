@@ -2,7 +2,7 @@
 
 Metrics whose convention needs several readings of the lists: evaluate each, join the results.
 
-Most conventions need one. Two are needed where tied items are ordered in one way for one measure
+Most conventions need one. Two are needed where tied items are ordered in one way for one metric
 and in another way for the next, or where sums over items are taken over other users than the rest.
 """
 
@@ -18,11 +18,11 @@ from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Gr
 from rankwise.blocks.partial import Measured, UserSum
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, chosen_for, requested
-from rankwise.metrics.base import Measure, MeasureLike
+from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
-from rankwise.metrics.kinds import Accumulated, OfParts, PerUser, Pooled
+from rankwise.metrics.kinds import Accumulated, MetricOfMetrics, PerUser, Pooled
 from rankwise.options import EVERYONE, CatalogueRule, Population, UserRule, UserRules, population_of_all
 from rankwise.tables.table import Protocol, Recommendations, Table
 
@@ -52,58 +52,58 @@ _SAME_LISTS: dict[Population, str] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Measures in the order asked for, and the simple ones that they are made of."""
+    """Metrics in the order asked for, and the simple ones that they are made of."""
 
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     rules: UserRules = EVERYONE
-    """Who each measure is averaged over, and what it counts for other users."""
+    """Who each metric is averaged over, and what it counts for other users."""
     by: tuple[str, ...] = ()
     """Columns of user groups that get values of their own."""
     exact: bool = False
     """Whether recommendations are exact ranks, which know the whole candidate set."""
 
     @cached_property
-    def leaf_rules(self) -> dict[Measure, UserRule]:
-        """The rule of every measure without cut-offs; parts have that of what they are parts of."""
-        found: dict[Measure, UserRule] = {}
+    def leaf_rules(self) -> dict[Metric, UserRule]:
+        """The rule of every metric without cut-offs; parts have that of what they are parts of."""
+        found: dict[Metric, UserRule] = {}
 
-        def visit(measure: Measure, rule: UserRule) -> None:
-            if found.setdefault(measure @ (), rule) != rule:
-                raise MeasureError(
-                    f"{measure @ ()} would be averaged over different users in the same evaluation",
-                    found=f"{found[measure @ ()]} and {rule}",
-                    hint="evaluate the measures that it is part of in two calls",
+        def visit(metric: Metric, rule: UserRule) -> None:
+            if found.setdefault(metric @ (), rule) != rule:
+                raise MetricError(
+                    f"{metric @ ()} would be averaged over different users in the same evaluation",
+                    found=f"{found[metric @ ()]} and {rule}",
+                    hint="evaluate the metrics that it is part of in two calls",
                 )
-            for part in measure.parts:
+            for part in metric.parts:
                 visit(part, rule)
 
-        for measure in self.measures:
-            visit(measure, self.rules.of(str(measure @ ())))
+        for metric in self.metrics:
+            visit(metric, self.rules.of(str(metric @ ())))
         return found
 
     @cached_property
-    def every(self) -> list[Measure]:
-        """All measures, those that others are made of first, each once."""
-        ordered: dict[Measure, None] = {}
+    def every(self) -> list[Metric]:
+        """All metrics, those that others are made of first, each once."""
+        ordered: dict[Metric, None] = {}
 
-        def visit(measure: Measure) -> None:
-            for part in measure.parts:
+        def visit(metric: Metric) -> None:
+            for part in metric.parts:
                 visit(part)
-            ordered[measure] = None
+            ordered[metric] = None
 
-        for measure in self.measures:
-            visit(measure)
+        for metric in self.metrics:
+            visit(metric)
         return list(ordered)
 
     @cached_property
-    def leaves(self) -> list[Measure]:
-        """The measures that are computed on blocks."""
-        return [measure for measure in self.every if not isinstance(measure, OfParts)]
+    def leaves(self) -> list[Metric]:
+        """The metrics that are computed on blocks."""
+        return [metric for metric in self.every if not isinstance(metric, MetricOfMetrics)]
 
     @property
     def reads_truth(self) -> bool:
-        """Whether some measure compares lists with the ground truth."""
-        return any(measure.reads_truth for measure in self.measures)
+        """Whether some metric compares lists with the ground truth."""
+        return any(metric.reads_truth for metric in self.metrics)
 
     @cached_property
     def needs(self) -> Needs:
@@ -112,26 +112,26 @@ class Plan:
 
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
-        """What must be known, each with the first measure that needs it."""
+        """What must be known, each with the first metric that needs it."""
         wanted: dict[Fact[Any], str] = {}
-        for measure in self.every:
-            waived = {HISTORY} if self.waived(measure) else set()
-            for fact in measure.reads.facts:
+        for metric in self.every:
+            waived = {HISTORY} if self.waived(metric) else set()
+            for fact in metric.reads.facts:
                 if fact not in waived:
-                    wanted.setdefault(fact, str(measure))
+                    wanted.setdefault(fact, str(metric))
         for item_sum, _ in self.item_sums:
             if item_sum.by:
-                wanted.setdefault(Groups.of_users(item_sum.by), str(self.measures[0]))
+                wanted.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
         return wanted
 
-    def waived(self, measure: Measure) -> Needs:
-        """Return the inputs that a measure does not need because exact ranks contain them."""
-        counts = self.exact and measure.counts_candidates
+    def waived(self, metric: Metric) -> Needs:
+        """Return the inputs that a metric does not need because exact ranks contain them."""
+        counts = self.exact and metric.counts_candidates
         return frozenset({"overlap_history"}) if counts else frozenset()
 
     @property
     def needs_catalogue(self) -> bool:
-        """Whether some measure needs the size of the catalogue."""
+        """Whether some metric needs the size of the catalogue."""
         return any(
             leaf.reads.catalogue != "" and (leaf.reads.item_sums or not self.waived(leaf)) for leaf in self.leaves
         )
@@ -145,12 +145,12 @@ class Plan:
 
     @property
     def compares_scores(self) -> bool:
-        """Whether some measure compares scores with the ground truth, row by row."""
+        """Whether some metric compares scores with the ground truth, row by row."""
         return any({"judged", "scores"} <= {*leaf.inputs} for leaf in self.leaves)
 
     @cached_property
     def item_sums(self) -> list[tuple[ItemSum, int]]:
-        """What is summed for every item, at every cut-off that some measure needs."""
+        """What is summed for every item, at every cut-off that some metric needs."""
         wanted: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
             sums = [*leaf.reads.item_sums]
@@ -162,18 +162,18 @@ class Plan:
         return list(wanted)
 
     def check_sums(self, evaluated: Population) -> None:
-        """Raise if a measure sums over items for other users than those who are evaluated.
+        """Raise if a metric sums over items for other users than those who are evaluated.
 
         Raises
         ------
-        MeasureError
+        MetricError
             Which is for evaluations in one piece; `rankwise.evaluate` makes several of them.
         """
-        for measure in self.measures:
-            population = self.rules.of(str(measure @ ())).population
-            if not sums_same_lists(measure, population, evaluated):
-                raise MeasureError(
-                    f"{measure} is computed over other users than the measures beside it",
+        for metric in self.metrics:
+            population = self.rules.of(str(metric @ ())).population
+            if not sums_same_lists(metric, population, evaluated):
+                raise MetricError(
+                    f"{metric} is computed over other users than the metrics beside it",
                     found=f"population {population!r} beside {evaluated!r}",
                     hint="evaluate it in a separate call, or all with rankwise.evaluate",
                 )
@@ -193,13 +193,13 @@ class Plan:
     def unweighted(self) -> list[str]:
         """The metrics that users' weights do not change, because they sum over items."""
         return [
-            str(measure)
-            for measure in self.measures
-            if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
+            str(metric)
+            for metric in self.metrics
+            if any(isinstance(leaf, Accumulated) for leaf in Plan((metric,)).leaves)
         ]
 
-    def measure(self, block: Block) -> Measured:
-        """Compute everything that the measures need of a block, in its array library."""
+    def block_values(self, block: Block) -> Measured:
+        """Compute everything that the metrics need of a block, in its array library."""
         return Measured(
             user=block.user,
             columns={"n_relevant": block.n_relevant, "list_length": block.list_length, **self._columns(block)},
@@ -244,7 +244,7 @@ class Plan:
 
 
 def _unknown(block: Block) -> dict[str, Array]:
-    """Count recommendations and users of which something is not known that measures use."""
+    """Count recommendations and users of which something is not known that metrics use."""
     counts: dict[str, Array] = {}
     xp, rows = block.xp, block.row_sets
     for fact, known in block.facts.items():
@@ -267,9 +267,9 @@ def _unknown(block: Block) -> dict[str, Array]:
     return counts
 
 
-def sums_same_lists(measure: Measure, population: Population, evaluated: Population) -> bool:
+def sums_same_lists(metric: Metric, population: Population, evaluated: Population) -> bool:
     """Whether sums over items are the same for a population as for all evaluated users."""
-    sums = [leaf for leaf in Plan((measure,)).leaves if isinstance(leaf, Accumulated)]
+    sums = [leaf for leaf in Plan((metric,)).leaves if isinstance(leaf, Accumulated)]
     if not sums or population == evaluated:
         return True
     same = _SAME_LISTS[population] == _SAME_LISTS[evaluated]
@@ -277,30 +277,30 @@ def sums_same_lists(measure: Measure, population: Population, evaluated: Populat
 
 
 def questions(
-    measures: MeasureLike | Iterable[MeasureLike], options: Mapping[str, Any]
-) -> tuple[tuple[Measure, ...], list[Settings]]:
-    """Return the measures in order, and the settings of each evaluation that they need.
+    metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any]
+) -> tuple[tuple[Metric, ...], list[Settings]]:
+    """Return the metrics in order, and the settings of each evaluation that they need.
 
     Raises
     ------
     UsageError
-        If a measure or an option makes no sense.
+        If a metric or an option makes no sense.
     """
-    wanted, convention, given = requested(measures, options)
+    wanted, convention, given = requested(metrics, options)
     return wanted, settings_of_each(wanted, convention, given)
 
 
 def settings_of_each(
-    wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]
+    wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]
 ) -> list[Settings]:
-    """Return the settings of each evaluation that measures need."""
+    """Return the settings of each evaluation that metrics need."""
     if convention is None:
         return [Settings.of(wanted, None, given)]
-    groups: dict[tuple[Any, ...], list[Measure]] = {}
-    for measure, population in _populations(wanted, convention, given).items():
-        chosen = chosen_for(convention, measure, given)
+    groups: dict[tuple[Any, ...], list[Metric]] = {}
+    for metric, population in _populations(wanted, convention, given).items():
+        chosen = chosen_for(convention, metric, given)
         key = (chosen["ties"], chosen["relevance"], population)
-        groups.setdefault(key, []).append(measure)
+        groups.setdefault(key, []).append(metric)
     return [
         Settings.of(tuple(some), convention, given)
         for group in groups.values()
@@ -308,56 +308,54 @@ def settings_of_each(
     ]
 
 
-def whole_settings(wanted: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
-    """Return settings with all measures, whether or not one evaluation has them all."""
+def whole_settings(wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
+    """Return settings with all metrics, whether or not one evaluation has them all."""
     first, *_ = settings_of_each(wanted, convention, given)
-    return replace(first, measures=wanted)
+    return replace(first, metrics=wanted)
 
 
 def _without_conflicts(
-    measures: Sequence[Measure], convention: Convention, given: Mapping[str, Any]
-) -> list[list[Measure]]:
-    """Return measures in as few groups as it takes that no part has two rules in one of them."""
-    groups: list[tuple[list[Measure], dict[str, UserRule]]] = []
-    for measure in measures:
-        rule = UserRule.of(chosen_for(convention, measure, given))
-        parts = {str(part @ ()): rule for part in Plan((measure,)).every}
+    metrics: Sequence[Metric], convention: Convention, given: Mapping[str, Any]
+) -> list[list[Metric]]:
+    """Return metrics in as few groups as it takes that no part has two rules in one of them."""
+    groups: list[tuple[list[Metric], dict[str, UserRule]]] = []
+    for metric in metrics:
+        rule = UserRule.of(chosen_for(convention, metric, given))
+        parts = {str(part @ ()): rule for part in Plan((metric,)).every}
         for some, rules in groups:
             if all(rules.get(part, rule) == rule for part in parts):
-                some.append(measure)
+                some.append(metric)
                 rules.update(parts)
                 break
         else:
-            groups.append(([measure], parts))
+            groups.append(([metric], parts))
     return [some for some, _ in groups]
 
 
 def _populations(
-    measures: Sequence[Measure], convention: Convention, given: Mapping[str, Any]
-) -> dict[Measure, str | None]:
-    """Return the population of measures that need an evaluation over it; None for all others."""
+    metrics: Sequence[Metric], convention: Convention, given: Mapping[str, Any]
+) -> dict[Metric, str | None]:
+    """Return the population of metrics that need an evaluation over it; None for all others."""
     if "population" in given:
-        return dict.fromkeys(measures)
-    wanted = {measure: convention.choices_of(measure)["population"] for measure in measures}
+        return dict.fromkeys(metrics)
+    wanted = {metric: convention.choices_of(metric)["population"] for metric in metrics}
     everyone = population_of_all(wanted.values())
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
-        return dict.fromkeys(measures)
-    over_items = {
-        measure for measure in measures if any(isinstance(leaf, Accumulated) for leaf in Plan((measure,)).leaves)
-    }
-    together = population_of_all(population for measure, population in wanted.items() if measure not in over_items)
-    out: dict[Measure, str | None] = {}
-    for measure, population in wanted.items():
-        fits = together is not None and (measure not in over_items or sums_same_lists(measure, population, together))
-        out[measure] = None if fits else population
+        return dict.fromkeys(metrics)
+    over_items = {metric for metric in metrics if any(isinstance(leaf, Accumulated) for leaf in Plan((metric,)).leaves)}
+    together = population_of_all(population for metric, population in wanted.items() if metric not in over_items)
+    out: dict[Metric, str | None] = {}
+    for metric, population in wanted.items():
+        fits = together is not None and (metric not in over_items or sums_same_lists(metric, population, together))
+        out[metric] = None if fits else population
     return out
 
 
 def several_questions(asked: Sequence[Settings]) -> ParameterError:
     """Return the error for several evaluations where only one is possible."""
     return ParameterError(
-        "under this convention these measures need several evaluations, with all lists at once",
-        found="; ".join(", ".join(map(str, settings.measures)) for settings in asked),
+        "under this convention these metrics need several evaluations, with all lists at once",
+        found="; ".join(", ".join(map(str, settings.metrics)) for settings in asked),
         hint="evaluate each group in a separate call",
     )
 
@@ -366,16 +364,16 @@ _WHOLE_LISTS = {"recommended", "overlap_history", "overlap_baseline"}
 
 
 def check_exact(plan: Plan, tables: Collection[str]) -> None:
-    """Raise if a measure looks at more than the ranks of judged items."""
+    """Raise if a metric looks at more than the ranks of judged items."""
     for leaf in plan.leaves:
         waived = plan.waived(leaf)
         if (leaf.reads.rows - waived) & _WHOLE_LISTS:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf} describes whole lists, and exact ranks exist only for judged items",
                 hint="rank lists with rw.rank, and evaluate those",
             )
         if leaf.reads.catalogue == "whole" and not waived and "items" not in tables:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf} needs the size of the catalogue, which exact ranks do not contain", hint="pass items="
             )
 
@@ -383,7 +381,7 @@ def check_exact(plan: Plan, tables: Collection[str]) -> None:
 def check_piece(plan: Plan, recommended: Recommendations, threshold: float | None) -> None:
     """Raise unless exact ranks are passed exactly where they are expected.
 
-    Nor may a measure count the catalogue where only a sample of it was ranked.
+    Nor may a metric count the catalogue where only a sample of it was ranked.
     """
     if recommended.is_exact != plan.exact:
         raise ParameterError(
@@ -399,10 +397,10 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
 
 
 def check_sampled(plan: Plan, label: str) -> None:
-    """Raise if a measure counts the catalogue where only a sample of it was ranked, as ``label`` says."""
+    """Raise if a metric counts the catalogue where only a sample of it was ranked, as ``label`` says."""
     for leaf in [] if plan.exact else plan.leaves:
         if leaf.counts_candidates:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf} counts all items that a user has not seen, but these lists were ranked from a sample",
                 found=label,
                 hint="rw.rank_relevant computes it over the sample",
@@ -420,10 +418,10 @@ def check_threshold(protocol: Protocol | None, threshold: float | None) -> None:
 
 
 def _check_tail(plan: Plan, recommended: Table, k: int) -> None:
-    """Raise if a measure cannot handle items that tie with the last item of a list."""
+    """Raise if a metric cannot handle items that tie with the last item of a list."""
     deep = [leaf for leaf in plan.leaves if leaf.reads_below_k]
     if deep and recommended.frame.group_by("user").len()["len"].max() > k:  # type: ignore[operator]
-        raise MeasureError(
+        raise MetricError(
             f"{deep[0]} needs to know which items tie with the last item of a list",
             found=f"lists of {k}, some with more items that tie with their last item",
             hint="rw.rank_relevant counts over all candidates",
@@ -431,12 +429,12 @@ def _check_tail(plan: Plan, recommended: Table, k: int) -> None:
 
 
 def _check_scores(plan: Plan, recommended: Table) -> None:
-    """Raise if a measure needs scores and these lists have none."""
+    """Raise if a metric needs scores and these lists have none."""
     if "score" in recommended.frame.columns:
         return
     for leaf in plan.leaves:
         if "scores" in leaf.reads.rows:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf.name} needs predicted scores",
                 where=recommended.source,
                 found=f"columns {', '.join(recommended.frame.columns)}",
@@ -445,7 +443,7 @@ def _check_scores(plan: Plan, recommended: Table) -> None:
 
 
 def check_catalogue(plan: Plan, rule: CatalogueRule, tables: Collection[str]) -> None:
-    """Raise if a measure needs the catalogue, which is that of training, and there is none."""
+    """Raise if a metric needs the catalogue, which is that of training, and there is none."""
     if plan.needs_catalogue and rule == "train" and "train" not in tables:
         raise ParameterError(
             'catalogue="train" needs training interactions', found="no train", hint='pass train=, or catalogue="items"'

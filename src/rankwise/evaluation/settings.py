@@ -40,11 +40,11 @@ from rankwise.options import (
 if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
     from rankwise.encoding.encoder import Readings
-    from rankwise.metrics.base import Measure, MeasureLike
+    from rankwise.metrics.base import Metric, MetricLike
 
 __all__ = [
-    "DEFAULT_MEASURES",
-    "RATING_MEASURES",
+    "DEFAULT_METRICS",
+    "RATING_METRICS",
     "ListOptions",
     "PieceOptions",
     "RatingOptions",
@@ -105,7 +105,7 @@ class WholeOptions(PieceOptions, total=False):
 
 
 class RatingOptions(WholeOptions, total=False):
-    """Options that also give cut-offs to measures; `rankwise.evaluate_model` has another k."""
+    """Options that also give cut-offs to metrics; `rankwise.evaluate_model` has another k."""
 
     k: int | Sequence[int] | None
 
@@ -120,21 +120,21 @@ class ListOptions(RatingOptions, total=False):
 @cache
 def option_types() -> dict[str, Any]:
     """Return the type of each option, by name."""
-    from rankwise.convention.convention import Convention  # needs the measures
+    from rankwise.convention.convention import Convention  # needs the metrics
 
     return get_type_hints(ListOptions, localns={"Convention": Convention})
 
 
-DEFAULT_MEASURES = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
-RATING_MEASURES = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
+DEFAULT_METRICS = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
+RATING_METRICS = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
 def requested(
-    measures: MeasureLike | Iterable[MeasureLike], options: Mapping[str, Any], known: type = ListOptions
-) -> tuple[tuple[Measure, ...], Convention | None, dict[str, Any]]:
-    """Return the measures, the convention, and the options without shorthands."""
+    metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any], known: type = ListOptions
+) -> tuple[tuple[Metric, ...], Convention | None, dict[str, Any]]:
+    """Return the metrics, the convention, and the options without shorthands."""
     convention, given = without_shorthands(options, known)
-    wanted = _at_cutoffs(measures, given.pop("k", None), convention)
+    wanted = _at_cutoffs(metrics, given.pop("k", None), convention)
     if convention is not None:
         _check_names(wanted, convention)
     return wanted, convention, given
@@ -173,33 +173,33 @@ def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return without_shorthands(options, TableOptions)[1]
 
 
-def _check_names(measures: Sequence[Measure], convention: Convention) -> None:
-    """Raise if a measure is written like another one is read: a name would find the wrong value."""
-    for measure in measures:
-        meant = convention.means(str(measure))
-        if meant not in (None, measure) and {*meant.cells} & {c for other in measures for c in other.cells}:
+def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
+    """Raise if a metric is written like another one is read: a name would find the wrong value."""
+    for metric in metrics:
+        meant = convention.means(str(metric))
+        if meant not in (None, metric) and {*meant.cells} & {c for other in metrics for c in other.cells}:
             raise ParameterError(
-                f"{measure} is the name of two of these measures under convention {convention.name!r}",
-                found=f"{convention.write(measure)}, and {meant}",
+                f"{metric} is the name of two of these metrics under convention {convention.name!r}",
+                found=f"{convention.write(metric)}, and {meant}",
                 hint="evaluate them in two calls",
             )
 
 
-def chosen_for(convention: Convention, measure: Measure, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all choices for a measure: options that were given take precedence."""
-    chosen = convention.choices_of(measure)
+def chosen_for(convention: Convention, metric: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all choices for a metric: options that were given take precedence."""
+    chosen = convention.choices_of(metric)
     if given.get("relevance_threshold") is not None:  # says what is relevant
         chosen["relevance"] = "positive"
     said = {name for name in chosen if name in given and (name != "ties" or given[name])}
     return chosen | {name: given[name] for name in said}
 
 
-def options_under(convention: Convention, measures: Sequence[Measure], given: Mapping[str, Any]) -> dict[str, Any]:
+def options_under(convention: Convention, metrics: Sequence[Metric], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
-    The rule of the first measure is that of all; measures that have another one are exceptions.
+    The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
-    chosen = {str(measure): chosen_for(convention, measure, given) for measure in measures}
+    chosen = {str(metric): chosen_for(convention, metric, given) for metric in metrics}
     for choice in ("ties", "relevance"):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
@@ -209,7 +209,7 @@ def options_under(convention: Convention, measures: Sequence[Measure], given: Ma
                 hint="evaluate them in several calls; rankwise.evaluate does so by itself",
             )
     first = next(iter(chosen.values()))
-    rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in measures}
+    rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in metrics}
     exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
     return {
         **given,
@@ -221,40 +221,40 @@ def options_under(convention: Convention, measures: Sequence[Measure], given: Ma
 
 
 def _at_cutoffs(
-    measures: MeasureLike | Iterable[MeasureLike], k: int | Sequence[int] | None, convention: Convention | None
-) -> tuple[Measure, ...]:
-    """Return the measures, those without a cut-off at ``k``."""
+    metrics: MetricLike | Iterable[MetricLike], k: int | Sequence[int] | None, convention: Convention | None
+) -> tuple[Metric, ...]:
+    """Return the metrics, those without a cut-off at ``k``."""
     from rankwise.metrics.base import parse_all
 
-    if convention is not None and measures is DEFAULT_MEASURES:  # those that the library has
-        names = [text for text in DEFAULT_MEASURES if convention.means(text) is not None]
-        measures = names if k is None else [text.partition("@")[0] for text in names]
+    if convention is not None and metrics is DEFAULT_METRICS:  # those that the library has
+        names = [text for text in DEFAULT_METRICS if convention.means(text) is not None]
+        metrics = names if k is None else [text.partition("@")[0] for text in names]
     if k is None:
-        return parse_all(measures, convention)
-    if measures is DEFAULT_MEASURES or measures is RATING_MEASURES:
-        measures = [str(name).partition("@")[0] for name in measures]
-    parsed = parse_all(measures, convention, cutoffs=False)
-    open_ = [measure for measure in parsed if not measure.k and measure.cutoff != "none"]
+        return parse_all(metrics, convention)
+    if metrics is DEFAULT_METRICS or metrics is RATING_METRICS:
+        metrics = [str(name).partition("@")[0] for name in metrics]
+    parsed = parse_all(metrics, convention, cutoffs=False)
+    open_ = [metric for metric in parsed if not metric.k and metric.cutoff != "none"]
     if not open_:
         raise ParameterError(
-            "k is the cut-off of measures that are given without one, and there is none",
+            "k is the cut-off of metrics that are given without one, and there is none",
             found=f"k={k}, {', '.join(map(str, parsed))}",
             hint="leave k out, or leave the cut-offs out of the names",
         )
-    return parse_all([measure @ k if measure in open_ else measure for measure in parsed])
+    return parse_all([metric @ k if metric in open_ else metric for metric in parsed])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Options):
     """The metrics and options of an evaluation, checked once."""
 
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     exact: bool = False
     """Whether recommendations are exact ranks of judged items."""
     adjusted: bool = field(default=False, compare=False)
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, UserRule], ...] = ()
-    """By name without cut-offs: the rules of measures that differ from the common rule."""
+    """By name without cut-offs: the rules of metrics that differ from the common rule."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = declare_option(
@@ -270,17 +270,17 @@ class Settings(Options):
     @classmethod
     def read(
         cls,
-        measures: MeasureLike | Iterable[MeasureLike],
+        metrics: MetricLike | Iterable[MetricLike],
         options: Mapping[str, Any],
         known: type = ListOptions,
         **explicit: Any,
     ) -> Self:
-        """Check options and measures.
+        """Check options and metrics.
 
         Parameters
         ----------
-        measures : str, measure, or a list of them
-            The measures.
+        metrics : str, metric, or a list of them
+            The metrics.
         options : mapping of str to object
             The options that were given.
         known : type, default=ListOptions
@@ -291,26 +291,26 @@ class Settings(Options):
         Raises
         ------
         UsageError
-            If a measure or an option makes no sense.
+            If a metric or an option makes no sense.
         TypeError
             If there is no such option.
         """
-        wanted, convention, given = requested(measures, options, known)
+        wanted, convention, given = requested(metrics, options, known)
         if (ties := explicit.pop("ties", None)) is not None:
             given["ties"] = ties
         return cls.of(wanted, convention, given, **explicit)
 
     @classmethod
     def of(
-        cls, measures: tuple[Measure, ...], convention: Convention | None, given: Mapping[str, Any], **explicit: Any
+        cls, metrics: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any], **explicit: Any
     ) -> Self:
-        """Return the settings of measures that are read already."""
-        options = given if convention is None else options_under(convention, measures, given)
-        return cls(measures=measures, **{**options, **explicit})
+        """Return the settings of metrics that are read already."""
+        options = given if convention is None else options_under(convention, metrics, given)
+        return cls(metrics=metrics, **{**options, **explicit})
 
     @cached_property
     def rules(self) -> UserRules:
-        """The population of each measure, and the value of users for whom it is undefined."""
+        """The population of each metric, and the value of users for whom it is undefined."""
         rule = UserRule(self.population, self.undefined, self.without_list)
         return UserRules(rule, dict(self.exceptions))
 
@@ -323,19 +323,19 @@ class Settings(Options):
 
     @cached_property
     def evaluated(self) -> Population:
-        """The population of all measures together.
+        """The population of all metrics together.
 
         Raises
         ------
         ParameterError
-            If no population has the users of all measures.
+            If no population has the users of all metrics.
         """
-        rules = [self.rules.of(str(measure @ ())) for measure in self.measures]
+        rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
         wanted = {rule.population for rule in rules} or {self.population}
         widest = population_of_all(wanted)
         if widest is None:
             raise ParameterError(
-                "one evaluation cannot average these measures: their populations differ",
+                "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(wanted)),
                 hint="evaluate them in two calls",
             )
@@ -344,7 +344,7 @@ class Settings(Options):
     @property
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
-        rules = [self.rules.of(str(measure @ ())) for measure in self.measures]
+        rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:
@@ -355,7 +355,7 @@ class Settings(Options):
         if self.relevance_threshold == ANY_ROW:
             saved["relevance_threshold"] = None
         return {
-            "measures": [str(measure) for measure in self.measures],
+            "metrics": [str(metric) for metric in self.metrics],
             "convention": "default" if self.convention is None else self.convention.name,
             **saved,
             "by": list(self.by),
@@ -392,7 +392,7 @@ _SHORTHANDS = {
     "    Cut-offs of metrics that are given without one: with ``k=10``, ``ndcg`` is ``ndcg@10``.",
     "threshold": "threshold : float, optional\n    Alias of ``relevance_threshold``.",
 }
-"""Options that other libraries have under these names; they end up in measures and settings."""
+"""Options that other libraries have under these names; they end up in metrics and settings."""
 
 
 def _description(name: str, default: Any) -> str:

@@ -33,7 +33,7 @@ from rankwise.evaluation.aggregation import (
 from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import Measure, ValueKind
+from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
 from rankwise.metrics.kinds import PerUser
 from rankwise.results.intervals import WEIGHT, group_column
@@ -214,12 +214,10 @@ def user_hash(ids: pl.Series) -> Hashes:
     return combined([hash_of_column(ids)], 0)
 
 
-def jackknifed(measures: tuple[Measure, ...], *, weighted: bool) -> tuple[Measure, ...]:
-    """Return the measures that need a jackknife: per-user means without weights do not."""
+def jackknifed(metrics: tuple[Metric, ...], *, weighted: bool) -> tuple[Metric, ...]:
+    """Return the metrics that need a jackknife: per-user means without weights do not."""
     return tuple(
-        measure
-        for measure in measures
-        if weighted or not (isinstance(measure, PerUser) and measure.value_kind == "mean")
+        metric for metric in metrics if weighted or not (isinstance(metric, PerUser) and metric.value_kind == "mean")
     )
 
 
@@ -253,7 +251,7 @@ class UserShare:
     names : mapping of str to polars.Series
         The distinct groups by column, with the type that they have in the table.
     without_group : mapping of str to int
-        Number of users without a group, by column, for measures of groups.
+        Number of users without a group, by column, for metrics of groups.
     kinds : mapping of str to str
         What each value is made of.
     weight : ExactTotal
@@ -294,7 +292,7 @@ class EvaluatedUsers:
     Attributes
     ----------
     frame : polars.DataFrame
-        One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of measures.
+        One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of metrics.
     settings, plan : Settings, Plan
         What is asked.
     facts, user_table : FactTables, UserTable
@@ -330,22 +328,22 @@ class EvaluatedUsers:
 
     def share(self) -> UserShare:
         """Return the partial result of these users."""
-        measures, columns = self.plan.measures, self.columns
+        metrics, columns = self.plan.metrics, self.columns
         groups, names = {}, {}
         for by, of_users in self.groups.items():
-            some = measures
+            some = metrics
             if by == JACKKNIFE:
-                some = jackknifed(measures, weighted=columns.weights is not None)
+                some = jackknifed(metrics, weighted=columns.weights is not None)
             names[by], text = of_users.unique(), of_users.cast(pl.String)
             groups[by] = {name: fold(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)}
         return UserShare(
-            everyone=fold(measures, columns),
+            everyone=fold(metrics, columns),
             groups=groups,
             names=names,
             without_group={
                 column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
             },
-            kinds=kinds_of_values(measures, weighted=columns.weights is not None),
+            kinds=kinds_of_values(metrics, weighted=columns.weights is not None),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
             dealt=self._dealt(),
         )
@@ -361,7 +359,7 @@ class EvaluatedUsers:
         groups = [
             groups.cast(pl.String).alias(group_column(by)) for by, groups in self.groups.items() if by != JACKKNIFE
         ]
-        values, weights = values_of_users(self.plan.measures, self.columns), self.columns.weights
+        values, weights = values_of_users(self.plan.metrics, self.columns), self.columns.weights
         weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
         return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
 
@@ -410,7 +408,7 @@ class Summary:
         }
         result = Result(
             replicates=self._replicates(),
-            measures=self.plan.measures,
+            metrics=self.plan.metrics,
             values=Values(self._totals(self.share.everyone, self.items)),
             kinds=self.share.kinds,
             per_user=per_user,
@@ -422,10 +420,10 @@ class Summary:
         return labelled(result)
 
     def _totals(
-        self, users: UserTotals, items: CatalogueSums | None, measures: tuple[Measure, ...] | None = None
+        self, users: UserTotals, items: CatalogueSums | None, metrics: tuple[Metric, ...] | None = None
     ) -> dict[str, float]:
         return totals(
-            self.plan.measures if measures is None else measures,
+            self.plan.metrics if metrics is None else metrics,
             users,
             items,
             group_names=self.facts.group_names(),
@@ -450,7 +448,7 @@ class Summary:
         return counts
 
     def _slices(self) -> pl.DataFrame | None:
-        """Return the measures of every group of users."""
+        """Return the metrics of every group of users."""
         rows = []
         for by in self.settings.by:
             for group, inside in self.share.ordered(by):
@@ -469,13 +467,13 @@ class Summary:
         """Return every value without each group of users, where intervals need it."""
         if self.settings.jackknife is None:
             return None
-        measures = jackknifed(self.plan.measures, weighted=self.settings.weights is not None)
+        metrics = jackknifed(self.plan.metrics, weighted=self.settings.weights is not None)
         rows = []
         for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
             sums = None
             if self.items is not None:
                 sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
-            rows.append({"group": group, **self._totals(others, sums, measures)})
+            rows.append({"group": group, **self._totals(others, sums, metrics)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _digests(self) -> dict[str, int]:
@@ -516,11 +514,11 @@ class Summary:
             },
             "unweighted": [] if self.settings.weights is None else self.plan.unweighted,
             "convention": None if convention is None else convention.to_dict(),
-            "own_definitions": {} if convention is None else convention.own_definitions(self.plan.measures),
+            "own_definitions": {} if convention is None else convention.own_definitions(self.plan.metrics),
             "rules": {name: vars(rule) for name, rule in self.settings.exceptions},
             "facts": facts.descriptions(),
             "groups": {by: made.terciles.to_dict(by) for by, made in facts.train_groups.items()},
-            "measures": {str(measure): _in_full(measure.parameters) for measure in self.plan.measures},
+            "metrics": {str(metric): _in_full(metric.parameters) for metric in self.plan.metrics},
             "digests": {name: f"{digest:016x}" for name, digest in self._digests().items()},
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
@@ -710,8 +708,8 @@ def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
 _COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
 
 
-def joined(results: Sequence[Result], order: Sequence[Measure]) -> Result:
-    """Return one result of evaluations of the same tables, with its measures in this order."""
+def joined(results: Sequence[Result], order: Sequence[Metric]) -> Result:
+    """Return one result of evaluations of the same tables, with its metrics in this order."""
     return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
 
 
@@ -724,7 +722,7 @@ def _join(first: Result, second: Result) -> Result:
     if replicates is not None and second.replicates is not None:
         if first.provenance["settings"]["relevance"] != second.provenance["settings"]["relevance"]:
             raise ParameterError(
-                "jackknife groups depend on users' relevant items, which differ between these measures",
+                "jackknife groups depend on users' relevant items, which differ between these metrics",
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")
@@ -735,7 +733,7 @@ def _join(first: Result, second: Result) -> Result:
         counts["users_without_relevant_items"] = int((per_user["n_relevant"] == 0).sum())
     return replace(
         first,
-        measures=(*first.measures, *second.measures),
+        metrics=(*first.metrics, *second.metrics),
         values=Values(first.values | second.values),
         kinds={**first.kinds, **second.kinds},
         per_user=per_user,
@@ -764,7 +762,7 @@ def _wider(left: pl.DataFrame, right: pl.DataFrame, *on: str) -> pl.DataFrame:
 
 def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     settings = dict(first["settings"])
-    settings["measures"] = [*settings["measures"], *second["settings"]["measures"]]
+    settings["metrics"] = [*settings["metrics"], *second["settings"]["metrics"]]
     ties = [first["settings"]["ties"], second["settings"]["ties"]]
     settings["ties"] = "+".join(dict.fromkeys("+".join(ties).split("+")))
     dealt = dict.fromkeys([first["jackknife"], second["jackknife"]])
@@ -776,7 +774,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
         "doubts": list(dict.fromkeys([*first["doubts"], *second["doubts"]])),
         "unweighted": [*first["unweighted"], *second["unweighted"]],
         "facts": first["facts"] | second["facts"],
-        "measures": first["measures"] | second["measures"],
+        "metrics": first["metrics"] | second["metrics"],
         "own_definitions": first["own_definitions"] | second["own_definitions"],
         "rules": first["rules"] | _exceptions(first["settings"], second),
         "digests": dict(sorted((first["digests"] | second["digests"]).items())),
@@ -785,7 +783,7 @@ def _provenance(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
 
 
 def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the rules of the second evaluation's measures that differ from the first's settings.
+    """Return the rules of the second evaluation's metrics that differ from the first's settings.
 
     Each is whole, as those inside one evaluation are; what is relevant is there if it differs.
     """
@@ -793,29 +791,29 @@ def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     common = {name: settings[name] for name in ("population", "undefined", "without_list")}
     if settings["relevance"] != first["relevance"]:
         common["relevance"] = settings["relevance"]
-    names = [text.partition("@")[0] for text in second["measures"]]
+    names = [text.partition("@")[0] for text in second["metrics"]]
     rules = {name: common | second["rules"].get(name, {}) for name in names}
     return {name: rule for name, rule in rules.items() if any(first[choice] != value for choice, value in rule.items())}
 
 
-def _sorted(result: Result, order: Sequence[Measure]) -> Result:
-    """Return a result with its measures, and their values, in this order."""
-    places = {str(measure): place for place, measure in enumerate(order)}
-    measures = sorted(result.measures, key=lambda measure: places[str(measure)])
+def _sorted(result: Result, order: Sequence[Metric]) -> Result:
+    """Return a result with its metrics, and their values, in this order."""
+    places = {str(metric): place for place, metric in enumerate(order)}
+    metrics = sorted(result.metrics, key=lambda metric: places[str(metric)])
     names = {
         name: None
-        for measure in measures
-        for cell in measure.cells
+        for metric in metrics
+        for cell in metric.cells
         for name in result.values
         if name == cell or name.startswith(f"{cell}[")
     }
     columns = [name for name in result.per_user.columns if name not in names]
     columns += [name for name in names if name in result.per_user.columns]
-    texts = [str(measure) for measure in measures]
+    texts = [str(metric) for metric in metrics]
     provenance = {
         **result.provenance,
-        "settings": {**result.provenance["settings"], "measures": texts},
-        "measures": {text: result.provenance["measures"][text] for text in texts},
+        "settings": {**result.provenance["settings"], "metrics": texts},
+        "metrics": {text: result.provenance["metrics"][text] for text in texts},
         "own_definitions": {
             text: result.provenance["own_definitions"][text]
             for text in texts
@@ -824,7 +822,7 @@ def _sorted(result: Result, order: Sequence[Measure]) -> Result:
     }
     return replace(
         result,
-        measures=tuple(measures),
+        metrics=tuple(metrics),
         values=Values({n: result.values[n] for n in names}),
         per_user=result.per_user.select(columns),
         provenance=provenance,

@@ -28,7 +28,7 @@ from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import check_tables
 from rankwise.errors import (
     ConfigError,
-    MeasureError,
+    MetricError,
     MissingValueError,
     OutputError,
     ParameterError,
@@ -38,7 +38,7 @@ from rankwise.errors import (
 from rankwise.evaluation.aggregation import kinds_of_values
 from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
 from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, questions
-from rankwise.evaluation.settings import DEFAULT_MEASURES, Settings
+from rankwise.evaluation.settings import DEFAULT_METRICS, Settings
 from rankwise.evaluation.summary import jackknifed
 from rankwise.experiments.schema import (
     MODELS,
@@ -46,12 +46,12 @@ from rankwise.experiments.schema import (
     Document,
     Place,
     Source,
-    complex_measure,
+    complex_metric,
     spelled,
     tests_of,
     with_propensity,
 )
-from rankwise.metrics.base import LARGEST, Measure, parse_all
+from rankwise.metrics.base import LARGEST, Metric, parse_all
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.results.result import Result, Values
 from rankwise.stats.differences import check_level
@@ -76,7 +76,7 @@ __all__ = [
     "decision_of",
     "expected_results",
     "has_training",
-    "measures_of",
+    "metrics_of",
     "sources_of",
     "systems_by_name",
 ]
@@ -475,14 +475,14 @@ def check_tools(config: Config, mistakes: Mistakes) -> None:
 
 
 def check_inputs(
-    config: Config, folder: Path, measures: Mapping[Measure, Place], settings: Settings, mistakes: Mistakes
+    config: Config, folder: Path, metrics: Mapping[Metric, Place], settings: Settings, mistakes: Mistakes
 ) -> None:
-    """Check that every measure and option has the tables that it needs."""
+    """Check that every metric and option has the tables that it needs."""
     tables = _tables(config, folder, mistakes)
-    for measure, place in measures.items():
-        for problem in _problems(measure, config, settings, tables):
+    for metric, place in metrics.items():
+        for problem in _problems(metric, config, settings, tables):
             mistakes.tried(place, partial(_raise, problem))
-    if "truth" not in tables and not any(measure.reads_truth for measure in measures):
+    if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
         mistakes.tried(("evaluation",), partial(without_truth, settings))
     train = True if "train" in tables else None
     for option in ("exclude_seen", "warm_and_cold"):
@@ -497,12 +497,12 @@ def check_inputs(
         )
 
 
-def check_questions(measures: Sequence[str], options: Mapping[str, Any], mistakes: Mistakes) -> None:
-    """Check that the measures can be evaluated together, read from text as the run reads them."""
+def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes: Mistakes) -> None:
+    """Check that the metrics can be evaluated together, read from text as the run reads them."""
 
     def check() -> None:
-        for settings in questions(measures, options)[1]:
-            plan = Plan(settings.measures, settings.rules, settings.by)
+        for settings in questions(metrics, options)[1]:
+            plan = Plan(settings.metrics, settings.rules, settings.by)
             plan.check_sums(settings.evaluated)
             assert plan.leaf_rules is not None  # raises where a part would have two rules
 
@@ -526,16 +526,16 @@ def _tables(config: Config, folder: Path, mistakes: Mistakes) -> set[TableRole]:
     return tables
 
 
-def _problems(measure: Measure, config: Config, settings: Settings, tables: set[TableRole]) -> list[RankwiseError]:
-    """Return everything that a measure lacks: every table, not only the first."""
-    plan = Plan((measure,), settings.rules, settings.by)
+def _problems(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[RankwiseError]:
+    """Return everything that a metric lacks: every table, not only the first."""
+    plan = Plan((metric,), settings.rules, settings.by)
     groups = {*TRAIN_GROUPS} & {*settings.by}
     checks: list[Any] = [partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()]
     checks.append(partial(check_catalogue, plan, settings.catalogue, tables))
     if settings.ranks == "keep":
         checks.append(partial(check_kept, plan.needs, numbers_items=plan.numbers_items))
     if "truth" not in tables:
-        checks.append(partial(check_reads_no_truth, measure))
+        checks.append(partial(check_reads_no_truth, metric))
     if config.evaluation.strategy == "sampled":
         checks.append(partial(check_sampled, plan, "strategy: sampled"))
     problems: dict[str, RankwiseError] = {}
@@ -556,7 +556,7 @@ def check_comparisons(
 ) -> None:
     """Check that what is compared is evaluated, and can be compared.
 
-    Unless ``complete``, some measures are wrong: others may be meant by them.
+    Unless ``complete``, some metrics are wrong: others may be meant by them.
     """
     if len(expected) < 2:  # nothing is compared
         return
@@ -567,8 +567,8 @@ def check_comparisons(
 
     for place, options in comparisons:
         known, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
-        primary, margin, names = options.get("primary"), options.get("margin"), _name_list(options.get("measures"))
-        for key, name in [("primary", primary), *(("measures", name) for name in names)]:
+        primary, margin, names = options.get("primary"), options.get("margin"), _name_list(options.get("metrics"))
+        for key, name in [("primary", primary), *(("metrics", name) for name in names)]:
             if name is not None and known_before(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
@@ -583,7 +583,7 @@ def check_comparisons(
         mistakes.tried_together(place, named, lambda some: check_options(systems_of((expected,)), **some))
 
 
-_NOT_CHECKED = ("primary", "measures", "margin", "force", "alpha", "baseline")
+_NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
 """Options of a comparison that are checked one by one, with a path of their own."""
 
 
@@ -605,11 +605,11 @@ def _is_evaluated(result: Result, name: str) -> bool:
 
 def _is_group(result: Result, name: str) -> bool:
     """Return whether a name is the value of a group, which only the tables name."""
-    measure = name.rpartition("[")[0] if name.endswith("]") and "=" in name.rpartition("[")[2] else ""
-    return bool(measure) and any(
+    metric = name.rpartition("[")[0] if name.endswith("]") and "=" in name.rpartition("[")[2] else ""
+    return bool(metric) and any(
         str(parsed @ ()) == str(one @ ())
-        for parsed in parse_all(measure, result.convention, cutoffs=False)
-        for one in result.measures
+        for parsed in parse_all(metric, result.convention, cutoffs=False)
+        for one in result.metrics
     )
 
 
@@ -637,24 +637,24 @@ def check_decision(
 
 
 def expected_results(
-    measures: Mapping[Measure, Place], systems: Mapping[str, Any], settings: Settings
+    metrics: Mapping[Metric, Place], systems: Mapping[str, Any], settings: Settings
 ) -> dict[str, Result]:
     """Return results as the run will have them, with the names and kinds of values and no users.
 
     Their numbers are 0, for numbers that are not known yet are nothing that a check may read.
     """
-    every, weighted = tuple(measures), settings.weights is not None
-    cells = [cell for measure in every for cell in measure.cells if not measure.cells_only]
+    every, weighted = tuple(metrics), settings.weights is not None
+    cells = [cell for metric in every for cell in metric.cells if not metric.cells_only]
     replicates = None
     if settings.jackknife is not None:
-        names = {cell for measure in jackknifed(every, weighted=weighted) for cell in measure.cells}
+        names = {cell for metric in jackknifed(every, weighted=weighted) for cell in metric.cells}
         replicates = pl.DataFrame({name: [0.0] for name in ["group", *sorted(names)]})
     provenance = {
         "convention": None if settings.convention is None else settings.convention.to_dict(),
         "settings": settings.to_dict(),
     }
     result = Result(
-        measures=every,
+        metrics=every,
         values=Values(dict.fromkeys(cells, 0.0)),
         kinds=kinds_of_values(every, weighted=weighted),
         per_user=pl.DataFrame({"user": [0], **{cell: [0.0] for cell in cells}}),
@@ -706,7 +706,7 @@ def decision_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) 
     if len(systems) > 2 and options.get("system") is None:
         mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
     if not options.get("success"):
-        mistakes.add(("decision", "success"), "a decision needs a measure of success")
+        mistakes.add(("decision", "success"), "a decision needs a metric of success")
     if len(systems) < 2:
         mistakes.add(("decision",), "a decision compares two systems")
     for name, margin in (options.get("guardrails") or {}).items():
@@ -727,7 +727,7 @@ def _check_names_and_alpha(
 
 
 def cutoffs_of(config: Config, mistakes: Mistakes) -> list[int]:
-    """Return the cut-offs of measures that name none, without those that are wrong."""
+    """Return the cut-offs of metrics that name none, without those that are wrong."""
     evaluation = config.evaluation
     if evaluation.k is not None and evaluation.top_k is not None:
         mistakes.add(("evaluation", "top_k"), "this is the same as k")
@@ -747,77 +747,73 @@ def cutoffs_of(config: Config, mistakes: Mistakes) -> list[int]:
     return right
 
 
-def measures_of(config: Config, convention: Convention | None, mistakes: Mistakes) -> dict[Measure, Place]:
-    """Return the measures that are asked for, each once, with the first place that asks for it."""
+def metrics_of(config: Config, convention: Convention | None, mistakes: Mistakes) -> dict[Metric, Place]:
+    """Return the metrics that are asked for, each once, with the first place that asks for it."""
     evaluation, known = config.evaluation, len(mistakes)
     cutoffs = cutoffs_of(config, mistakes)
     strict = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
-    places: dict[Measure, Place] = {}
+    places: dict[Metric, Place] = {}
 
-    def ask(place: Place, read: Callable[[], Iterable[Measure]]) -> None:
-        for measure in mistakes.tried(place, read) or ():
-            places.setdefault(_with_propensity(measure, config, mistakes), place)
+    def ask(place: Place, read: Callable[[], Iterable[Metric]]) -> None:
+        for metric in mistakes.tried(place, read) or ():
+            places.setdefault(_with_propensity(metric, config, mistakes), place)
 
-    for key in ("measures", "metrics"):
-        names = getattr(evaluation, key)
-        listed = [names] if isinstance(names, str) else names or []
-        for at, name in enumerate(listed):
-            place: Place = ("evaluation", key, at) if isinstance(names, list) else ("evaluation", key)
-            ask(place, partial(_named, name, cutoffs, convention, strict))
+    names = evaluation.metrics
+    for at, name in enumerate([names] if isinstance(names, str) else names or []):
+        place: Place = ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
+        ask(place, partial(_named, name, cutoffs, convention, strict))
     for at, metric in enumerate(evaluation.complex_metrics):
-        ask(("evaluation", "complex_metrics", at), lambda m=metric: (complex_measure(m, cutoffs, convention),))  # type: ignore[misc]
+        ask(("evaluation", "complex_metrics", at), lambda m=metric: (complex_metric(m, cutoffs, convention),))  # type: ignore[misc]
     primary = evaluation.validation_metric
     if primary is not None:
         place = ("evaluation", "validation_metric")
-        for measure in mistakes.tried(place, partial(_named, primary, cutoffs, convention)) or ():
-            if not any(set(measure.cells) <= set(other.cells) for other in places):
-                places[measure] = place
+        for metric in mistakes.tried(place, partial(_named, primary, cutoffs, convention)) or ():
+            if not any(set(metric.cells) <= set(other.cells) for other in places):
+                places[metric] = place
     if not places and len(mistakes) == known:
-        for name in DEFAULT_MEASURES:
+        for name in DEFAULT_METRICS:
             if convention is None or convention.means(name) is not None:
                 text = name.partition("@")[0] if cutoffs else name
                 ask(("evaluation",), partial(_named, text, cutoffs, convention))
     return places
 
 
-def _with_propensity(measure: Measure, config: Config, mistakes: Mistakes) -> Measure:
-    """Return a measure with the propensities of the section ``propensity``, if there is one."""
+def _with_propensity(metric: Metric, config: Config, mistakes: Mistakes) -> Metric:
+    """Return a metric with the propensities of the section ``propensity``, if there is one."""
     propensity = config.evaluation.propensity
     if propensity is None:
-        return measure
-    weighted = with_propensity(measure, propensity)
-    debiased = any(isinstance(part, ByPropensity) for part in Plan((measure,)).every)
+        return metric
+    weighted = with_propensity(metric, propensity)
+    debiased = any(isinstance(part, ByPropensity) for part in Plan((metric,)).every)
     if debiased and propensity.estimator == "uniform":
         mistakes.add(
             ("evaluation", "propensity", "estimator"),
-            f"uniform propensities correct nothing, and {measure} is a debiased metric",
+            f"uniform propensities correct nothing, and {metric} is a debiased metric",
             "write estimator: popularity",
         )
     return weighted
 
 
-def _named(
-    name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True
-) -> tuple[Measure, ...]:
-    """Return the measures of a text, those without a cut-off at ``cutoffs``.
+def _named(name: str, cutoffs: Sequence[int], convention: Convention | None, strict: bool = True) -> tuple[Metric, ...]:
+    """Return the metrics of a text, those without a cut-off at ``cutoffs``.
 
     Unless ``strict`` they may lack one, because the cut-offs themselves are wrong.
     """
     out = []
-    for measure in _parsed(name, convention):
-        at = measure @ list(cutoffs) if (cutoffs and not measure.k and measure.cutoff != "none") else measure
+    for metric in _parsed(name, convention):
+        at = metric @ list(cutoffs) if (cutoffs and not metric.k and metric.cutoff != "none") else metric
         if strict:
             at.require_cutoff()
         out.append(at)
     return tuple(out)
 
 
-def _parsed(name: str, convention: Convention | None) -> tuple[Measure, ...]:
-    """Return the measures of a text, which a comma may have ended: in YAML it separates entries."""
+def _parsed(name: str, convention: Convention | None) -> tuple[Metric, ...]:
+    """Return the metrics of a text, which a comma may have ended: in YAML it separates entries."""
     try:
         return parse_all(name, convention, cutoffs=False)
     except RankwiseError as error:
         if any(name.count(left) != name.count(right) for left, right in ("()", "[]")):
             hint = "a comma begins another entry: put the metric in quotation marks"
-            raise MeasureError(error.what, found=error.found, hint=hint) from error
+            raise MetricError(error.what, found=error.found, hint=hint) from error
         raise

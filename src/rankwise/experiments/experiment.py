@@ -27,19 +27,19 @@ from rankwise.experiments.checks import (
     comparisons_of,
     decision_of,
     expected_results,
-    measures_of,
+    metrics_of,
     sources_of,
     systems_by_name,
 )
 from rankwise.experiments.schema import Config, Document, Place, Source, json_schema, read_document
-from rankwise.metrics.base import Measure
+from rankwise.metrics.base import Metric
 from rankwise.splits.reading import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 
 __all__ = ["Experiment", "read_experiment"]
 
 _ROUNDS = 3  # what is wrong inside a wrong value shows only when that is gone
-_MEASURES = ("measures", "metrics", "complex_metrics", "validation_metric", "k", "top_k")
+_METRICS = ("metrics", "complex_metrics", "validation_metric", "k", "top_k")
 _NO_EFFECT = ("save_evaluation", "full_evaluation_on_report", "max_metric_per_row")
 
 
@@ -54,7 +54,7 @@ class Experiment:
     config : Config
         The file as it was written, with defaults filled in.
     settings : Settings
-        The measures and every option of the evaluation.
+        The metrics and every option of the evaluation.
     systems : mapping of str to Source or Baseline
         Run files and baselines, by name.
     comparisons : sequence of dict
@@ -108,10 +108,10 @@ class Experiment:
         return {name: getattr(self.settings, name) for name in option_fields()}
 
     @property
-    def measures(self) -> list[str]:
-        """The measures as text, in the language of the convention."""
+    def metrics(self) -> list[str]:
+        """The metrics as text, in the language of the convention."""
         convention = self.settings.convention
-        return [str(m) if convention is None else convention.write(m) for m in self.settings.measures]
+        return [str(m) if convention is None else convention.write(m) for m in self.settings.metrics]
 
 
 def read_experiment(path: str | Path, *, output: Path | None = None) -> Experiment:
@@ -164,7 +164,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
         given=given,
         notes=notes,
     )
-    check_questions(experiment.measures, experiment.options, mistakes)
+    check_questions(experiment.metrics, experiment.options, mistakes)
     mistakes.check()
     return experiment
 
@@ -182,13 +182,13 @@ def _evaluation(
     known = len(mistakes)
     convention, given = _shorthands(options, mistakes)
     wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
-    measures = {} if wrong_convention else measures_of(config, convention, mistakes)
-    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _MEASURES)
-    settings = _settings(measures, convention, given, mistakes)
-    if measures and settings is not None:
-        check_inputs(config, folder, measures, settings, mistakes)
+    metrics = {} if wrong_convention else metrics_of(config, convention, mistakes)
+    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
+    settings = _settings(metrics, convention, given, mistakes)
+    if metrics and settings is not None:
+        check_inputs(config, folder, metrics, settings, mistakes)
         wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
-        expected = expected_results(measures, systems, replace(settings, jackknife=2) if wrong else settings)
+        expected = expected_results(metrics, systems, replace(settings, jackknife=2) if wrong else settings)
         check_comparisons(comparisons, expected, mistakes, complete=complete)
         if decision is not None:
             check_decision(decision, expected, mistakes, complete=complete)
@@ -294,7 +294,7 @@ _SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exc
 
 
 def _settings(
-    measures: Mapping[Measure, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: Mistakes
+    metrics: Mapping[Metric, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: Mistakes
 ) -> Settings | None:
     """Return the settings of the evaluation without options that are wrong."""
     places: dict[str, Place] = {
@@ -304,8 +304,8 @@ def _settings(
     }
 
     def make(options: Mapping[str, Any]) -> Settings:
-        if not measures:  # their mistakes are known
+        if not metrics:  # their mistakes are known
             return Settings.of((), None, options)
-        return whole_settings(tuple(measures), convention, options)
+        return whole_settings(tuple(metrics), convention, options)
 
     return mistakes.tried_together(("evaluation",), given, make, places)

@@ -66,7 +66,7 @@ HEAD = """\
 def resolved_text(experiment: Experiment, folder: Path) -> str:
     """Return the text of the configuration to be saved in ``folder``.
 
-    Paths are relative to that folder, measures are written in full, and what other names or
+    Paths are relative to that folder, metrics are written in full, and what other names or
     sections said stands where rankwise has it.
     """
     text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
@@ -76,7 +76,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
 def _own_definitions(experiment: Experiment) -> str:
     """Return the comment that names the metrics that the convention does not have."""
     convention = experiment.settings.convention
-    own = {} if convention is None else convention.own_definitions(experiment.settings.measures)
+    own = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
     if not own:
         return ""
     lines = "".join(f"#   {text}\n" for text in own.values())
@@ -106,7 +106,7 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         for name, system in experiment.systems.items()
     }
     values["evaluation"] = {
-        "measures": experiment.measures,
+        "metrics": experiment.metrics,
         **{name: _plain(value) for name, value in experiment.options.items()},
     }
     evaluation = config.evaluation
@@ -248,7 +248,7 @@ class Inputs:
     def _fitted(self, name: str, system: Any) -> str:
         """Fit a baseline, and return the file of its lists, which a report can read again."""
         truth, train = self._interactions
-        cuts = [k for measure in self.experiment.settings.measures for k in measure.k]
+        cuts = [k for metric in self.experiment.settings.metrics for k in metric.k]
         k = system.k or max(cuts, default=10)
         if self.experiment.sampled or self.experiment.candidates != "all":
             k = train.trained.frame["item"].n_unique()
@@ -488,12 +488,12 @@ def write_report(
 class Evaluate(Protocol):
     """An engine: `rankwise.evaluate`, or that of Spark with its session."""
 
-    def __call__(self, recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result: ...
+    def __call__(self, recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /) -> Result: ...
 
 
-def evaluate_locally(recommendations: Any, truth: Any, measures: Any, options: Mapping[str, Any], /) -> Result:
+def evaluate_locally(recommendations: Any, truth: Any, metrics: Any, options: Mapping[str, Any], /) -> Result:
     """Evaluate in this process."""
-    return evaluate(recommendations, truth, measures, **options)
+    return evaluate(recommendations, truth, metrics, **options)
 
 
 @dataclass(frozen=True)
@@ -575,7 +575,7 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
         say(f"evaluating {name} …")
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
-        results[name] = evaluate(runs[name], inputs.truth, experiment.measures, options)
+        results[name] = evaluate(runs[name], inputs.truth, experiment.metrics, options)
         results[name].save(folders[name])
         done.append(f"the result of {name}")
     comparisons = _compared(experiment, results, say)

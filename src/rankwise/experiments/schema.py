@@ -36,7 +36,7 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
 from rankwise.metrics import registry
-from rankwise.metrics.base import Measure, parse_all, show_value
+from rankwise.metrics.base import Metric, parse_all, show_value
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.models import recommenders
 from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
@@ -52,7 +52,7 @@ __all__ = [
     "Place",
     "Propensity",
     "Source",
-    "complex_measure",
+    "complex_metric",
     "json_schema",
     "options_of",
     "read_document",
@@ -326,15 +326,11 @@ class Propensity(_Strict):
 _UNUSED = "Accepted, and without effect here."
 WARPREC_FIELDS: dict[str, Any] = {
     "top_k": (int | list[int] | None, Field(None, description="The same as k.")),
-    "metrics": (
-        list[str] | None,
-        Field(None, description="Names of metrics, at the cut-offs of top_k; also measures as text."),
-    ),
     "complex_metrics": (
         list[ComplexMetric],
         Field(default_factory=list, description="Metrics with parameters: {name: F1, params: {…}}."),
     ),
-    "validation_metric": (str | None, Field(None, description="The primary measure, such as nDCG@10.")),
+    "validation_metric": (str | None, Field(None, description="The primary metric, such as nDCG@10.")),
     "batch_size": (int | None, Field(None, ge=1, description="The same as block_size.")),
     "strategy": (
         Literal["full", "sampled"],
@@ -394,51 +390,51 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
 
 _PARAMETERS = {
     "f": {"metric_name_1": "first", "metric_name_2": "second", "metric_1": "first", "metric_2": "second"},
-    "euclidean_distance": {"metric_names": "measures", "utopia_points": "utopia"},
-    "hypervolume": {"metric_names": "measures", "nadir_points": "nadir", "higher_is_better": "directions"},
+    "euclidean_distance": {"metric_names": "metrics", "utopia_points": "utopia"},
+    "hypervolume": {"metric_names": "metrics", "nadir_points": "nadir", "higher_is_better": "directions"},
 }
-"""Parameters that WarpRec calls otherwise, by measure: ``metric_name_1`` in 1.4, ``metric_1`` in 2.2.8."""
+"""Parameters that WarpRec calls otherwise, by metric: ``metric_name_1`` in 1.4, ``metric_1`` in 2.2.8."""
 
 
-def complex_measure(metric: ComplexMetric, k: Sequence[int], convention: Convention | None = None) -> Measure:
-    """Return the measure that a metric with parameters is, its parts in the language of a convention.
+def complex_metric(entry: ComplexMetric, k: Sequence[int], convention: Convention | None = None) -> Metric:
+    """Return the metric that a metric with parameters is, its parts in the language of a convention.
 
-    >>> str(complex_measure(ComplexMetric(name="F1", params={"metric_1": "nDCG",
+    >>> str(complex_metric(ComplexMetric(name="F1", params={"metric_1": "nDCG",
     ...     "metric_2": "MAP", "beta": 0.5}), [10]))
     'f(beta=0.5,first=ndcg,second=map)@10'
 
     Raises
     ------
-    MeasureError, ParameterError
-        If there is no such measure or parameter.
+    MetricError, ParameterError
+        If there is no such metric or parameter.
     """
-    (measure,) = parse_all(_text(metric, convention), convention, cutoffs=False)
-    measure = measure @ list(k) if k and measure.cutoff != "none" else measure
-    measure.require_cutoff()
-    return measure
+    (metric,) = parse_all(_text(entry, convention), convention, cutoffs=False)
+    metric = metric @ list(k) if k and metric.cutoff != "none" else metric
+    metric.require_cutoff()
+    return metric
 
 
-def _text(metric: ComplexMetric, convention: Convention | None) -> str:
+def _text(entry: ComplexMetric, convention: Convention | None) -> str:
     """Return a metric with parameters as text, the parameters as rankwise calls them."""
-    name = metric.name
-    if convention is not None and [*metric.params] == ["relevance"]:  # the library's own name of a variant
-        variant = f"{name}[{metric.params['relevance']}]"
+    name = entry.name
+    if convention is not None and [*entry.params] == ["relevance"]:  # the library's own name of a variant
+        variant = f"{name}[{entry.params['relevance']}]"
         if convention.means(variant) is not None:
             return variant
     cls = registry.find(parse_all(name, convention, cutoffs=False)[0].name)
-    params = _renamed(metric.params, _PARAMETERS.get(cls.name, {}), cls().parameters, cls.name)
+    params = _renamed(entry.params, _PARAMETERS.get(cls.name, {}), cls().parameters, cls.name)
     return f"{name}({','.join(f'{key}={show_value(value)}' for key, value in params.items())})" if params else name
 
 
 def _renamed(
-    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], measure: str
+    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], metric: str
 ) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
     for asked, value in params.items():
         name = names.get(asked, asked)
         if name not in known:
             raise ParameterError(
-                f"{measure} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+                f"{metric} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
             )
         if name in renamed:
             raise ParameterError(f"{asked} is another name of a parameter that is given already", found=f"{name}")
@@ -446,25 +442,25 @@ def _renamed(
     return renamed
 
 
-def with_propensity(measure: Measure, propensity: Propensity) -> Measure:
-    """Return a measure whose debiased parts have this power and clip, unless they say their own.
+def with_propensity(metric: Metric, propensity: Propensity) -> Metric:
+    """Return a metric whose debiased parts have this power and clip, unless they say their own.
 
     >>> str(with_propensity(registry.find("ips_recall")(), Propensity(estimator="popularity", clip=0.2)))
     'ips_recall(clip=0.2)'
     """
-    changed = {name for name, _ in measure.changed}
+    changed = {name for name, _ in metric.changed}
     parts: dict[str, Any] = {}
-    for name, value in measure.parameters.items():
-        if name in measure.fixed:
+    for name, value in metric.parameters.items():
+        if name in metric.fixed:
             continue
-        if isinstance(value, Measure):
+        if isinstance(value, Metric):
             parts[name] = with_propensity(value, propensity)
-        elif isinstance(value, tuple) and value and all(isinstance(part, Measure) for part in value):
+        elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
             parts[name] = tuple(with_propensity(part, propensity) for part in value)
-    if isinstance(measure, ByPropensity) and measure.propensity == "popularity":
+    if isinstance(metric, ByPropensity) and metric.propensity == "popularity":
         own = {"power": propensity.power, "clip": propensity.clip}
         parts |= {name: value for name, value in own.items() if name not in changed}
-    return replace(measure, **parts) if parts else measure
+    return replace(metric, **parts) if parts else metric
 
 
 MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours)}
@@ -641,9 +637,13 @@ Evaluation: Any = _made(
     "Evaluation",
     "Metrics, and every option of `rankwise.evaluate`.",
     {
-        "measures": (
+        "metrics": (
             str | list[str] | None,
-            Field(default=None, description='Measures as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]".'),
+            Field(
+                default=None,
+                description='Metrics as text: "ndcg@10", "ndcg(gain=exponential)@[5,10]"; '
+                "names without a cut-off are taken at those of k.",
+            ),
         )
     }
     | WARPREC_FIELDS

@@ -33,7 +33,7 @@ from rankwise.tables.storage import new_file, new_folder, write_text
 
 __all__ = [
     "COLUMNS",
-    "MEASURES",
+    "METRICS",
     "Outcome",
     "compared",
     "configuration",
@@ -45,7 +45,7 @@ __all__ = [
     "write_starter",
 ]
 
-MEASURES = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
+METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
 _THRESHOLD = 4  # of the ratings that count as relevant
 
 
@@ -77,7 +77,7 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
         results[name] = evaluate(
             runs[name],
             split,
-            MEASURES,
+            METRICS,
             items=data.items,
             users=data.users,
             by="activity",
@@ -147,7 +147,7 @@ def configuration(folder: Path) -> None:
 
 COLUMNS = """\
 What the columns of the comparison mean:
-  baseline, system  mean of the measure over the users
+  baseline, system  mean of the metric over the users
   difference        system minus baseline, over the same users; interval: its 95 % interval
   lift              the difference as a share of the baseline
   p, adjusted       two-sided p-value, and corrected for the number of pairs
@@ -159,14 +159,14 @@ What the columns of the comparison mean:
 def tables(outcome: Outcome, comparison: Comparison) -> str:
     """Return the tables: means with intervals, the comparison, and groups of users."""
     first = next(iter(outcome.results.values()))
-    rows = [[name, *(_cell(result, measure) for measure in MEASURES)] for name, result in outcome.results.items()]
+    rows = [[name, *(_cell(result, metric) for metric in METRICS)] for name, result in outcome.results.items()]
     n_train, n_test = len(outcome.split.train), len(outcome.split.test)
     data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
     notes = [
         f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
         "± is the half-width of a 95 % interval over users.",
     ]
-    texts = [plain(TableView(["model", *MEASURES], rows, notes)), repr(comparison), COLUMNS]
+    texts = [plain(TableView(["model", *METRICS], rows, notes)), repr(comparison), COLUMNS]
     if first.slices is not None:
         groups = first.slices.to_dicts()
         head = ["ndcg@10", *(f"{group['group']} ({group['users']})" for group in groups)]
@@ -179,8 +179,8 @@ def tables(outcome: Outcome, comparison: Comparison) -> str:
     return "\n\n".join(texts)
 
 
-def _cell(result: Result, measure: str) -> str:
-    interval = result.interval(measure)
+def _cell(result: Result, metric: str) -> str:
+    interval = result.interval(metric)
     return f"{interval.estimate:.4f} ±{(interval.high - interval.low) / 2:.4f}"
 
 
@@ -215,7 +215,7 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
     split, threshold = "interactions" in tables, _threshold(tables)
     data = {role: _relative(path, folder) for role, path in tables.items()}
     has_train = split or "train" in tables or Path(tables["truth"]).is_dir()
-    measures = [*_ACCURACY, *_BEYOND]
+    metrics = [*_ACCURACY, *_BEYOND]
     lines = [
         f"# yaml-language-server: $schema={_SCHEMA}",
         "# For `rankwise run`. Paths are relative to this file; `rankwise check` validates it.",
@@ -233,12 +233,12 @@ def starter_text(folder: Path, runs: Sequence[str], tables: Mapping[str, str]) -
         *_systems(runs, folder, fitted=has_train),
         "",
         "evaluation:",
-        "  measures:",
-        *(f"    - {_scalar(name)}" for name in measures),
+        "  metrics:",
+        *(f"    - {_scalar(name)}" for name in metrics),
         *_options({"relevance_threshold": threshold, "by": _groups(tables) or None, "jackknife": 64}),
         "",
         "comparison:  # every option of rankwise.compare",
-        "  primary: ndcg@10  # corrected for several pairs; other measures are exploratory",
+        "  primary: ndcg@10  # corrected for several pairs; other metrics are exploratory",
         "  # baseline: popularity  # without it all pairs are compared",
         "",
         "output:",

@@ -2,7 +2,7 @@
 
 Each function is its definition and nothing else, without arrays or optimisation. The conventions
 on which libraries disagree are keyword parameters with the names, values and defaults of the
-measures. Common parameters:
+metrics. Common parameters:
 
 - ``recommended`` is a recommendation list: distinct items, best first.
 - ``relevant`` is the set of the user's relevant items, ``relevance_scores`` a dict of item to

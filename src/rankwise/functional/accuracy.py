@@ -185,7 +185,7 @@ def recall_at_k(
 
 
 def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0) -> float:
-    """F-measure: harmonic mean of precision and recall, where recall weighs beta times as much.
+    """F-metric: harmonic mean of precision and recall, where recall weighs beta times as much.
 
     It is 0 if both are 0, as they are without relevant items.
 

@@ -1,1 +1,1 @@
-"""The measures: one module a family, found by the registry."""
+"""The metrics: one module a family, found by the registry."""

@@ -19,7 +19,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import at_least_one, check_parameter, need_cutoff
-from rankwise.metrics.base import Measure, measure, preset
+from rankwise.metrics.base import Metric, metric, preset
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-@measure("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.precision_at_k)
+@metric("precision", "p", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.precision_at_k)
 class Precision(HitSum):
     r"""Share of the top k that is relevant.
 
@@ -84,7 +84,7 @@ class Precision(HitSum):
         return self.denominator == "k"
 
 
-@measure("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
+@metric("recall", "r", range=(0, 1), higher_is_better=True, plain=plain.recall_at_k)
 class Recall(HitSum):
     r"""Share of the relevant items that is in the top k.
 
@@ -122,27 +122,27 @@ class Recall(HitSum):
         return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
 
 
-@measure("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
+@metric("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
 class F(Composed):
-    r"""Weighted harmonic mean of precision and recall, or of any two measures.
+    r"""Weighted harmonic mean of precision and recall, or of any two metrics.
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
-    :math:`m_1` and :math:`m_2` are the values of the two measures, by default precision and recall;
+    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall;
     0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
-    values of the two measures.
+    values of the two metrics.
 
     Parameters
     ----------
     beta : float, default=1.0
-        The weight of the second measure: above 1 it counts more than the first.
+        The weight of the second metric: above 1 it counts more than the first.
     of : {"users", "means"}, default="users"
         ``"users"`` combines the two values of each user, then averages over users. ``"means"``
         combines the two means over users, once.
-    first : measure, default=precision
-        The first measure, :math:`m_1`.
-    second : measure, default=recall
-        The second measure, :math:`m_2`.
+    first : metric, default=precision
+        The first metric, :math:`m_1`.
+    second : metric, default=recall
+        The second metric, :math:`m_2`.
 
     References
     ----------
@@ -159,8 +159,8 @@ class F(Composed):
 
     beta: float = 1.0
     of: Literal["users", "means"] = "users"
-    first: Measure = Precision()
-    second: Measure = Recall()
+    first: Metric = Precision()
+    second: Metric = Recall()
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -168,8 +168,8 @@ class F(Composed):
         check_parameter(self, "beta", 0 <= self.beta <= 1e100, "must lie between 0 and 1e100")
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The two measures at the cut-offs of this one."""
+    def parts(self) -> tuple[Metric, ...]:
+        """The two metrics at the cut-offs of this one."""
         return at_cutoffs(self.first, self.k), at_cutoffs(self.second, self.k)
 
     def combine(self, *values: Array) -> Array:
@@ -182,7 +182,7 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@measure("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate_at_k)
+@metric("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate_at_k)
 class HitRate(RunningSum):
     r"""Share of users with a relevant item in the top k.
 
@@ -208,7 +208,7 @@ class HitRate(RunningSum):
         return block.hits.first()
 
 
-@measure("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision_at_k)
+@metric("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision_at_k)
 class AveragePrecision(HitSum):
     r"""Mean of the precision at the rank of each relevant item.
 
@@ -323,7 +323,7 @@ class LabelRankingAveragePrecision(AveragePrecision):
     """
 
 
-@measure("mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k)
+@metric("mar", "average_recall", range=(0, 1), higher_is_better=True, plain=plain.average_recall_at_k)
 class AverageRecall(HitSum):
     r"""Mean of the recall at the rank of each relevant item.
 
@@ -353,7 +353,7 @@ class AverageRecall(HitSum):
         return block.n_relevant * block.relevant_in_reach(k)
 
 
-@measure("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.r_precision)
+@metric("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.r_precision)
 class RPrecision(HitSum):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 
@@ -383,7 +383,7 @@ class RPrecision(HitSum):
         return block.n_relevant
 
 
-@measure(
+@metric(
     "mrr",
     "rr",
     "reciprocal_rank",
@@ -418,7 +418,7 @@ class ReciprocalRank(RunningSum):
         return block.hits.first() / block.hits.rank
 
 
-@measure("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
+@metric("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
 class ARHR(HitSum):
     r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
 
@@ -443,7 +443,7 @@ class ARHR(HitSum):
         return block.hits.probability / block.hits.rank
 
 
-@measure("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)
+@metric("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)
 class NCRR(ARHR):
     r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
 
@@ -472,7 +472,7 @@ class NCRR(ARHR):
         return block.sum_ideal(block.xp.ones_like, lambda rank: 1.0 / rank, k)
 
 
-@measure(
+@metric(
     "iprec",
     "interpolated_precision",
     range=(0, 1),

@@ -17,8 +17,8 @@ import numpy as np
 
 from rankwise.blocks.block import Block, Categories
 from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
-from rankwise.errors import MeasureError, ParameterError, ScoreError
-from rankwise.metrics.base import Measure
+from rankwise.errors import MetricError, ParameterError, ScoreError
+from rankwise.metrics.base import Metric
 
 __all__ = [
     "NAMED",
@@ -114,11 +114,11 @@ def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
     return sums[k - 1]
 
 
-def check_parameter(measure: Measure, name: str, allowed: bool, rule: str) -> None:
+def check_parameter(metric: Metric, name: str, allowed: bool, rule: str) -> None:
     """Raise if the value of a parameter is not allowed, and say by which rule."""
     if not allowed:
-        found = f"{name}={getattr(measure, name)}"
-        raise ParameterError(f"{measure.name}: {name} {rule}", found=found)
+        found = f"{name}={getattr(metric, name)}"
+        raise ParameterError(f"{metric.name}: {name} {rule}", found=found)
 
 
 def retrieved(block: Block, k: int) -> Array:
@@ -138,10 +138,10 @@ def rows_above(user: Array) -> Array:
     return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
 
 
-def need_cutoff(measure: Measure, *, where: bool, setting: str) -> None:
-    """Raise if a setting of the measure needs a cut-off k and the measure has none."""
-    if where and not measure.k:
-        raise MeasureError(f"{measure.name}({setting}) needs a cut-off", found=str(measure), hint=f"write {measure}@10")
+def need_cutoff(metric: Metric, *, where: bool, setting: str) -> None:
+    """Raise if a setting of the metric needs a cut-off k and the metric has none."""
+    if where and not metric.k:
+        raise MetricError(f"{metric.name}({setting}) needs a cut-off", found=str(metric), hint=f"write {metric}@10")
 
 
 def unit_vectors(vectors: Array) -> Array:

@@ -16,7 +16,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.metrics.arithmetic import at_least_one, divide, or_nan
-from rankwise.metrics.base import ValueKind, measure
+from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser, Pooled, Sums, Weightable
 
@@ -29,7 +29,7 @@ class _Sums(NamedTuple):
     n_relevant: Array
     """The number of relevant items, |R|."""
     relevant: Array
-    """The weight of the relevant items: their number, unless a debiased measure weights them."""
+    """The weight of the relevant items: their number, unless a debiased metric weights them."""
     hits: Array
     """The weight of the hits in the top k."""
     above: Array
@@ -124,7 +124,7 @@ def _relevant_weight(block: Block) -> Array:
     return block.sum_rows(rows, block.item_weight(rows.user, rows.item))
 
 
-@measure("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
+@metric("auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
 class AUC(_Area):
     r"""Area under the ROC curve: probability that a relevant item ranks above an irrelevant one.
 
@@ -161,7 +161,7 @@ class AUC(_Area):
         return _Sums(*sums).n_relevant
 
 
-@measure("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
+@metric("gauc", "grouped_auc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.auc)
 class GAUC(_Area):
     r"""Area under the ROC curve of each user, averaged over users.
 
@@ -188,7 +188,7 @@ class GAUC(_Area):
     """
 
 
-@measure(
+@metric(
     "lauc",
     "limited_auc",
     range=(0, 1),
@@ -229,7 +229,7 @@ class LAUC(_Area):
         return self._share(s, s.hits * n - s.above, n) / at_least_one(s.n_reached)
 
 
-@measure("bpref", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.bpref)
+@metric("bpref", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.bpref)
 class BPref(Weightable, PerUser):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
@@ -339,7 +339,7 @@ def _mean_below(block: Block, cutoff: int) -> Array:
     return (n_positive * left - n_positive * (n_positive - 1.0) / 2.0) / (m + 1.0)
 
 
-@measure(
+@metric(
     "partial_auc",
     "pauc",
     range=(0, 1),
@@ -391,7 +391,7 @@ class PartialAUC(Weightable, PerUser):
         return divide(bincount(hits.owner, share, block.n_users), n_relevant)
 
 
-@measure(
+@metric(
     "list_auc", "auroc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.list_auc
 )
 class ListAUC(PerUser):

@@ -1,15 +1,15 @@
 """The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
 
-A measure for readers: its family, range, better direction, inputs and parameters.
+A metric for readers: its family, range, better direction, inputs and parameters.
 
-`Measure` shows itself in notebooks by this module, which would import `Measure` in a circle: it
-takes anything with the attributes of `ShownMeasure` instead.
+`Metric` shows itself in notebooks by this module, which would import `Metric` in a circle: it
+takes anything with the attributes of `ShownMetric` instead.
 
-The base class of all measures, and the decorator that registers a class as a measure.
+The base class of all metrics, and the decorator that registers a class as a metric.
 
-A measure is a small frozen object. Its parameters are its fields; its name, range, direction and
-other properties of the class are class attributes that `measure` sets. The mathematics is one
-method, whose name depends on the kind of measure: see `rankwise.metrics.kinds`.
+A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
+other properties of the class are class attributes that `metric` sets. The mathematics is one
+method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAl
 from rankwise.blocks.block import Cutoffs
 from rankwise.core.arguments import bounded
 from rankwise.core.terminal import TableView, html
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
-from rankwise.metrics.registry import Registered, add, parse_text, several_measures
+from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
 
 __all__ = [
     "FAMILIES",
     "WHOLE_LIST",
-    "Measure",
-    "MeasureLike",
+    "Metric",
+    "MetricLike",
     "Reader",
-    "ShownMeasure",
+    "ShownMetric",
     "ValueKind",
     "as_written",
     "better",
     "extra_inputs",
     "interval",
-    "measure",
-    "measure_html",
+    "metric",
+    "metric_html",
     "one_by_one",
     "parse",
     "parse_all",
@@ -85,8 +85,8 @@ _INPUTS = {
 }
 
 
-class ShownMeasure(Protocol):
-    """The attributes of `rankwise.Measure` that displays read."""
+class ShownMetric(Protocol):
+    """The attributes of `rankwise.Metric` that displays read."""
 
     @property
     def family(self) -> str:
@@ -113,8 +113,8 @@ class ShownMeasure(Protocol):
         """Every parameter with its value."""
 
     @property
-    def parts(self) -> tuple[ShownMeasure, ...]:
-        """The measures that it is composed of."""
+    def parts(self) -> tuple[ShownMetric, ...]:
+        """The metrics that it is composed of."""
 
     @property
     def reads(self) -> Inputs:
@@ -125,28 +125,28 @@ class ShownMeasure(Protocol):
         """Whether it compares lists with the ground truth."""
 
 
-def measure_html(measure: ShownMeasure) -> str:
-    """Return a measure as tables for a notebook: what it is, and its parameters."""
-    needs = ["recommendations", *(["ground truth"] if measure.reads_truth else [])]
+def metric_html(metric: ShownMetric) -> str:
+    """Return a metric as tables for a notebook: what it is, and its parameters."""
+    needs = ["recommendations", *(["ground truth"] if metric.reads_truth else [])]
     whole = {"required": "required", "optional": "none: the whole list", "none": "none"}
     rows = [
-        ("definition", summary(type(measure))),
-        ("family", FAMILIES.get(measure.family, measure.family)),
-        ("range", interval(measure.range)),
-        ("better", better(measure.higher_is_better, "neither direction")),
-        ("cut-off k", ", ".join(map(str, measure.k)) or whole[measure.cutoff]),
-        ("needs", ", ".join([*needs, *extra_inputs(measure)])),
+        ("definition", summary(type(metric))),
+        ("family", FAMILIES.get(metric.family, metric.family)),
+        ("range", interval(metric.range)),
+        ("better", better(metric.higher_is_better, "neither direction")),
+        ("cut-off k", ", ".join(map(str, metric.k)) or whole[metric.cutoff]),
+        ("needs", ", ".join([*needs, *extra_inputs(metric)])),
     ]
-    views = [TableView(["measure", str(measure)], rows, left=(0, 1))]
-    if measure.parameters:
-        defaults = type(measure)().parameters
-        values = [(name, as_written(value), as_written(defaults[name])) for name, value in measure.parameters.items()]
+    views = [TableView(["metric", str(metric)], rows, left=(0, 1))]
+    if metric.parameters:
+        defaults = type(metric)().parameters
+        values = [(name, as_written(value), as_written(defaults[name])) for name, value in metric.parameters.items()]
         views.append(TableView(["parameter", "value", "default"], values, left=(0, 1, 2)))
     return html(*views)
 
 
 def summary(cls: type[object]) -> str:
-    """Return the first line of the docstring of a measure."""
+    """Return the first line of the docstring of a metric."""
     text = inspect.getdoc(cls)
     return text.splitlines()[0] if text else ""
 
@@ -167,9 +167,9 @@ def better(higher_is_better: bool | None, neither: str = "–") -> str:
     return {True: "higher", False: "lower", None: neither}[higher_is_better]
 
 
-def extra_inputs(measure: ShownMeasure) -> list[str]:
-    """Return the inputs that a measure needs beyond recommendations and ground truth."""
-    parts = [measure, *measure.parts]
+def extra_inputs(metric: ShownMetric) -> list[str]:
+    """Return the inputs that a metric needs beyond recommendations and ground truth."""
+    parts = [metric, *metric.parts]
     inputs = {_INPUTS[fact.kind] for part in parts for fact in part.reads.facts}
     if any("scores" in part.reads.rows for part in parts):
         inputs.add("scores")
@@ -198,9 +198,9 @@ ValueKind: TypeAlias = Literal[
 of all lists together, of other values, of the means of user groups, or of all per-user values."""
 WHOLE_LIST = 2**62
 """The cut-off in place of none: larger than any list, small enough to add numbers to."""
-LARGEST = 10_000_000  # largest cut-off: some measures keep a number for every rank up to it
+LARGEST = 10_000_000  # largest cut-off: some metrics keep a number for every rank up to it
 
-_M = TypeVar("_M", bound="type[Measure]")
+_M = TypeVar("_M", bound="type[Metric]")
 
 if TYPE_CHECKING:
 
@@ -214,8 +214,8 @@ else:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Measure(Registered):
-    """What all measures share.
+class Metric(Registered):
+    """What all metrics share.
 
     Parameters
     ----------
@@ -240,11 +240,11 @@ class Measure(Registered):
     """Whether it has only cells, one value per group, and no overall value."""
 
     def __post_init__(self) -> None:
-        if type(self) is Measure:
-            raise TypeError("Measure is a base class: derive from PerUser, Pooled or another kind")
+        if type(self) is Metric:
+            raise TypeError("Metric is a base class: derive from PerUser, Pooled or another kind")
         for parameter in fields(self):
             if parameter.name != "k":
-                value = _as_measures(parameter.default, getattr(self, parameter.name))
+                value = _as_metrics(parameter.default, getattr(self, parameter.name))
                 object.__setattr__(self, parameter.name, value)
                 _check(self, parameter.name, getattr(self, parameter.name))
         object.__setattr__(self, "k", _cutoffs(self, self.k))
@@ -262,14 +262,14 @@ class Measure(Registered):
 
     @cached_property
     def _at(self) -> dict[tuple[int, ...], Self]:
-        return {}  # the same measure at other cut-offs, which are asked for again and again
+        return {}  # the same metric at other cut-offs, which are asked for again and again
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters and cut-offs, without cached values."""
         return {**self.parameters, "k": self.k}
 
     def __str__(self) -> str:
-        """Write the measure as the parser reads it, without parameters at their default."""
+        """Write the metric as the parser reads it, without parameters at their default."""
         return self._text
 
     @cached_property
@@ -284,7 +284,7 @@ class Measure(Registered):
         return f"{type(self).__name__}({changed}){at}"
 
     def _repr_html_(self) -> str:
-        return measure_html(self)
+        return metric_html(self)
 
     @property
     def changed(self) -> list[tuple[str, Any]]:
@@ -294,7 +294,7 @@ class Measure(Registered):
 
     @cached_property
     def cells(self) -> list[str]:
-        """The name of each value: the measure at each of its cut-offs."""
+        """The name of each value: the metric at each of its cut-offs."""
         return [str(self @ k) for k in self.k] if self.k else [str(self)]
 
     @property
@@ -309,8 +309,8 @@ class Measure(Registered):
         return {name: getattr(self, name) for name in names}
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measures whose values are computed first; none except for composed measures."""
+    def parts(self) -> tuple[Metric, ...]:
+        """The metrics whose values are computed first; none except for composed metrics."""
         return ()
 
     @property
@@ -325,12 +325,12 @@ class Measure(Registered):
 
     @property
     def value_kind(self) -> ValueKind:
-        """How the value is computed; each kind of measure defines it."""
+        """How the value is computed; each kind of metric defines it."""
         raise NotImplementedError
 
     @property
     def reads_truth(self) -> bool:
-        """Whether it compares lists with the ground truth; measures that describe lists do not."""
+        """Whether it compares lists with the ground truth; metrics that describe lists do not."""
         return True
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
@@ -338,15 +338,15 @@ class Measure(Registered):
         return {}
 
     def require_cutoff(self) -> None:
-        """Raise if the measure needs a cut-off and has none."""
+        """Raise if the metric needs a cut-off and has none."""
         if self.cutoff == "required" and not self.k:
-            raise MeasureError(f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10")
+            raise MetricError(f"{self.name} needs a cut-off", found=str(self), hint=f"write {self}@10")
         for part in self.parts:
             part.require_cutoff()
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def measure(
+def metric(
     name: str,
     *aliases: str,
     range: tuple[float, float],  # noqa: A002 - the field's word, and what the attribute is called
@@ -355,7 +355,7 @@ def measure(
     family: str | None = None,
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[_M], _M]:
-    """Make a class a measure: a registered frozen dataclass with these class attributes.
+    """Make a class a metric: a registered frozen dataclass with these class attributes.
 
     Parameters
     ----------
@@ -393,12 +393,12 @@ def measure(
     return decorate
 
 
-def _describe_inherited(cls: type[Measure]) -> None:
-    """Add parameters that only base classes document to the docstring of a measure."""
+def _describe_inherited(cls: type[Metric]) -> None:
+    """Add parameters that only base classes document to the docstring of a metric."""
     text = inspect.cleandoc(cls.__doc__ or "")
     head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
     parameters = {parameter.name for parameter in fields(cls)}
-    for base in cls.__mro__[1 : cls.__mro__.index(Measure)]:
+    for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
         inherited = inspect.cleandoc(base.__doc__ or "")
         for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
             name = description.split()[0]
@@ -413,7 +413,7 @@ def _annotations(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _check(owner: Measure, name: str, value: object) -> None:
+def _check(owner: Metric, name: str, value: object) -> None:
     """Raise unless the value of a parameter matches its annotation."""
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
@@ -425,7 +425,7 @@ def _check(owner: Measure, name: str, value: object) -> None:
     elif typing.get_origin(kind) is tuple:
         ok = isinstance(value, tuple) and all(_is_a(entry, choices[0]) for entry in value)
         want = f"a list of {choices[0].__name__.lower()}s"
-    elif kind is object:  # the measure itself checks it
+    elif kind is object:  # the metric itself checks it
         return
     elif kind in (int, float) or (choices and choices[0] in (int, float)):
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -438,12 +438,12 @@ def _check(owner: Measure, name: str, value: object) -> None:
         raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
 
 
-def _as_measures(default: object, value: Any) -> Any:
-    """Turn lists into tuples, and names into measures where the default is a measure."""
+def _as_metrics(default: object, value: Any) -> Any:
+    """Turn lists into tuples, and names into metrics where the default is a metric."""
     if isinstance(value, list):
         value = tuple(value)
     wanted = default[0] if isinstance(default, tuple) and default else default
-    if not isinstance(wanted, Measure):
+    if not isinstance(wanted, Metric):
         return value
     if isinstance(value, tuple):
         return tuple(_parsed(entry) for entry in value)
@@ -453,10 +453,10 @@ def _as_measures(default: object, value: Any) -> Any:
 def _parsed(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    measures = parse_text(value)
-    if len(measures) != 1:
-        raise several_measures(value)
-    return measures[0]
+    metrics = parse_text(value)
+    if len(metrics) != 1:
+        raise several_metrics(value)
+    return metrics[0]
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -465,7 +465,7 @@ def _is_a(value: object, kind: type) -> bool:
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def _cutoffs(owner: Measure, k: Any) -> Cutoffs:
+def _cutoffs(owner: Metric, k: Any) -> Cutoffs:
     """Return cut-offs as a tuple of Python's integers."""
     given = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
     for cutoff in given:
@@ -511,7 +511,7 @@ def preset(
     range: tuple[float, float] | None = None,  # noqa: A002 - the field's word
     plain: Callable[..., Any] | None = None,
 ) -> Callable[[_M], _M]:
-    """Make a subclass of a measure a preset: the same measure with parameters that are fixed.
+    """Make a subclass of a metric a preset: the same metric with parameters that are fixed.
 
     Parameters
     ----------
@@ -522,9 +522,9 @@ def preset(
     family : str
         The family.
     range : tuple of float, optional
-        The smallest and the largest value; by default those of the measure.
+        The smallest and the largest value; by default those of the metric.
     plain : callable, optional
-        The definition in plain Python; by default that of the measure.
+        The definition in plain Python; by default that of the metric.
 
     Returns
     -------
@@ -534,12 +534,12 @@ def preset(
 
     def decorate(cls: _M) -> _M:
         base = cls.__mro__[1]
-        assert issubclass(base, Measure)
+        assert issubclass(base, Metric)
         cls.__annotations__ = {**inspect.get_annotations(cls), **dict.fromkeys(fixed, ClassVar[Any])}
         for parameter, value in fixed.items():
             setattr(cls, parameter, value)
         cls.fixed = dict(fixed)
-        return measure(
+        return metric(
             name,
             *aliases,
             range=range or base.range,
@@ -552,21 +552,21 @@ def preset(
     return decorate
 
 
-MeasureLike: TypeAlias = "str | Measure | type[Measure]"
+MetricLike: TypeAlias = "str | Metric | type[Metric]"
 
 
 class Reader(Protocol):
-    """A reader of measures with its own notation: a convention."""
+    """A reader of metrics with its own notation: a convention."""
 
-    def read(self, text: str) -> list[Measure]:
-        """Return the measures that a text names."""
+    def read(self, text: str) -> list[Metric]:
+        """Return the metrics that a text names."""
 
-    def check_object(self, measure: Measure) -> None:
-        """Raise if an object would mean another measure as text."""
+    def check_object(self, metric: Metric) -> None:
+        """Raise if an object would mean another metric as text."""
 
 
-def parse(text: str) -> Measure:
-    """Return the measure that a text names.
+def parse(text: str) -> Metric:
+    """Return the metric that a text names.
 
     Examples
     --------
@@ -575,19 +575,19 @@ def parse(text: str) -> Measure:
     >>> str(parse("R@5,10"))
     'recall@[5,10]'
     """
-    measures = parse_text(text)
-    if len(measures) != 1:
-        raise several_measures(text)
-    measure: Measure = measures[0]
-    return measure
+    metrics = parse_text(text)
+    if len(metrics) != 1:
+        raise several_metrics(text)
+    metric: Metric = metrics[0]
+    return metric
 
 
 def parse_all(
-    measures: MeasureLike | Iterable[MeasureLike], reader: Reader | None = None, *, cutoffs: bool = True
-) -> tuple[Measure, ...]:
-    """Return the measures that are given as text, objects or classes, in a list or alone.
+    metrics: MetricLike | Iterable[MetricLike], reader: Reader | None = None, *, cutoffs: bool = True
+) -> tuple[Metric, ...]:
+    """Return the metrics that are given as text, objects or classes, in a list or alone.
 
-    Without ``cutoffs`` also measures that need a cut-off may have none. A ``reader`` says what text
+    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text
     means; by default it means what rankwise writes.
 
     Examples
@@ -595,39 +595,39 @@ def parse_all(
     >>> [str(m) for m in parse_all(["ndcg@10", "recall@5,10"])]
     ['ndcg@10', 'recall@[5,10]']
     """
-    several: Any = measures
-    if isinstance(measures, str | Measure | type) or not hasattr(measures, "__iter__"):
-        several = [measures]
-    given = bounded("measures", several, 10_000)
-    out: list[Measure] = []
+    several: Any = metrics
+    if isinstance(metrics, str | Metric | type) or not hasattr(metrics, "__iter__"):
+        several = [metrics]
+    given = bounded("metrics", several, 10_000)
+    out: list[Metric] = []
     for entry in given:
         if isinstance(entry, str):
             out += parse_text(entry) if reader is None else reader.read(entry)
-        elif isinstance(entry, Measure) or (isinstance(entry, type) and issubclass(entry, Measure)):
-            out.append(entry if isinstance(entry, Measure) else entry())
+        elif isinstance(entry, Metric) or (isinstance(entry, type) and issubclass(entry, Metric)):
+            out.append(entry if isinstance(entry, Metric) else entry())
             if reader is not None:
                 reader.check_object(out[-1])
         else:
-            raise MeasureError(
-                "a measure is text or a measure object",
+            raise MetricError(
+                "a metric is text or a metric object",
                 found=f"{entry!r} ({type(entry).__name__})",
                 hint='write "ndcg@10" or rankwise.NDCG() @ 10',
             )
     if not out:
-        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
+        raise MetricError("no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]')
     cells: set[str] = set()
-    for measure in out:
+    for metric in out:
         if cutoffs:
-            measure.require_cutoff()
-        twice = cells.intersection(measure.cells)
+            metric.require_cutoff()
+        twice = cells.intersection(metric.cells)
         if twice:
-            raise MeasureError("duplicate measure", found=min(twice))
-        cells.update(measure.cells)
+            raise MetricError("duplicate metric", found=min(twice))
+        cells.update(metric.cells)
     return tuple(out)
 
 
 def one_by_one(texts: Iterable[str]) -> list[str]:
-    """Return measures one by one, each at one cut-off, in whatever language they are.
+    """Return metrics one by one, each at one cut-off, in whatever language they are.
 
     >>> one_by_one(["ndcg@5,10, f(first=map,second=dcg(gain=binary))@[1]"])
     ['ndcg@5', 'ndcg@10', 'f(first=map,second=dcg(gain=binary))@1']
@@ -635,21 +635,21 @@ def one_by_one(texts: Iterable[str]) -> list[str]:
     out: list[str] = []
     for text in texts if isinstance(texts, Iterable) else [texts]:
         if not isinstance(text, str):
-            raise MeasureError(
-                "measures must be text here: each convention has its own notation",
+            raise MetricError(
+                "metrics must be text here: each convention has its own notation",
                 found=f"{text!r} ({type(text).__name__})",
                 hint='write "ndcg@10"',
             )
         for part in _top_level(text):
             name, _, cutoffs = part.rpartition("@")
-            if part.isdecimal() and out:  # ndcg@5,10: another cut-off of the same measure
+            if part.isdecimal() and out:  # ndcg@5,10: another cut-off of the same metric
                 name, cutoffs = out[-1].rpartition("@")[0], part
             if cutoffs.startswith("[") and cutoffs.endswith("]"):
                 out += [f"{name}@{k.strip()}" for k in cutoffs[1:-1].split(",")]
             else:
                 out.append(f"{name}@{cutoffs}" if name else part)
     if not out:
-        raise MeasureError("no measure was requested", hint='pass a measure, such as measures=["ndcg@10"]')
+        raise MetricError("no metric was requested", hint='pass a metric, such as metrics=["ndcg@10"]')
     return out
 
 

@@ -28,7 +28,7 @@ from rankwise.metrics.arithmetic import (
     or_nan,
     rows_above,
 )
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser
 
@@ -50,7 +50,7 @@ class OverCategories(PerUser):
         return block[Categories.fact(self.categories)]
 
 
-@measure(
+@metric(
     "subtopic_recall",
     "srecall",
     range=(0, 1),
@@ -119,7 +119,7 @@ class SubtopicRecall(OverCategories):
         return judged.user[top], judged.item[top]
 
 
-@measure(
+@metric(
     "alpha_ndcg",
     range=(0, 1),
     higher_is_better=True,
@@ -240,7 +240,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     return xp.concat(users), xp.concat(ranks), xp.concat(gains)
 
 
-@measure(
+@metric(
     "calibration_error",
     "calibration",
     range=(0, math.inf),
@@ -303,7 +303,7 @@ class CalibrationError(OverCategories):
         return or_nan(kullback_leibler(p, mixed), has_history & has_list)
 
 
-@measure(
+@metric(
     "category_entropy",
     range=(0, math.inf),
     higher_is_better=True,
@@ -366,7 +366,7 @@ class CategoryEntropy(OverCategories):
         return or_nan(xp.clip(nats, min=0.0) / scale, has_list)
 
 
-@measure(
+@metric(
     "category_count", range=(0, math.inf), higher_is_better=True, family="diversity", plain=plain.category_count_at_k
 )
 class CategoryCount(OverCategories):

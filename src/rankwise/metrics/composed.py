@@ -3,8 +3,8 @@ r"""Metrics of other metrics: complements, ratios, quantiles over users, and sev
 Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
 A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the
-per-user values of a measure, for the n users who have one. With user weights (``weights=``) these
-measures raise.
+per-user values of a metric, for the n users who have one. With user weights (``weights=``) these
+metrics raise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import as_written
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import check_parameter
-from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import ItemCoverage
 from rankwise.metrics.diversity import Gini, ShannonEntropy
 from rankwise.metrics.graded import NDCG
@@ -31,30 +31,30 @@ __all__ = ["Complement", "EuclideanDistance", "GeometricMean", "Hypervolume", "Q
 
 
 class _Objectives(Composed):
-    measures: tuple[Measure, ...] = (NDCG(), Recall())
+    metrics: tuple[Metric, ...] = (NDCG(), Recall())
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if not self.measures:
-            raise ParameterError(f"{self.name} needs measures", hint=f"write {self.name}([ndcg,recall])@10")
+        if not self.metrics:
+            raise ParameterError(f"{self.name} needs metrics", hint=f"write {self.name}([ndcg,recall])@10")
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The objectives at the cut-offs of this measure."""
-        return tuple(at_cutoffs(part, self.k) for part in self.measures)
+    def parts(self) -> tuple[Metric, ...]:
+        """The objectives at the cut-offs of this metric."""
+        return tuple(at_cutoffs(part, self.k) for part in self.metrics)
 
     def _point(self, name: str, given: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
         """Return the reference point: the given numbers, or the best or worst end of each range."""
         if given:
-            if len(given) != len(self.measures):
+            if len(given) != len(self.metrics):
                 raise ParameterError(
-                    f"{self.name}: {name} must have one number per measure",
-                    found=f"{len(given)} numbers for {len(self.measures)} measures",
+                    f"{self.name}: {name} must have one number per metric",
+                    found=f"{len(given)} numbers for {len(self.metrics)} metrics",
                 )
             return given
         ends = []
-        for part in self.measures:
+        for part in self.metrics:
             if part.higher_is_better is None:
                 raise self._missing(name, part, "has no better direction")
             end = part.range[1 if part.higher_is_better == best else 0]
@@ -63,15 +63,15 @@ class _Objectives(Composed):
             ends.append(float(end))
         return tuple(ends)
 
-    def _missing(self, name: str, part: Measure, why: str) -> ParameterError:
+    def _missing(self, name: str, part: Metric, why: str) -> ParameterError:
         return ParameterError(
             f"{self.name} needs {name}: {part.name} {why}",
             found=str(self),
-            hint=f"write {name}=[…] with one number per measure",
+            hint=f"write {name}=[…] with one number per metric",
         )
 
 
-@measure(
+@metric(
     "euclidean_distance",
     "euc_distance",
     range=(0, math.inf),
@@ -80,22 +80,22 @@ class _Objectives(Composed):
     family="multiobjective",
 )
 class EuclideanDistance(_Objectives):
-    r"""Euclidean distance from the values of several measures to the ideal point (utopia).
+    r"""Euclidean distance from the values of several metrics to the ideal point (utopia).
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    :math:`s_j` is the value of measure j, :math:`u_j` its ideal value. Range [0, inf); lower is
-    better. Measures are not rescaled: the one with the largest scale dominates.
+    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Range [0, inf); lower is
+    better. Metrics are not rescaled: the one with the largest scale dominates.
 
     Parameters
     ----------
-    measures : list of measure, default=[ndcg, recall]
+    metrics : list of metric, default=[ndcg, recall]
         The objectives: ``euclidean_distance([ndcg,epc],utopia=[1,1])@10``.
     utopia : list of float, optional
-        The ideal value of each measure. Default: the best end of its range.
+        The ideal value of each metric. Default: the best end of its range.
     of : {"users", "means"}, default="users"
         ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the measures' values over all users.
+        from the metrics' values over all users.
 
     References
     ----------
@@ -110,7 +110,7 @@ class EuclideanDistance(_Objectives):
     0.5
     """
 
-    measures: tuple[Measure, ...] = (NDCG(), Recall())
+    metrics: tuple[Metric, ...] = (NDCG(), Recall())
     utopia: tuple[float, ...] = ()
     of: Literal["users", "means"] = "users"
 
@@ -129,26 +129,26 @@ class EuclideanDistance(_Objectives):
         return namespace(total).sqrt(total)
 
 
-@measure("hypervolume", range=(0, math.inf), higher_is_better=True, plain=plain.hypervolume, family="multiobjective")
+@metric("hypervolume", range=(0, math.inf), higher_is_better=True, plain=plain.hypervolume, family="multiobjective")
 class Hypervolume(_Objectives):
-    r"""Volume of the box between the values of several measures and the nadir point.
+    r"""Volume of the box between the values of several metrics and the nadir point.
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    :math:`s_j` is the value of measure j, :math:`n_j` its nadir, the worst acceptable value. Range
-    [0, inf); higher is better. 0 if at least one measure is no better than its nadir.
+    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. Range
+    [0, inf); higher is better. 0 if at least one metric is no better than its nadir.
 
     Parameters
     ----------
-    measures : list of measure, default=[ndcg, recall]
+    metrics : list of metric, default=[ndcg, recall]
         The objectives: ``hypervolume([ndcg,gini],nadir=[0,1],of=means)@10``.
     nadir : list of float, optional
-        The worst acceptable value of each measure. Default: the worst end of its range.
+        The worst acceptable value of each metric. Default: the worst end of its range.
     directions : list of bool, optional
-        Whether higher is better, for each measure. Default: the measure's own direction.
+        Whether higher is better, for each metric. Default: the metric's own direction.
     of : {"users", "means"}, default="users"
         ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the measures' values over all users.
+        from the metrics' values over all users.
 
     References
     ----------
@@ -163,7 +163,7 @@ class Hypervolume(_Objectives):
     0.5
     """
 
-    measures: tuple[Measure, ...] = (NDCG(), Recall())
+    metrics: tuple[Metric, ...] = (NDCG(), Recall())
     nadir: tuple[float, ...] = ()
     directions: tuple[bool, ...] = ()
     of: Literal["users", "means"] = "users"
@@ -172,16 +172,16 @@ class Hypervolume(_Objectives):
         """Check the parameters."""
         super().__post_init__()
         self._point("nadir", self.nadir, best=False)
-        if self.directions and len(self.directions) != len(self.measures):
+        if self.directions and len(self.directions) != len(self.metrics):
             raise ParameterError(
-                "hypervolume: directions must have one entry per measure",
-                found=f"{len(self.directions)} for {len(self.measures)} measures",
+                "hypervolume: directions must have one entry per metric",
+                found=f"{len(self.directions)} for {len(self.metrics)} metrics",
             )
 
     def combine(self, *values: Array) -> Array:
         """Return the volume, elementwise."""
         nadir = self._point("nadir", self.nadir, best=False)
-        higher = self.directions or tuple(bool(part.higher_is_better) for part in self.measures)
+        higher = self.directions or tuple(bool(part.higher_is_better) for part in self.metrics)
         volume: Array = None
         for value, worst, upwards in zip(values, nadir, higher, strict=True):
             side = value - worst if upwards else worst - value
@@ -196,39 +196,39 @@ _STEPS = "where many users share a value, the jackknife interval of a quantile i
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _OfMeasure(OverUsers):
-    """A statistic of the users' values of a measure.
+class _MetricOfOne(OverUsers):
+    """A statistic of the users' values of a metric.
 
     Parameters
     ----------
-    of : measure, default=ndcg
-        Any measure with per-user values.
+    of : metric, default=ndcg
+        Any metric with per-user values.
     """
 
-    of: Measure = NDCG()  # noqa: RUF009 - frozen, so that all may share it
+    of: Metric = NDCG()  # noqa: RUF009 - frozen, so that all may share it
 
     def __post_init__(self) -> None:
-        """Take the better direction of the measure."""
+        """Take the better direction of the metric."""
         super().__post_init__()
         object.__setattr__(self, "higher_is_better", self.of.higher_is_better)
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measure at the cut-offs of this one."""
+    def parts(self) -> tuple[Metric, ...]:
+        """The metric at the cut-offs of this one."""
         return (at_cutoffs(self.of, self.k),)
 
 
-@measure(
+@metric(
     "quantile", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.quantile_of_users
 )
-class Quantile(_OfMeasure):
-    r"""Quantile of a measure over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
+class Quantile(_MetricOfOne):
+    r"""Quantile of a metric over users: q = 0.5 is the median; 10 % of users are below q = 0.1.
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
     number, t is in [0, 1): linear interpolation, the default of NumPy. Range (-inf, inf), the range
-    of the measure; higher is better where it is for the measure.
+    of the metric; higher is better where it is for the metric.
 
     Parameters
     ----------
@@ -262,15 +262,15 @@ class Quantile(_OfMeasure):
         return float(np.quantile(values, self.q))
 
 
-@measure("worst", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.worst_share)
-class Worst(_OfMeasure):
-    r"""Mean of a measure over the worst-served share of users.
+@metric("worst", range=(-math.inf, math.inf), higher_is_better=True, family="fairness", plain=plain.worst_share)
+class Worst(_MetricOfOne):
+    r"""Mean of a metric over the worst-served share of users.
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
     in descending order where lower values are better; the mean is over the first w. Range
-    (-inf, inf), the range of the measure; higher is better where it is for the measure.
+    (-inf, inf), the range of the metric; higher is better where it is for the metric.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class Worst(_OfMeasure):
         return math.fsum(values[:n] if lowest else values[-n:]) / n
 
 
-@measure(
+@metric(
     "geometric_mean",
     "gmean",
     range=(0, math.inf),
@@ -314,13 +314,13 @@ class Worst(_OfMeasure):
     family="fairness",
     plain=plain.geometric_mean_of_users,
 )
-class GeometricMean(_OfMeasure):
-    r"""Geometric mean of a measure over users, dominated by the users with the lowest values.
+class GeometricMean(_MetricOfOne):
+    r"""Geometric mean of a metric over users, dominated by the users with the lowest values.
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. Range [floor, inf); higher is better
-    where it is for the measure. ``geometric_mean(map)`` is gm_map of trec_eval.
+    where it is for the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
@@ -352,23 +352,23 @@ class GeometricMean(_OfMeasure):
         return math.exp(math.fsum(logarithms) / len(values))
 
 
-@measure(
+@metric(
     "complement", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.complement
 )
 class Complement(Composed):
-    r"""One minus the value of another measure.
+    r"""One minus the value of another metric.
 
     .. math:: 1 - m
 
-    :math:`m` is the value of the measure: for every user, then averaged over users, if the measure
-    has per-user values. Range (-inf, inf), 1 minus the range of the measure; lower is better where
-    higher is better for the measure, and vice versa. No convention changes the definition of the
-    measure.
+    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric
+    has per-user values. Range (-inf, inf), 1 minus the range of the metric; lower is better where
+    higher is better for the metric, and vice versa. No convention changes the definition of the
+    metric.
 
     Parameters
     ----------
-    measure : measure, default=gini
-        Any measure: ``complement(gini)@10`` is the Gini diversity index of Elliot.
+    metric : metric, default=gini
+        Any metric: ``complement(gini)@10`` is the Gini diversity index of Elliot.
 
     References
     ----------
@@ -384,51 +384,51 @@ class Complement(Composed):
     (0.25, 0.75)
     """
 
-    measure: Measure = Gini()
+    metric: Metric = Gini()
     parts_as_written: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Turn the direction of the measure round."""
+        """Turn the direction of the metric round."""
         super().__post_init__()
-        better = self.measure.higher_is_better
+        better = self.metric.higher_is_better
         object.__setattr__(self, "higher_is_better", None if better is None else not better)
 
     @property
     def of(self) -> Literal["users", "means"]:
         """Whether each user has a value."""
-        part = self.measure
+        part = self.metric
         per_user = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
         return "users" if per_user else "means"
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measure at the cut-offs of this one."""
-        return (at_cutoffs(self.measure, self.k),)
+    def parts(self) -> tuple[Metric, ...]:
+        """The metric at the cut-offs of this one."""
+        return (at_cutoffs(self.metric, self.k),)
 
     def combine(self, *values: Array) -> Array:
         """Return one minus the values, elementwise."""
         return 1.0 - values[0]
 
 
-@measure("ratio", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.ratio)
+@metric("ratio", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.ratio)
 class Ratio(Composed):
-    r"""Value of one measure divided by that of another.
+    r"""Value of one metric divided by that of another.
 
     .. math:: m_1 / m_2
 
-    :math:`m_1` and :math:`m_2` are the values of the two measures. NaN where the second is 0. Range
+    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. Range
     (-inf, inf); neither direction counts as better. No convention changes the definitions of the
-    measures.
+    metrics.
 
     Parameters
     ----------
-    first : measure, default=shannon_entropy
+    first : metric, default=shannon_entropy
         The dividend.
-    second : measure, default=item_coverage
+    second : metric, default=item_coverage
         The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon
         entropy.
     of : {"means", "users"}, default="means"
-        ``"means"``: computed once, from the measures' values over all users. ``"users"``: computed
+        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed
         for every user, then averaged over users.
 
     References
@@ -444,14 +444,14 @@ class Ratio(Composed):
     2.0
     """
 
-    first: Measure = ShannonEntropy()
-    second: Measure = ItemCoverage()
+    first: Metric = ShannonEntropy()
+    second: Metric = ItemCoverage()
     of: Literal["means", "users"] = "means"
     parts_as_written: ClassVar[bool] = True
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measures at the cut-offs of this one."""
+    def parts(self) -> tuple[Metric, ...]:
+        """The metrics at the cut-offs of this one."""
         return at_cutoffs(self.first, self.k), at_cutoffs(self.second, self.k)
 
     def combine(self, *values: Array) -> Array:

@@ -22,9 +22,9 @@ from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import divide, or_nan, retrieved
-from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import OfMeasure, PerUser, Pooled, RunningSum, Sums
+from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, RunningSum, Sums
 
 __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelation", "MicroAverage"]
 
@@ -34,7 +34,7 @@ class _Count(PerUser):
     aggregate = "sum"
 
 
-@measure("tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+@metric("tp", "true_positives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
 class TP(_Count):
     r"""Number of recommended and relevant items, over all users.
 
@@ -59,7 +59,7 @@ class TP(_Count):
         return block.sum_hits(block.hits.probability, k)
 
 
-@measure("fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+@metric("fp", "false_positives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
 class FP(_Count):
     r"""Number of recommended items that are not relevant, over all users.
 
@@ -84,7 +84,7 @@ class FP(_Count):
         return retrieved(block, k) - block.sum_hits(block.hits.probability, k)
 
 
-@measure("fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
+@metric("fn", "false_negatives", range=(0, math.inf), higher_is_better=False, plain=plain.confusion_at_k)
 class FN(_Count):
     r"""Number of relevant items that were not recommended, over all users.
 
@@ -109,7 +109,7 @@ class FN(_Count):
         return block.n_relevant - block.sum_hits(block.hits.probability, k)
 
 
-@measure("tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
+@metric("tn", "true_negatives", range=(0, math.inf), higher_is_better=True, plain=plain.confusion_at_k)
 class TN(Pooled):
     r"""Number of items neither recommended nor relevant, over all users.
 
@@ -145,20 +145,20 @@ class TN(Pooled):
         return n_users * catalogue_size - n_either
 
 
-@measure("micro", "micro_average", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.micro)
-class MicroAverage(OfMeasure, Pooled):
-    r"""Micro-average of a measure: the sum of users' numerators over that of their denominators.
+@metric("micro", "micro_average", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.micro)
+class MicroAverage(MetricOfOne, Pooled):
+    r"""Micro-average of a metric: the sum of users' numerators over that of their denominators.
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
 
     The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
     of relevant items. Users with many relevant items weigh more. Only users with relevant items
-    count. Range [0, inf), the range of the measure; higher is better.
+    count. Range [0, inf), the range of the metric; higher is better.
 
     Parameters
     ----------
-    of : measure, default=recall(denominator=capped)
-        A measure that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
+    of : metric, default=recall(denominator=capped)
+        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
         default, hits over min(k, relevant items), is called precision by the library implicit.
 
     References
@@ -176,7 +176,7 @@ class MicroAverage(OfMeasure, Pooled):
 
     done: ClassVar[str] = "averaged"
     defined_for = "relevance"
-    of: Measure = Recall(denominator="capped")
+    of: Metric = Recall(denominator="capped")
 
     def _check_of(self) -> None:
         if not isinstance(self.of, RunningSum):
@@ -227,7 +227,7 @@ class _OfConfusion(Pooled):
         return _Sums(tp, retrieved(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
 
 
-@measure("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
+@metric("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
 class ListAccuracy(_OfConfusion):
     r"""Share of the catalogue that is recommended and relevant, or neither.
 
@@ -256,7 +256,7 @@ class ListAccuracy(_OfConfusion):
         return 1.0 - (s.fp + s.fn) / catalogue_size
 
 
-@measure("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
+@metric("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
 class MatthewsCorrelation(_OfConfusion):
     r"""Matthews correlation coefficient of being recommended and being relevant.
 
@@ -289,9 +289,7 @@ class MatthewsCorrelation(_OfConfusion):
         return divide(s.tp * tn - s.fp * s.fn, namespace(s.tp).sqrt(squared))
 
 
-@measure(
-    "fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k
-)
+@metric("fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k)
 class FallOut(_OfConfusion):
     r"""Fall-out, the false positive rate: share of the irrelevant items that is in the top k.
 

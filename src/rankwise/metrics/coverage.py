@@ -20,7 +20,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_baseline
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Catalogue, PerUser
 
 __all__ = [
@@ -42,7 +42,7 @@ _WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as
 """Items that only one group of users has vary less than the jackknife takes them to."""
 
 
-@measure("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
+@metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
 class ItemCoverage(Catalogue):
     r"""Number of distinct items in all users' top k.
 
@@ -72,7 +72,7 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
-@measure(
+@metric(
     "catalog_coverage",
     "coverage",
     "catalogue_coverage",
@@ -128,7 +128,7 @@ class _OfAllUsers(PerUser):
     reads_truth = False
 
 
-@measure("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
+@metric("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
 class UserCoverage(_OfAllUsers):
     r"""Number of users with at least one item in their top k.
 
@@ -166,7 +166,7 @@ class UserCoverage(_OfAllUsers):
         return block.xp.astype(block.list_length > 0, block.xp.float64)
 
 
-@measure("num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k)
+@metric("num_retrieved", range=(0, math.inf), higher_is_better=True, plain=plain.num_retrieved_at_k)
 class NumRetrieved(_OfAllUsers):
     r"""Mean number of items in the users' top k.
 
@@ -192,7 +192,7 @@ class NumRetrieved(_OfAllUsers):
         return retrieved(block, k)
 
 
-@measure(
+@metric(
     "user_coverage_at_n", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.user_coverage_at_n
 )
 class UserCoverageAtN(_OfAllUsers):
@@ -225,7 +225,7 @@ class _OfList(PerUser):
     defined_for = "list"
 
 
-@measure(
+@metric(
     "duplicate_rate", range=(0, 1), higher_is_better=False, cutoff="none", plain=plain.duplicate_rate, family="hygiene"
 )
 class DuplicateRate(_OfList):
@@ -239,7 +239,7 @@ class DuplicateRate(_OfList):
     References
     ----------
     Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
-    Consistently?, RecSys (the effect of duplicates on other measures).
+    Consistently?, RecSys (the effect of duplicates on other metrics).
 
     Examples
     --------
@@ -257,7 +257,7 @@ class DuplicateRate(_OfList):
         return divide(n_dropped, n_dropped + xp.astype(block.list_length, xp.float64))
 
 
-@measure(
+@metric(
     "unsatisfied",
     range=(0, math.inf),
     higher_is_better=False,
@@ -304,7 +304,7 @@ class Unsatisfied(PerUser):
         return block.xp.astype(block.list_length < k, block.xp.float64)
 
 
-@measure("repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k, family="hygiene")
+@metric("repeated", range=(0, 1), higher_is_better=False, plain=plain.repeated_at_k, family="hygiene")
 class Repeated(_OfList):
     r"""Share of the top k that is in the user's training history.
 
@@ -333,7 +333,7 @@ class Repeated(_OfList):
         return divide(block.count_overlap(block.overlap_history, k), retrieved(block, k))
 
 
-@measure("cold_item_share", range=(0, 1), higher_is_better=None, plain=plain.cold_item_share_at_k, family="hygiene")
+@metric("cold_item_share", range=(0, 1), higher_is_better=None, plain=plain.cold_item_share_at_k, family="hygiene")
 class ColdItemShare(_OfList):
     r"""Share of cold-start items in the top k: items without training interactions.
 
@@ -364,7 +364,7 @@ class ColdItemShare(_OfList):
         return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
 
 
-@measure("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
+@metric("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
 class Overlap(_OfList):
     r"""Share of the top k that is also in the baseline's top k.
 
@@ -406,9 +406,7 @@ class Overlap(_OfList):
         return shared_with_baseline(block, k, self.denominator)
 
 
-@measure(
-    "mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k, family="hygiene"
-)
+@metric("mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k, family="hygiene")
 class MeanScore(_OfList):
     r"""Mean predicted score of the items in the top k.
 
@@ -437,7 +435,7 @@ class MeanScore(_OfList):
         return divide(block.sum_recommended(block.recommended.score, k), retrieved(block, k))
 
 
-@measure("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
+@metric("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
 class RankBiasedOverlap(PerUser):
     r"""Rank-biased overlap of the top k with the baseline's top k.
 

@@ -1,13 +1,13 @@
 r"""Debiased accuracy: inverse propensity weights correct for exposure bias in the ground truth.
 
-Weights of relevant items, shared by all debiased measures.
+Weights of relevant items, shared by all debiased metrics.
 
-A weighted measure defines the weight of every item and reports how much its value depends on few
+A weighted metric defines the weight of every item and reports how much its value depends on few
 of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
 items, the share of the largest weight, the clip, and the share of relevant items with a clipped
 propensity.
 
-Debiasing by weights, for any measure that is a sum over relevant items.
+Debiasing by weights, for any metric that is a sum over relevant items.
 
 Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
 :math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
@@ -19,7 +19,7 @@ Self-normalised weights have the mean 1 for every user:
 :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
 comes from the number of training users :math:`n_i` of each item, as
 :math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
-measures the result reports the effective sample size of the weights of all relevant items, the
+metrics the result reports the effective sample size of the weights of all relevant items, the
 share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
 """
 
@@ -37,10 +37,10 @@ from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import check_parameter, discount
-from rankwise.metrics.base import Measure, ValueKind, measure, preset
+from rankwise.metrics.base import Metric, ValueKind, metric, preset
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
-from rankwise.metrics.kinds import OfMeasure, PerUser, Pooled, RunningSum, Sums, Weightable
+from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, RunningSum, Sums, Weightable
 
 __all__ = [
     "IPS",
@@ -58,8 +58,8 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ByWeight(Measure):
-    """A measure whose relevant items are weighted."""
+class ByWeight(Metric):
+    """A metric whose relevant items are weighted."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -181,19 +181,19 @@ class ByStratum(ByWeight):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Reweighted(ByWeight, OfMeasure, Pooled):
-    """A measure whose relevant items are weighted.
+class _Reweighted(ByWeight, MetricOfOne, Pooled):
+    """A metric whose relevant items are weighted.
 
     Parameters
     ----------
-    of : measure, default=recall
-        The measure to weight.
+    of : metric, default=recall
+        The metric to weight.
     """
 
     normalised: ClassVar[bool] = True
     done: ClassVar[str] = "weighted"
     mean_of_users = True
-    of: Measure
+    of: Metric
 
     def _check_of(self) -> None:
         if not (isinstance(self.of, Weightable) and isinstance(self.of, PerUser | Pooled)):
@@ -205,28 +205,28 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
 
     @property
     def value_kind(self) -> ValueKind:
-        """As the weighted measure, whose users may have weights."""
+        """As the weighted metric, whose users may have weights."""
         weighted = isinstance(self.of, Pooled) and self.of.value_kind == "weighted mean"
         return "weighted mean" if weighted else super().value_kind
 
     @property
     def counts_candidates(self) -> bool:  # type: ignore[override]
-        """As the weighted measure."""
+        """As the weighted metric."""
         return self.of.counts_candidates
 
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
-        """As the weighted measure."""
+        """As the weighted metric."""
         assert isinstance(self.of, PerUser | Pooled)
         return self.of.defined_for
 
     @property
     def reads_below_k(self) -> bool:  # type: ignore[override]
-        """As the weighted measure."""
+        """As the weighted metric."""
         return self.of.reads_below_k
 
     def sums(self, block: Block, k: int) -> Sums:
-        """Return each user's total weight of relevant items, and the weighted measure's sums."""
+        """Return each user's total weight of relevant items, and the weighted metric's sums."""
         xp, rows = block.xp, block.relevant
         weight = self.weight(block)
         total = block.sum_rows(rows, self.checked(xp.take(weight, rows.item)))
@@ -241,26 +241,26 @@ class _Reweighted(ByWeight, OfMeasure, Pooled):
         return total, *self.of.sums(weighted, k)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the weighted measure's value for its sums."""
+        """Return the weighted metric's value for its sums."""
         if isinstance(self.of, PerUser):
             return sums[1]
         assert isinstance(self.of, Pooled)
         return self.of.pool(sums[1:], catalogue_size)
 
     def user_weights(self, sums: Sums) -> Array | None:
-        """Weight users as the measure does, with total weights in place of item counts."""
+        """Weight users as the metric does, with total weights in place of item counts."""
         if isinstance(self.of, Pooled) and self.of.user_weights(sums[1:]) is not None:
             return sums[0] if self.normalised else self.of.user_weights(sums[1:])
         return None
 
 
-@measure("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class IPS(ByPropensity, _Reweighted):
-    r"""Inverse propensity scoring (IPS) of a measure: relevant items count 1 / propensity.
+    r"""Inverse propensity scoring (IPS) of a metric: relevant items count 1 / propensity.
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
-    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
     u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
     :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
     i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Range
@@ -280,17 +280,17 @@ class IPS(ByPropensity, _Reweighted):
     """
 
     normalised = False
-    of: Measure = Recall()
+    of: Metric = Recall()
 
 
-@measure("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class SNIPS(ByPropensity, _Reweighted):
-    r"""Self-normalised inverse propensity scoring (SNIPS) of a measure.
+    r"""Self-normalised inverse propensity scoring (SNIPS) of a metric.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
-    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
     :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
     mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
     relevant items, users are weighted by the total weight of these items. Range [0, inf), [0, 1]
@@ -311,17 +311,17 @@ class SNIPS(ByPropensity, _Reweighted):
     0.66667
     """
 
-    of: Measure = Recall()
+    of: Metric = Recall()
 
 
-@measure("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
+@metric("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class Stratified(ByStratum, _Reweighted):
-    r"""Popularity-stratified form of a measure: popular items have smaller weights.
+    r"""Popularity-stratified form of a metric: popular items have smaller weights.
 
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    The unweighted measure is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
     :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Range
     [0, inf), [0, 1] for recall; higher is better. Needs ``train``.
 
@@ -343,12 +343,12 @@ class Stratified(ByStratum, _Reweighted):
     0.66667
     """
 
-    of: Measure = Recall()
+    of: Metric = Recall()
     average: Literal["users", "weights"] = "users"
 
     @property
     def value_kind(self) -> ValueKind:
-        """A weighted mean with ``average="weights"``, else as the weighted measure."""
+        """A weighted mean with ``average="weights"``, else as the weighted metric."""
         return "weighted mean" if self.average == "weights" else super().value_kind
 
     def user_weights(self, sums: Sums) -> Array | None:
@@ -431,7 +431,7 @@ class IPSDCG(IPS):
     """
 
 
-@measure("snips_dcg", range=(0, 1), higher_is_better=True, plain=plain.ips_dcg_at_k)
+@metric("snips_dcg", range=(0, 1), higher_is_better=True, plain=plain.ips_dcg_at_k)
 class SNIPSDCG(ByPropensity, RunningSum):
     r"""Self-normalised IPS DCG: IPS DCG divided by the inverse propensities of relevant items.
 

@@ -1,4 +1,4 @@
-"""Descriptions of measures for listings, pages and help, derived from their classes."""
+"""Descriptions of metrics for listings, pages and help, derived from their classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from rankwise import functional
 from rankwise.metrics import registry
-from rankwise.metrics.base import FAMILIES, Measure, as_written, better, extra_inputs, interval, summary
+from rankwise.metrics.base import FAMILIES, Metric, as_written, better, extra_inputs, interval, summary
 
 __all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
 
@@ -23,8 +23,8 @@ _VALUES = {
     "float | None": "a number or none",
     "bool": "true or false",
     "str": "text",
-    "Measure": "a measure",
-    "tuple[Measure, ...]": "a list of measures",
+    "Metric": "a metric",
+    "tuple[Metric, ...]": "a list of metrics",
     "tuple[float, ...]": "a list of numbers",
     "tuple[bool, ...]": "a list of true and false",
 }
@@ -48,7 +48,7 @@ _DEFINED_FOR = {
 
 
 class Parameter(NamedTuple):
-    """A parameter of a measure: its values in words, its default, and what it does."""
+    """A parameter of a metric: its values in words, its default, and what it does."""
 
     name: str
     values: str
@@ -58,9 +58,9 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """The documented properties of a measure."""
+    """The documented properties of a metric."""
 
-    cls: type[Measure]
+    cls: type[Metric]
 
     @cached_property
     def text(self) -> str:
@@ -145,7 +145,7 @@ class Description:
 
 
 def describe(name: str) -> Description:
-    """Describe the measure of a name or alias.
+    """Describe the metric of a name or alias.
 
     >>> describe("nDCG").range, describe("nDCG").better, describe("ARP").needs
     ('[0, 1]', 'higher', ['train'])
@@ -154,10 +154,10 @@ def describe(name: str) -> Description:
 
 
 def every_description() -> list[Description]:
-    """Describe every measure, family by family, by name; plug-ins' own families come last."""
+    """Describe every metric, family by family, by name; plug-ins' own families come last."""
     order = {family: position for position, family in enumerate(FAMILIES)}
-    measures = sorted(registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name))
-    return [Description(cls) for cls in measures]
+    metrics = sorted(registry.every(), key=lambda cls: (order.get(cls.family, len(order)), cls.family, cls.name))
+    return [Description(cls) for cls in metrics]
 
 
 def _plain(value: object) -> object:

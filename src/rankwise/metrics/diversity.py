@@ -28,7 +28,7 @@ from rankwise.metrics.arithmetic import (
     retrieved,
     unit_vectors,
 )
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
 from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums, Values
 
@@ -48,7 +48,7 @@ class _DiscountedExposure(ItemSum):
         return ItemTerms(rows.user, rows.item, discount(rows.rank), rows.rank <= k)
 
 
-@measure("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
+@metric("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
 class Gini(Catalogue):
     r"""Gini index of the items' recommendation counts: 0 if all are equal, 1 for a single item.
 
@@ -81,8 +81,8 @@ class Gini(Catalogue):
     >>> import rankwise as rw
     >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> truth = {0: {1}, 1: {1}, 2: {1}}
-    >>> measures = ["gini@3", "gini(over=recommended)@3"]
-    >>> result = rw.evaluate(recommendations, truth, measures, items=range(100))
+    >>> metrics = ["gini@3", "gini(over=recommended)@3"]
+    >>> result = rw.evaluate(recommendations, truth, metrics, items=range(100))
     >>> result["gini@3"], result["gini(over=recommended)@3"]
     (0.97082, 0.22222)
     """
@@ -128,7 +128,7 @@ class Gini(Catalogue):
         return weighted / (m * int(xp.sum(ordered)))
 
 
-@measure("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
+@metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
 class Herfindahl(Catalogue):
     r"""Herfindahl index: probability that two random recommendations are of the same item.
 
@@ -162,7 +162,7 @@ class Herfindahl(Catalogue):
         return float(xp.sum((xp.astype(ordered, xp.float64) / total) ** 2))
 
 
-@measure("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True, plain=plain.shannon_entropy)
+@metric("shannon_entropy", "entropy", range=(0, math.inf), higher_is_better=True, plain=plain.shannon_entropy)
 class ShannonEntropy(Catalogue):
     r"""Shannon entropy of the distribution of recommendations over items.
 
@@ -230,7 +230,7 @@ class _UnitVectorSum(ItemSum):
         return ItemTerms(rows.user, rows.item, entry, rows.rank <= k)
 
 
-@measure(
+@metric(
     "personalization", "inter_list_diversity", range=(0, 1), higher_is_better=True, plain=plain.personalization_at_k
 )
 class Personalization(Accumulated):
@@ -285,7 +285,7 @@ class _Sums(NamedTuple):
     """Their ranks, counted from 0, summed."""
 
 
-@measure(
+@metric(
     "serendipity",
     range=(0, 2),
     higher_is_better=True,
@@ -448,7 +448,7 @@ _DENSE = 1 << 24  # largest matrix of items times categories that is made for th
 _SINGLE = {"zero": 0.0, "one": 1.0, "skip": math.nan}
 
 
-@measure(
+@metric(
     "intra_list_diversity",
     "ild",
     range=(0, math.inf),

@@ -27,9 +27,9 @@ from rankwise.metrics.arithmetic import (
     rows_above,
     running_sum,
 )
-from rankwise.metrics.base import Measure, measure, preset
+from rankwise.metrics.base import Metric, metric, preset
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import HitSum, OfMeasure, PerUser
+from rankwise.metrics.kinds import HitSum, MetricOfOne, PerUser
 
 __all__ = ["CG", "DCG", "ERR", "NDCG", "RBP", "Condensed", "Judged", "NDCGBinary"]
 
@@ -91,20 +91,20 @@ class _Discounted(_Gained):
         return super().terms(block) * self.discount_of(block.hits.rank)
 
 
-def check_grades(measure: Measure, relevance: Array, largest: float) -> None:
+def check_grades(metric: Metric, relevance: Array, largest: float) -> None:
     """Raise if a relevance is above the largest grade of the scale."""
     refuse(
         relevance > largest,
         lambda: ScoreError(
-            f"{measure.name}: a relevance is above the largest grade",
+            f"{metric.name}: a relevance is above the largest grade",
             where="truth",
             found=f"{float(namespace(relevance).max(relevance)):g} > {largest:g}",
-            hint=f"write {measure.name}(max_relevance=5)@10 for a scale that ends at 5",
+            hint=f"write {metric.name}(max_relevance=5)@10 for a scale that ends at 5",
         ),
     )
 
 
-@measure("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
+@metric("cg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.cg_at_k)
 class CG(_Gained):
     r"""Cumulative gain: the sum of the gains in the top k.
 
@@ -125,7 +125,7 @@ class CG(_Gained):
     """
 
 
-@measure("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
+@metric("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
 class DCG(_Discounted):
     r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
 
@@ -147,7 +147,7 @@ class DCG(_Discounted):
     """
 
 
-@measure("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ndcg_at_k)
+@metric("ndcg", "ndcg_cut", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ndcg_at_k)
 class NDCG(_Discounted):
     r"""Normalised DCG: the discounted cumulative gain divided by that of the ideal list.
 
@@ -172,8 +172,8 @@ class NDCG(_Discounted):
     --------
     >>> import rankwise as rw
     >>> truth = {"ann": {1: 3, 2: 2, 3: 3, 5: 1, 6: 2}}
-    >>> measures = ["ndcg@6", "ndcg(gain=exponential)@6"]
-    >>> result = rw.evaluate({"ann": [1, 2, 3, 4, 5, 6]}, truth, measures)
+    >>> metrics = ["ndcg@6", "ndcg(gain=exponential)@6"]
+    >>> result = rw.evaluate({"ann": [1, 2, 3, 4, 5, 6]}, truth, metrics)
     >>> result["ndcg@6"], result["ndcg(gain=exponential)@6"]
     (0.96081, 0.94881)
     """
@@ -220,7 +220,7 @@ class NDCGBinary(NDCG):
     """
 
 
-@measure("rbp", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.rbp)
+@metric("rbp", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.rbp)
 class RBP(HitSum):
     r"""Rank-biased precision: after each item, the user reads on with probability p.
 
@@ -287,7 +287,7 @@ class RBP(HitSum):
         return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)
 
 
-@measure("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
+@metric("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)
 class ERR(PerUser):
     r"""Expected reciprocal rank of the item that satisfies the user, who then stops.
 
@@ -332,14 +332,14 @@ class ERR(PerUser):
         return block.sum_hits_at(terms, k)
 
 
-@measure("judged", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.judged_at_k)
+@metric("judged", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.judged_at_k)
 class Judged(PerUser):
     r"""Share of the top k that has a row in the ground truth, relevant or not.
 
     .. math:: |L_u^k \cap J_u| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
-    judged items: those with a ground truth row. Where the share is low, accuracy measures mostly
+    judged items: those with a ground truth row. Where the share is low, accuracy metrics mostly
     count unjudged items as irrelevant. Range [0, 1]; neither direction counts as better. The mean
     over users with a list.
 
@@ -364,21 +364,21 @@ class Judged(PerUser):
         return divide(block.sum_judged(ones, k), retrieved(block, k))
 
 
-@measure("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.condensed)
-class Condensed(OfMeasure, PerUser):
-    r"""A measure of condensed lists: unjudged items are removed before ranks are counted.
+@metric("condensed", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.condensed)
+class Condensed(MetricOfOne, PerUser):
+    r"""A metric of condensed lists: unjudged items are removed before ranks are counted.
 
     .. math:: m@k \left(L_u \cap J_u\right)
 
-    :math:`m` is the measure, :math:`L_u` the recommendation list of user u, reduced to the judged
+    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged
     items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
-    Tied items are taken in order of item id. Range [0, inf), the range of the measure; higher is
+    Tied items are taken in order of item id. Range [0, inf), the range of the metric; higher is
     better.
 
     Parameters
     ----------
-    of : measure, default=ndcg
-        A per-user measure that reads only hits: ndcg, map, recall, precision, mrr, rbp, err.
+    of : metric, default=ndcg
+        A per-user metric that reads only hits: ndcg, map, recall, precision, mrr, rbp, err.
 
     References
     ----------
@@ -395,7 +395,7 @@ class Condensed(OfMeasure, PerUser):
 
     reads_below_k = True
     done: ClassVar[str] = "condensed"
-    of: Measure = NDCG()
+    of: Metric = NDCG()
 
     def _check_of(self) -> None:
         reads = self.of.reads.rows | set(self.of.reads.facts)
@@ -409,7 +409,7 @@ class Condensed(OfMeasure, PerUser):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The judged items of the lists, and what the measure needs."""
+        """The judged items of the lists, and what the metric needs."""
         return ("judged", *super().inputs)
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:

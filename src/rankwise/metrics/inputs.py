@@ -5,9 +5,9 @@ Sums over users that are kept for every item, whatever pieces the users come in.
 Whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With
 ``by`` there is a sum for every group of users.
 
-The inputs that measures declare, sorted by who provides them.
+The inputs that metrics declare, sorted by who provides them.
 
-A measure lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
+A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
 and the catalogue. Hits, list lengths and numbers of relevant items are always there.
 """
 
@@ -306,7 +306,7 @@ class CatalogueSums:
 
 
 Input: TypeAlias = RowSet | Literal["scores", "catalogue", "whole_catalogue"] | Fact[Any] | ItemSum
-"""What a measure may declare. ``"catalogue"`` is the number of items that something is counted for;
+"""What a metric may declare. ``"catalogue"`` is the number of items that something is counted for;
 ``"whole_catalogue"`` must also hold every item that occurs anywhere. ``"scores"`` are those of the
 rows that it reads."""
 
@@ -337,7 +337,7 @@ class Inputs:
 
     @classmethod
     def of(cls, declared: Iterable[Input]) -> Inputs:
-        """Sort the declared inputs of a measure."""
+        """Sort the declared inputs of a metric."""
         inputs = tuple(dict.fromkeys(declared))
         sums = tuple(one for one in inputs if isinstance(one, ItemSum))
         rows: Needs = frozenset(one for one in inputs if one in _NAMES)  # type: ignore[misc]

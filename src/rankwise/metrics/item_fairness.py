@@ -2,13 +2,13 @@ r"""Fairness between groups of items: exposure, exposure given relevance, and ga
 
 Fairness between groups of items, by the gains or the scores of their recommended items.
 
-The groups are any column of ``items``, named by ``item_group``. The cells of these measures are
+The groups are any column of ``items``, named by ``item_group``. The cells of these metrics are
 the group means :math:`m_a`.
 
 Fairness over groups of items: exposure, and exposure given relevance.
 
 The groups are a column of ``items``, named by ``item_group``; items without a group do not count.
-Each of these measures has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k
+Each of these metrics has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k
 of user u's recommendation list, :math:`R_u` the user's relevant items in the ground truth.
 
 Fair exposure of groups of items: attention decreases down the list and is shared by groups.
@@ -39,7 +39,7 @@ from rankwise.metrics.arithmetic import (
     mean_difference,
     or_nan,
 )
-from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import (
     CatalogueSums,
     HitCount,
@@ -148,7 +148,7 @@ class _GroupMeans(OverItemGroups):
         return Values(mean_difference(cells.values()), cells)
 
 
-@measure(
+@metric(
     "item_mad_ranking", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_ranking
 )
 class ItemMADRanking(_GroupMeans):
@@ -196,7 +196,7 @@ class ItemMADRanking(_GroupMeans):
         return (_HitGains(gain=self.gain, discounted=self.discount == "log"), RecommendationCount())
 
 
-@measure("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_rating)
+@metric("item_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.item_mad_rating)
 class ItemMADRating(_GroupMeans):
     r"""Mean absolute difference between groups of items in the scores of their hits.
 
@@ -227,7 +227,7 @@ class ItemMADRating(_GroupMeans):
     term_sums = (_HitScores(), _HitsInOrder())
 
 
-@measure(
+@metric(
     "reo",
     "ranking_based_equal_opportunity",
     range=(0, math.inf),
@@ -264,7 +264,7 @@ class REO(OverItemGroups, GroupRates):
     part, whole = HitCount(), RelevantCount()
 
 
-@measure(
+@metric(
     "rsp",
     "ranking_based_statistical_parity",
     range=(0, math.inf),
@@ -316,7 +316,7 @@ class RSP(OverItemGroups, GroupRates):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _OverGroups(Measure):
+class _OverGroups(Metric):
     r"""A function of the exposure of groups of items.
 
     Parameters
@@ -384,7 +384,7 @@ class _ExpectedExposure(_OverGroups, Pooled):
         raise NotImplementedError
 
 
-@measure(
+@metric(
     "ee_l",
     "expected_exposure_loss",
     range=(0, math.inf),
@@ -421,7 +421,7 @@ class ExpectedExposureLoss(_ExpectedExposure):
         return (exposure - target) ** 2
 
 
-@measure(
+@metric(
     "ee_d",
     "expected_exposure_disparity",
     range=(0, math.inf),
@@ -454,7 +454,7 @@ class ExpectedExposureDisparity(_ExpectedExposure):
         return exposure**2
 
 
-@measure(
+@metric(
     "ee_r",
     "expected_exposure_relevance",
     range=(0, math.inf),
@@ -488,7 +488,7 @@ class ExpectedExposureRelevance(_ExpectedExposure):
         return exposure * target
 
 
-@measure(
+@metric(
     "awrf",
     "attention_weighted_rank_fairness",
     range=(0, 1),

@@ -1,24 +1,24 @@
 r"""The kinds of metric, by how their values are computed.
 
-Measures with only a plain definition, which is called user by user, on any engine.
+Metrics with only a plain definition, which is called user by user, on any engine.
 
 A plain definition takes a recommendation list, best first, and, if it compares the list with the
 ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
-measure by name. Items are codes, which can only be compared.
+metric by name. Items are codes, which can only be compared.
 
 * `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum. With
-  only a plain definition (``@measure(…, plain=…)``), that is called user by user.
+  only a plain definition (``@metric(…, plain=…)``), that is called user by user.
 * `rankwise.metrics.kinds`: a value for every user that is a sum over hits, divided by a norm.
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
   The same function gives one user's value, a group's and everyone's.
 * `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
   the common case, a function of how often each item was recommended;
   `rankwise.metrics.item_fairness` has functions of groups of items.
-* `Composed.combine`: a function of other measures' values.
+* `Composed.combine`: a function of other metrics' values.
 * `Grouped.of_means`: a function of the means of user groups.
 * `OverUsers.of_values`: a function of all users' values, such as a quantile.
 
-Measures that are sums over hits: one definition gives the value, the curve and the weighting.
+Metrics that are sums over hits: one definition gives the value, the curve and the weighting.
 
 The value of user u at cut-off k is :math:`S_u(k) / (N_u(k) \, s(k))`: the terms of the hits in the
 top k, summed, over a norm of the user and a scale that is the same for all users.
@@ -42,9 +42,9 @@ import numpy as np
 
 from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.core.arrays import Array, ExactTotal
-from rankwise.errors import MeasureError, ParameterError
+from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.arithmetic import divide, spread
-from rankwise.metrics.base import Measure, ValueKind
+from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import (
     CatalogueSums,
     HistoryCount,
@@ -65,8 +65,8 @@ __all__ = [
     "HitSum",
     "ItemNumber",
     "ListedUsers",
-    "OfMeasure",
-    "OfParts",
+    "MetricOfMetrics",
+    "MetricOfOne",
     "One",
     "OverItemGroups",
     "OverUsers",
@@ -82,22 +82,22 @@ __all__ = [
 ]
 
 
-def plain_inputs(measure: Measure) -> tuple[Input, ...]:
+def plain_inputs(metric: Metric) -> tuple[Input, ...]:
     """Return the inputs of a plain definition: lists and, if it takes them, relevant items."""
-    assert measure.plain is not None
-    return ("recommended", "relevant") if _signature(measure.plain).judges else ("recommended",)
+    assert metric.plain is not None
+    return ("recommended", "relevant") if _signature(metric.plain).judges else ("recommended",)
 
 
-def plain_values(measure: Measure, block: Block, k: int) -> Array:
+def plain_values(metric: Metric, block: Block, k: int) -> Array:
     """Return the plain definition's value of every user at a cut-off, shape (U,).
 
     It is not called for users without a defined value; their value is 0 here.
     """
-    assert measure.plain is not None
-    signature = _signature(measure.plain)
-    options = {n: v for n, v in measure.parameters.items() if n in signature.options}
+    assert metric.plain is not None
+    signature = _signature(metric.plain)
+    options = {n: v for n, v in metric.parameters.items() if n in signature.options}
     if signature.has_cutoff:
-        options["k"] = k if measure.k else None
+        options["k"] = k if metric.k else None
     lists = _by_user(block.recommended.user, (block.recommended.item,), block.n_users)
     relevant: Sequence[list[Any]] = [[]] * block.n_users
     if signature.judges:
@@ -108,7 +108,7 @@ def plain_values(measure: Measure, block: Block, k: int) -> Array:
         items = [item for (item,) in rows_of_list]
         wanted = rows_of_truth if signature.judges else items
         data = (items, dict(rows_of_truth)) if signature.judges else (items,)
-        values.append(float(measure.plain(*data, **options)) if wanted else 0.0)
+        values.append(float(metric.plain(*data, **options)) if wanted else 0.0)
     return block.xp.asarray(values, dtype=block.xp.float64)
 
 
@@ -123,10 +123,10 @@ class _Signature:
             if parameter.kind is not parameter.KEYWORD_ONLY and name != "k"
         ]
         if not 1 <= len(data) <= 2:
-            raise MeasureError(
+            raise MetricError(
                 "a plain definition must take a list, or a list and the relevant items",
                 found=f"{function.__name__}({', '.join(data)})",
-                hint="def my_measure(recommended, relevant, k=None, *, …)",
+                hint="def my_metric(recommended, relevant, k=None, *, …)",
             )
         self.judges = len(data) == 2
         self.has_cutoff = "k" in parameters
@@ -147,17 +147,17 @@ def _by_user(user: Array, columns: tuple[Array, ...], n_users: int) -> list[list
 
 
 Sums: TypeAlias = tuple[Array, ...]
-"""The sums of a pooled measure: one array per sum, each with an entry per user, or numbers."""
+"""The sums of a pooled metric: one array per sum, each with an entry per user, or numbers."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What a measure of all lists gives at one cut-off.
+    """What a metric of all lists gives at one cut-off.
 
     Attributes
     ----------
     value : float or None
-        The value of the measure; None if it has cells alone.
+        The value of the metric; None if it has cells alone.
     cells : mapping of str to float
         The value of each group by label, such as ``"item_group=a"``.
     """
@@ -166,13 +166,13 @@ class Values:
     cells: Mapping[str, float] = field(default_factory=dict)
 
 
-def at_cutoffs(measure: Measure, k: int | Sequence[int]) -> Measure:
+def at_cutoffs(metric: Metric, k: int | Sequence[int]) -> Metric:
     """Set the cut-offs of a part, if it has any."""
-    return measure if measure.cutoff == "none" else measure @ k
+    return metric if metric.cutoff == "none" else metric @ k
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PerUser(Measure):
+class PerUser(Metric):
     """A value for every user; the result is the mean of those that are defined, or the sum."""
 
     defined_for: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
@@ -201,13 +201,13 @@ class PerUser(Measure):
     def value(self, block: Block, k: int) -> Array:
         """Return the value of every user at a cut-off, shape (U,)."""
         if not self._is_plain:
-            raise MeasureError(f"{self.name} does not define its value")
+            raise MetricError(f"{self.name} does not define its value")
         return plain_values(self, block, k)
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values at every cut-off, each of shape (U,).
 
-        For measures that share work over cut-offs; by default `value` at each of them.
+        For metrics that share work over cut-offs; by default `value` at each of them.
         """
         return [self.value(block, cutoff) for cutoff in k]
 
@@ -218,12 +218,12 @@ class PerUser(Measure):
         return cls.plain is not None and cls.value is PerUser.value and cls.values is PerUser.values
 
 
-class Weightable(Measure):
+class Weightable(Metric):
     """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Pooled(Measure):
+class Pooled(Metric):
     """A function of sums over users."""
 
     @property
@@ -233,11 +233,11 @@ class Pooled(Measure):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return what each user adds to each sum at a cut-off, arrays of shape (U,)."""
-        raise MeasureError(f"{self.name} does not define its sums")
+        raise MetricError(f"{self.name} does not define its sums")
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the value for sums: of each user, or of any number of users together."""
-        raise MeasureError(f"{self.name} does not define the value of its sums")
+        raise MetricError(f"{self.name} does not define the value of its sums")
 
     cancels: ClassVar[bool] = False
     """Whether the value subtracts large sums from each other, so that their terms must not be rounded."""
@@ -262,7 +262,7 @@ class Pooled(Measure):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Accumulated(Measure):
+class Accumulated(Metric):
     """A function of sums over users that are kept for every item."""
 
     value_kind = "all lists"
@@ -288,7 +288,7 @@ class Accumulated(Measure):
 
     def of_items(self, items: CatalogueSums, k: int) -> Values:
         """Return the value at a cut-off, and those of its cells."""
-        raise MeasureError(f"{self.name} does not define its value of the sums")
+        raise MetricError(f"{self.name} does not define its value of the sums")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -306,20 +306,20 @@ class Catalogue(Accumulated):
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""
-        raise MeasureError(f"{self.name} does not define its value of the counts")
+        raise MetricError(f"{self.name} does not define its value of the counts")
 
 
-class OfMeasure(Measure):
-    """Computed from the inputs of another measure, ``of``; only this measure has a cut-off."""
+class MetricOfOne(Metric):
+    """Computed from the inputs of another metric, ``of``; only this metric has a cut-off."""
 
-    of: Measure
+    of: Metric
 
     def __post_init__(self) -> None:
-        """Check the measure, and that it leaves the cut-off to this one."""
+        """Check the metric, and that it leaves the cut-off to this one."""
         super().__post_init__()
         if self.of.k:
             raise ParameterError(
-                f"{self.name}: the {self.done} measure must not have its own cut-off",
+                f"{self.name}: the {self.done} metric must not have its own cut-off",
                 found=str(self.of),
                 hint=f"write {self.name}(…)@10",
             )
@@ -328,23 +328,23 @@ class OfMeasure(Measure):
             raise ParameterError(f"{self.name}: {self.of.name} has no cut-off", found=str(self))
 
     done: ClassVar[str] = "measured"
-    """A participle for messages: "the weighted measure must not have …"."""
+    """A participle for messages: "the weighted metric must not have …"."""
 
     def _check_of(self) -> None:
-        """Raise if the measure is not of a kind that this one works with."""
+        """Raise if the metric is not of a kind that this one works with."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What the measure needs."""
+        """What the metric needs."""
         return (*super().inputs, *self.of.inputs)
 
     def require_cutoff(self) -> None:
-        """Raise if the measure needs a cut-off and there is none."""
+        """Raise if the metric needs a cut-off and there is none."""
         at_cutoffs(self.of, self.k).require_cutoff()
 
 
-class OfParts(Measure):
-    """Made of other measures; only this measure has a cut-off."""
+class MetricOfMetrics(Metric):
+    """Made of other metrics; only this metric has a cut-off."""
 
     @property
     def reads_truth(self) -> bool:
@@ -352,14 +352,14 @@ class OfParts(Measure):
         return any(part.reads_truth for part in self.parts)
 
     def __post_init__(self) -> None:
-        """Check the measures that it is made of."""
+        """Check the metrics that it is made of."""
         super().__post_init__()
         for value in self.parameters.values():
             for part in value if isinstance(value, tuple) else (value,):
-                if isinstance(part, Measure):
+                if isinstance(part, Metric):
                     self._check_part(part)
 
-    def _check_part(self, part: Measure) -> None:
+    def _check_part(self, part: Metric) -> None:
         if part.k:
             raise ParameterError(
                 f"{self.name}: the cut-off is that of the whole metric, not of its parts",
@@ -379,8 +379,8 @@ class OfParts(Measure):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(OfParts):
-    """A function of other measures' values: each user's values, or their means."""
+class Composed(MetricOfMetrics):
+    """A function of other metrics' values: each user's values, or their means."""
 
     @property
     def of(self) -> Literal["users", "means"]:
@@ -394,11 +394,11 @@ class Composed(OfParts):
 
     def combine(self, *values: Array) -> Array:
         """Return the value for values of the parts, elementwise."""
-        raise MeasureError(f"{self.name} does not define how its parts combine")
+        raise MetricError(f"{self.name} does not define how its parts combine")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Grouped(OfParts):
+class Grouped(MetricOfMetrics):
     """A function of the means of user groups, with those means as its cells.
 
     Parameters
@@ -417,12 +417,12 @@ class Grouped(OfParts):
 
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
-        raise MeasureError(f"{self.name} does not define its value of the means")
+        raise MetricError(f"{self.name} does not define its value of the means")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class OverUsers(OfParts):
-    """A function of the values that another measure has for each user."""
+class OverUsers(MetricOfMetrics):
+    """A function of the values that another metric has for each user."""
 
     value_kind = "distribution"
     jackknife_caveat: ClassVar[str] = ""
@@ -430,7 +430,7 @@ class OverUsers(OfParts):
 
     def of_values(self, values: Array) -> float:
         """Return the value for the defined values of users, in ascending order."""
-        raise MeasureError(f"{self.name} does not define its value of users' values")
+        raise MetricError(f"{self.name} does not define its value of users' values")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -439,7 +439,7 @@ class RunningSum(PerUser):
 
     def terms(self, block: Block) -> Array:
         """Return what each row of the hits adds, shape (n,)."""
-        raise MeasureError(f"{self.name} does not define the terms of its sum")
+        raise MetricError(f"{self.name} does not define the terms of its sum")
 
     def norm(self, block: Block, k: int) -> Array | None:
         """Return what each user's sum is divided by, shape (U,); None: nothing."""

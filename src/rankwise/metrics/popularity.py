@@ -32,7 +32,7 @@ from rankwise.metrics.arithmetic import (
     running_sum,
     shared_with_baseline,
 )
-from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import CatalogueSums, HitCount, Input, ItemSum, RecommendationCount, RelevantCount
 from rankwise.metrics.kinds import AvailableCount, GroupRates, HitSum, ItemNumber, One, PerUser, Pooled, Sums
 
@@ -97,7 +97,7 @@ class _NovelHits(HitSum):
         raise NotImplementedError
 
 
-@measure("efd", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.efd_at_k, family="novelty")
+@metric("efd", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.efd_at_k, family="novelty")
 class EFD(_NovelHits):
     r"""Expected free discovery: self-information of the relevant items in the top k, in bits.
 
@@ -126,7 +126,7 @@ class EFD(_NovelHits):
         return -namespace(probability).log2(probability)
 
 
-@measure("epc", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.epc_at_k, family="novelty")
+@metric("epc", range=(0, math.inf), higher_is_better=True, cutoff="required", plain=plain.epc_at_k, family="novelty")
 class EPC(_NovelHits):
     r"""Expected popularity complement: how unpopular the relevant items in the top k are.
 
@@ -196,7 +196,7 @@ def _mean_of_bits(
     return or_nan(divide(value, left), block.sum_recommended(warm, k) > 0)
 
 
-@measure(
+@metric(
     "novelty",
     "miuf",
     "self_information",
@@ -254,7 +254,7 @@ class Novelty(_ListMean):
         return _mean_of_bits(block, bits, k, self.denominator, self.cold, discounted=logs)
 
 
-@measure("surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k, family="novelty")
+@metric("surprisal", range=(0, 1), higher_is_better=True, plain=plain.surprisal_at_k, family="novelty")
 class Surprisal(_ListMean):
     r"""Mean self-information of the items in the top k, as a share of the largest possible.
 
@@ -296,7 +296,7 @@ class Surprisal(_ListMean):
         return _mean_of_bits(block, share, k, self.denominator, self.cold, discounted=False)
 
 
-@measure("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k, family="novelty")
+@metric("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k, family="novelty")
 class Unexpectedness(_ListMean):
     r"""Share of the top k that is not in the top k of a baseline run.
 
@@ -334,8 +334,8 @@ class Unexpectedness(_ListMean):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _HeadAndTail(Measure):
-    """A measure with a short head and a long tail of items.
+class _HeadAndTail(Metric):
+    """A metric with a short head and a long tail of items.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ class _HeadAndTail(Measure):
         check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "must lie in (0, 1)")
 
 
-@measure("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
+@metric("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
 class ARP(PerUser):
     r"""Mean popularity of the items in the top k: their number of training users.
 
@@ -400,7 +400,7 @@ class ARP(PerUser):
         return divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
 
 
-@measure(
+@metric(
     "popularity_quantile", "mean_pop_rank", range=(0, 1), higher_is_better=None, plain=plain.popularity_quantile_at_k
 )
 class PopularityQuantile(PerUser):
@@ -450,7 +450,7 @@ class _LongTail(_HeadAndTail, PerUser):
         return block.sum_recommended(xp.astype(is_tail, xp.float64), k)
 
 
-@measure("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True, plain=plain.aclt_at_k)
+@metric("aclt", "average_coverage_of_long_tail", range=(0, math.inf), higher_is_better=True, plain=plain.aclt_at_k)
 class ACLT(_LongTail):
     r"""Mean number of long-tail items in the top k.
 
@@ -478,7 +478,7 @@ class ACLT(_LongTail):
         return self._count(block, k)
 
 
-@measure("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True, plain=plain.aplt_at_k)
+@metric("aplt", "average_percentage_of_long_tail", range=(0, 1), higher_is_better=True, plain=plain.aplt_at_k)
 class APLT(_LongTail):
     r"""Mean share of long-tail items in the top k.
 
@@ -523,7 +523,7 @@ class _HeadTailRates(_HeadAndTail, GroupRates):
         return Groups(tail.astype(np.int64), ("short_head", "long_tail"))
 
 
-@measure(
+@metric(
     "pop_rsp", "popularity_ranking_based_statistical_parity", range=(0, 1), higher_is_better=False, plain=plain.rsp_at_k
 )
 class PopRSP(_HeadTailRates):
@@ -567,7 +567,7 @@ class PopRSP(_HeadTailRates):
         return AvailableCount() if self.denominator == "available" else One()
 
 
-@measure(
+@metric(
     "pop_reo", "popularity_ranking_based_equal_opportunity", range=(0, 1), higher_is_better=False, plain=plain.reo_at_k
 )
 class PopREO(_HeadTailRates):
@@ -611,7 +611,7 @@ class PopREO(_HeadTailRates):
         return HitCount() if self.of == "hits" else RecommendationCount()
 
 
-@measure("popularity_lift", range=(-1, math.inf), higher_is_better=None, plain=plain.popularity_lift_at_k)
+@metric("popularity_lift", range=(-1, math.inf), higher_is_better=None, plain=plain.popularity_lift_at_k)
 class PopularityLift(Pooled):
     r"""Relative difference in mean popularity between recommendation lists and user histories.
 

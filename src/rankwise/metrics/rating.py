@@ -16,7 +16,7 @@ from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, ExactTotal, bincount, namespace, refuse
 from rankwise.errors import ScoreError
 from rankwise.metrics.arithmetic import divide, or_nan
-from rankwise.metrics.base import measure
+from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Pooled, Sums
 
 __all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
@@ -71,7 +71,7 @@ class _MeanLoss(_MeanOverRows, _OfScores):
         return error**2
 
 
-@measure("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_absolute_error)
+@metric("mae", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_absolute_error)
 class MAE(_MeanLoss):
     r"""Mean absolute error.
 
@@ -95,7 +95,7 @@ class MAE(_MeanLoss):
         return namespace(error).abs(error)
 
 
-@measure("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_squared_error)
+@metric("mse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.mean_squared_error)
 class MSE(_MeanLoss):
     r"""Mean squared error.
 
@@ -116,7 +116,7 @@ class MSE(_MeanLoss):
     """
 
 
-@measure("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.root_mean_squared_error)
+@metric("rmse", range=(0, math.inf), higher_is_better=False, cutoff="none", plain=plain.root_mean_squared_error)
 class RMSE(_MeanLoss):
     r"""Root of the mean squared error.
 
@@ -148,7 +148,7 @@ class RMSE(_MeanLoss):
         return namespace(mean).sqrt(mean)
 
 
-@measure("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2)
+@metric("r2", "rsquared", range=(-math.inf, 1), higher_is_better=True, cutoff="none", plain=plain.r2)
 class R2(_OfScores):
     r"""Coefficient of determination: the share of the variance of ratings that is explained.
 
@@ -190,7 +190,7 @@ class R2(_OfScores):
         return 1.0 - error.value / variation if variation else math.nan
 
 
-@measure(
+@metric(
     "explained_variance",
     "exp_var",
     range=(-math.inf, 1),
@@ -291,7 +291,7 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     return variation if variation > _NOISE * float(squares) else 0.0
 
 
-@measure(
+@metric(
     "log_loss",
     "logloss",
     "binary_cross_entropy",
@@ -352,7 +352,7 @@ class LogLoss(_MeanOverRows):
         return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
-@measure("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)
+@metric("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)
 class FCP(_OfScores):
     r"""Fraction of concordant pairs: item pairs of one user that the scores order correctly.
 

@@ -1,11 +1,11 @@
 """The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
 
-A measure enters by being defined (`rankwise.metrics.base.measure`). Modules of this package
+A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package
 are imported when a name is first looked up, as are packages with an entry point in the group
-``rankwise.metrics``: at first those of the most common measures, and all others only for a name
+``rankwise.metrics``: at first those of the most common metrics, and all others only for a name
 that these do not have.
 
-Measures from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
+Metrics from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
 
 The text is read with Python's own grammar and then walked node by node; nothing is evaluated.
 """
@@ -23,7 +23,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol
 
-from rankwise.errors import MeasureError, ParameterError, UsageError, nearest
+from rankwise.errors import MetricError, ParameterError, UsageError, nearest
 
 __all__ = [
     "RANKWISE",
@@ -40,23 +40,23 @@ __all__ = [
     "normal_form",
     "parse_text",
     "remembered",
-    "several_measures",
+    "several_metrics",
 ]
 
 
 class Registered:
-    """The attributes of a measure that the registry uses."""
+    """The attributes of a metric that the registry uses."""
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     family: ClassVar[str]
     parts_as_written: ClassVar[bool] = False
-    """Whether the measures that it is made of mean the same under every convention."""
+    """Whether the metrics that it is made of mean the same under every convention."""
 
 
 _HERE = "rankwise.metrics"
 _COMMON = ("accuracy", "graded")
-"""Modules of the measures that most evaluations ask for; they take a fifth of the time of all."""
+"""Modules of the metrics that most evaluations ask for; they take a fifth of the time of all."""
 _known: dict[str, type[Any]] = {}
 _remembered: dict[str, tuple[Any, ...]] = {}
 _MOST = 1024  # texts
@@ -68,17 +68,17 @@ def key(name: str) -> str:
 
 
 def add(cls: type[Registered]) -> None:
-    """Enter a measure under its name and aliases, in place of the same one defined before."""
+    """Enter a metric under its name and aliases, in place of the same one defined before."""
     _remembered.clear()
     if not _is_of_package(cls):
-        _load_package()  # so that it cannot take the name of a measure that is not loaded yet
+        _load_package()  # so that it cannot take the name of a metric that is not loaded yet
     spellings = (cls.name, *cls.aliases)
     for name in spellings:
         holder = _known.get(key(name), cls)
         same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
         if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
-                f"two measures are called {name!r}",
+                f"two metrics are called {name!r}",
                 found=f"{holder.__module__}.{holder.__qualname__} and {cls.__module__}.{cls.__qualname__}",
             )
     _known.update({key(name): cls for name in spellings})
@@ -89,13 +89,13 @@ def _is_of_package(cls: type[Any]) -> bool:
 
 
 def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
-    """Return the measures that a text names, as they were read the last time if none was entered.
+    """Return the metrics that a text names, as they were read the last time if none was entered.
 
-    Measures are immutable, and every evaluation asks for the same ones.
+    Metrics are immutable, and every evaluation asks for the same ones.
     """
     found = _remembered.get(text)
     if found is None:
-        found = tuple(read())  # which may enter measures
+        found = tuple(read())  # which may enter metrics
         if len(_remembered) >= _MOST:
             _remembered.clear()
         _remembered[text] = found
@@ -122,7 +122,7 @@ def _load() -> None:
 
 
 def _called(name: str) -> type[Any] | None:
-    """Return the measure of a name or alias, if there is one."""
+    """Return the metric of a name or alias, if there is one."""
     wanted = key(name)
     if wanted not in _known:
         for module in _COMMON:
@@ -136,7 +136,7 @@ def _called(name: str) -> type[Any] | None:
 
 
 def every() -> list[type[Any]]:
-    """Return every measure, family by family, by name.
+    """Return every metric, family by family, by name.
 
     >>> [cls.name for cls in every() if cls.family == "rating"][:3]
     ['explained_variance', 'fcp', 'log_loss']
@@ -151,12 +151,12 @@ def names() -> list[str]:
 
 
 def knows(name: str) -> bool:
-    """Return whether there is a measure of a name or alias."""
+    """Return whether there is a metric of a name or alias."""
     return _called(name) is not None
 
 
 def _nearest(name: str) -> str | None:
-    """Return a hint with the measure that was probably meant, by a name in use."""
+    """Return a hint with the metric that was probably meant, by a name in use."""
     if any(word in key(name) for word in ("genre", "categor", "topic")):
         classes = [cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))]
         return f"metrics of categories: {', '.join(classes)}; and intra_list_diversity(distance=jaccard)"
@@ -166,30 +166,30 @@ def _nearest(name: str) -> str | None:
 
 
 def find(name: str) -> type[Any]:
-    """Return the measure of a name or alias; case, ``_`` and ``-`` do not matter.
+    """Return the metric of a name or alias; case, ``_`` and ``-`` do not matter.
 
     >>> find("nDCG").name, find("hit-rate").name, find("HR").name
     ('ndcg', 'hit_rate', 'hit_rate')
     """
     cls = _called(name)
     if cls is None:
-        raise MeasureError(
-            f"there is no measure called {name!r}", hint=_nearest(name) or "'rankwise measures' lists all of them"
+        raise MetricError(
+            f"there is no metric called {name!r}", hint=_nearest(name) or "'rankwise metrics' lists all of them"
         )
     return cls
 
 
 class Language(Protocol):
-    """What names of measures mean."""
+    """What names of metrics mean."""
 
     def knows(self, name: str) -> bool:
-        """Return whether a name means a measure."""
+        """Return whether a name means a metric."""
 
     def find(self, name: str) -> type[Any]:
-        """Return the class of the measure that a name means."""
+        """Return the class of the metric that a name means."""
 
     def make(self, name: str, given: dict[str, Any]) -> Any:
-        """Return the measure that a name with these parameters means."""
+        """Return the metric that a name with these parameters means."""
 
 
 class _Rankwise:
@@ -209,11 +209,11 @@ _LONGEST = 10_000  # characters of a text that is read: nesting needs a stack
 
 
 def parse_text(text: str, language: Language = RANKWISE) -> list[Any]:
-    """Return the measures that a text names: one, or several with a comma between them.
+    """Return the metrics that a text names: one, or several with a comma between them.
 
     ``language`` says what names and left-out parameters mean.
 
-    >>> [str(measure) for measure in parse_text("ndcg@10, recall@5,10")]
+    >>> [str(metric) for metric in parse_text("ndcg@10, recall@5,10")]
     ['ndcg@10', 'recall@[5,10]']
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
@@ -230,7 +230,7 @@ def _read(text: str, language: Language) -> list[Any]:
         raise _unreadable(text) from error
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     try:
-        return _measures(nodes, text, language)
+        return _metrics(nodes, text, language)
     except RecursionError as error:
         raise _unreadable(text) from error
 
@@ -242,32 +242,32 @@ def normal_form(text: str) -> str:
     )
 
 
-def _measures(nodes: list[ast.expr], text: str, language: Language) -> list[Any]:
+def _metrics(nodes: list[ast.expr], text: str, language: Language) -> list[Any]:
     out: list[Any] = []
     for part in nodes:
         number = _number(part)
         if number is None:
-            out.append(_measure(part, text, language))
-        elif out and out[-1].k:  # recall@5,10: another cut-off of the same measure
+            out.append(_metric(part, text, language))
+        elif out and out[-1].k:  # recall@5,10: another cut-off of the same metric
             out[-1] = out[-1] @ (*out[-1].k, number)
         else:
             raise _unreadable(text)
     return out
 
 
-def _measure(node: ast.expr, text: str, language: Language) -> Any:
+def _metric(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        measure = _measure(node.left, text, language)
-        if measure.k:  # ndcg@10@5
+        metric = _metric(node.left, text, language)
+        if metric.k:  # ndcg@10@5
             raise _unreadable(text)
-        return measure @ _cutoffs(node.right, text)
+        return metric @ _cutoffs(node.right, text)
     if isinstance(node, ast.Name):
         return _named(node.id, language)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
         cls = language.find(node.func.id)
         inside = RANKWISE if cls.parts_as_written else language
         given = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
-        if node.args:  # group_gap(ndcg): the measure that it is made of needs no name
+        if node.args:  # group_gap(ndcg): the metric that it is made of needs no name
             name = next((name for name, kind in _defaults(cls).items() if made_of(kind)), None)
             if name is None or name in given:
                 raise _unreadable(text)
@@ -277,7 +277,7 @@ def _measure(node: ast.expr, text: str, language: Language) -> Any:
 
 
 def _named(name: str, language: Language) -> Any:
-    """Return the measure of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
+    """Return the metric of a name, which may end in a cut-off: ``ndcg_cut_10``, ``P_5``."""
     if language.knows(name):
         return language.make(name, {})
     ending = re.fullmatch(r"(.+)_(\d{1,9})", name)
@@ -289,7 +289,7 @@ def _named(name: str, language: Language) -> Any:
 
 
 def make(cls: type[Any], given: dict[str, Any]) -> Any:
-    """Make a measure from parameters by name, saying which is unknown."""
+    """Make a metric from parameters by name, saying which is unknown."""
     known = _defaults(cls)
     for name in given:
         if name not in known:
@@ -310,7 +310,7 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
 
 
 def made_of(default: Any) -> bool:
-    """Whether a parameter takes a measure, or several, as its default shows."""
+    """Whether a parameter takes a metric, or several, as its default shows."""
     first = default[0] if isinstance(default, tuple) and default else default
     return isinstance(first, Registered)
 
@@ -345,17 +345,17 @@ def _value(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.List | ast.Tuple):
         return tuple(_value(entry, text, language) for entry in node.elts)
     literal = _literal(node)
-    return literal if literal is not None else _measure(node, text, language)
+    return literal if literal is not None else _metric(node, text, language)
 
 
 def _unreadable(text: str) -> UsageError:
-    return MeasureError(
-        "this is not the text of a measure",
+    return MetricError(
+        "this is not the text of a metric",
         found=text if isinstance(text, str) and len(text) < 200 else repr(text)[:200] + "…",
         hint="write name@k, name@[5,10] or name(parameter=value)@k",
     )
 
 
-def several_measures(text: str) -> MeasureError:
-    """Return the error for a text that names several measures where one is needed."""
-    return MeasureError("this names several measures", found=text, hint="pass them as a list")
+def several_metrics(text: str) -> MetricError:
+    """Return the error for a text that names several metrics where one is needed."""
+    return MetricError("this names several metrics", found=text, hint="pass them as a list")

@@ -8,7 +8,7 @@ is one cell per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``
 Fairness between groups of users: how much the quality of their recommendations differs.
 
 The groups are any column of ``users``, named by ``user_group``; users without a group are left out
-and counted. The cells of these measures are the group means :math:`m_a`.
+and counted. The cells of these metrics are the group means :math:`m_a`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Groups, Source
 from rankwise.core.arrays import Array
 from rankwise.metrics.arithmetic import Gain, mean_difference
-from rankwise.metrics.base import Measure, measure
+from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import MeanScore
 from rankwise.metrics.graded import NDCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RecommendationCount, RelevantCount, label
@@ -105,7 +105,7 @@ class _WithSource(_Disparity):
         return self._bias(items, {name: source.count[:, j] for j, name in enumerate(source.names)})
 
 
-@measure(
+@metric(
     "bias_disparity_source",
     "bias_disparity_bs",
     range=(0, math.inf),
@@ -145,7 +145,7 @@ class BiasDisparitySource(_WithSource):
         return Values(cells=self._source(items))
 
 
-@measure(
+@metric(
     "bias_disparity_recommendation",
     "bias_disparity_br",
     range=(0, math.inf),
@@ -188,7 +188,7 @@ class BiasDisparityRecommendation(_Disparity):
         return Values(cells=self._recommended(items, k))
 
 
-@measure(
+@metric(
     "bias_disparity",
     "bias_disparity_bd",
     range=(-1, math.inf),
@@ -242,7 +242,7 @@ class _MeanDifference(Grouped):
         return mean_difference(map(float, means))
 
 
-@measure("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness", plain=plain.mean_difference)
+@metric("user_mad_ranking", range=(0, 1), higher_is_better=False, family="fairness", plain=plain.mean_difference)
 class UserMADRanking(_MeanDifference):
     r"""Mean absolute difference between groups of users in nDCG.
 
@@ -276,12 +276,12 @@ class UserMADRanking(_MeanDifference):
     gain: Gain = "linear"
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
+    def parts(self) -> tuple[Metric, ...]:
         """The nDCG."""
         return (NDCG(gain=self.gain) @ self.k,)
 
 
-@measure("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.mean_difference)
+@metric("user_mad_rating", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.mean_difference)
 class UserMADRating(_MeanDifference):
     r"""Mean absolute difference between groups of users in the scores of recommended items.
 
@@ -310,34 +310,34 @@ class UserMADRating(_MeanDifference):
     """
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
+    def parts(self) -> tuple[Metric, ...]:
         """The mean score."""
         return (MeanScore() @ self.k,)
 
 
-class _AnyMeasure(Grouped):
-    measure: Measure = NDCG()
+class _AnyMetric(Grouped):
+    metric: Metric = NDCG()
 
     @property
-    def parts(self) -> tuple[Measure, ...]:
-        """The measure that is compared, at these cut-offs."""
-        return (at_cutoffs(self.measure, self.k),)
+    def parts(self) -> tuple[Metric, ...]:
+        """The metric that is compared, at these cut-offs."""
+        return (at_cutoffs(self.metric, self.k),)
 
 
-@measure("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.group_means)
-class GroupGap(_AnyMeasure):
-    r"""Difference between the highest and the lowest mean of a measure over groups of users.
+@metric("group_gap", range=(0, math.inf), higher_is_better=False, family="fairness", plain=plain.group_means)
+class GroupGap(_AnyMetric):
+    r"""Difference between the highest and the lowest mean of a metric over groups of users.
 
     .. math:: \max_a m_a - \min_a m_a
 
-    :math:`m_a` is the mean of the measure over the users of group a; these means are the cells.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
     Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a column of groups in
     ``users``.
 
     Parameters
     ----------
-    measure : measure, default=ndcg
-        Any measure that has a value for each user: ``group_gap(recall)@10``.
+    metric : metric, default=ndcg
+        Any metric that has a value for each user: ``group_gap(recall)@10``.
 
     References
     ----------
@@ -354,27 +354,27 @@ class GroupGap(_AnyMeasure):
     0.5
     """
 
-    measure: Measure = NDCG()
+    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the highest minus the lowest mean."""
         return float(means.max() - means.min())
 
 
-@measure("group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means)
-class GroupRatio(_AnyMeasure):
-    r"""Ratio of the lowest to the highest mean of a measure over groups of users.
+@metric("group_ratio", range=(0, 1), higher_is_better=True, family="fairness", plain=plain.group_means)
+class GroupRatio(_AnyMetric):
+    r"""Ratio of the lowest to the highest mean of a metric over groups of users.
 
     .. math:: \min_a m_a / \max_a m_a
 
-    :math:`m_a` is the mean of the measure over the users of group a; these means are the cells.
-    Range [0, 1] for measures without negative values; higher is more equal. NaN where no group mean
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
+    Range [0, 1] for metrics without negative values; higher is more equal. NaN where no group mean
     is above 0, and for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
-    measure : measure, default=ndcg
-        Any measure that has a value for each user: ``group_ratio(recall)@10``.
+    metric : metric, default=ndcg
+        Any metric that has a value for each user: ``group_ratio(recall)@10``.
 
     References
     ----------
@@ -391,7 +391,7 @@ class GroupRatio(_AnyMeasure):
     0.5
     """
 
-    measure: Measure = NDCG()
+    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the lowest mean over the highest."""

@@ -40,7 +40,7 @@ _INK = "currentColor"
 _GRID = "#8888884d"
 _GREY = "#888888"
 _WIDTH, _PANEL = 600, 270  # widths of a chart, and of one of several
-_NAMES = ("system", "group", "pair", "name", "measure")  # columns that label rows and panels
+_NAMES = ("system", "group", "pair", "name", "metric")  # columns that label rows and panels
 _LABEL, _TITLE = 36, 70  # letters of a label, and of the title of an axis
 _ROW = 18  # height of a row in points
 
@@ -161,7 +161,7 @@ _FEW = alt.Axis(tickCount=6)  # labels of many ticks run into each other
 
 
 def curve_chart(frame: pl.DataFrame) -> Chart:
-    """Return measures against the cut-off k, with bands of their confidence intervals."""
+    """Return metrics against the cut-off k, with bands of their confidence intervals."""
     frame = _clean(frame)
     system = _system(frame)
     cutoffs = frame["k"].unique().sort().to_list()
@@ -176,11 +176,11 @@ def curve_chart(frame: pl.DataFrame) -> Chart:
 
 
 def _faceted(layers: Any, frame: pl.DataFrame) -> Chart:
-    """Return layers side by side, one panel per measure, each with scales of its own."""
-    measures = _values(frame, "measure")
-    wide = len(measures) == 1
+    """Return layers side by side, one panel per metric, each with scales of its own."""
+    metrics = _values(frame, "metric")
+    wide = len(metrics) == 1
     panel = layers.properties(width=_WIDTH if wide else _PANEL, height=220 if wide else 170)
-    field = alt.Facet("measure:N", title=None, sort=measures)
+    field = alt.Facet("metric:N", title=None, sort=metrics)
     chart = panel.facet(facet=field, columns=1 if wide else 2)
     # A shared axis would be drawn in the empty place of an odd number of panels.
     chart = chart.resolve_scale(x="independent", y="independent")
@@ -189,7 +189,7 @@ def _faceted(layers: Any, frame: pl.DataFrame) -> Chart:
 
 
 def pareto_chart(frame: pl.DataFrame, y: str) -> Chart:
-    """Return the measure ``y`` against others, one panel each, with intervals both ways."""
+    """Return the metric ``y`` against others, one panel each, with intervals both ways."""
     frame = _clean(frame)
     system = _system(frame)
     x = alt.X("x_value:Q", title=None, scale=_NEAR, axis=_FEW)
@@ -223,7 +223,7 @@ def _rows(frame: pl.DataFrame, row: str, title: str, looks: dict[str, Any], *, o
 
 
 def slice_chart(frame: pl.DataFrame, title: str) -> Chart:
-    """Return a measure within groups, one row per group."""
+    """Return a metric within groups, one row per group."""
     frame = _clean(frame)
     chart: Chart = _styled(_rows(frame, "group", title, _system(frame), offset="system"), _values(frame, "system"))
     return chart
@@ -251,9 +251,9 @@ def difference_chart(frame: pl.DataFrame) -> Chart:
     }
     zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(strokeDash=[4, 3], color=_GREY, aria=False)
     panels = []
-    for measure in _values(frame, "measure"):
-        rows = frame.filter(pl.col("measure") == measure)
-        drawn = _rows(rows, "pair", f"difference in {measure}", looks)
+    for metric in _values(frame, "metric"):
+        rows = frame.filter(pl.col("metric") == metric)
+        drawn = _rows(rows, "pair", f"difference in {metric}", looks)
         panels.append(zero.encode(x="zero:Q") + drawn)
     chart: Chart = _styled(alt.vconcat(*panels) if len(panels) > 1 else panels[0])
     return chart

@@ -18,7 +18,7 @@ import polars as pl
 
 from rankwise.comparison.view import named_p
 from rankwise.core.terminal import number
-from rankwise.errors import MeasureError, ParameterError, UsageError, nearest, printable
+from rankwise.errors import MetricError, ParameterError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
@@ -136,42 +136,42 @@ def limits(estimate: Estimate) -> dict[str, Any]:
 
 _LIMITS = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
 SLICES: dict[str, Any] = {"group": pl.String, "system": pl.String, "text": pl.String, "users": pl.Int64, **_LIMITS}
-"""The columns of a measure within groups."""
+"""The columns of a metric within groups."""
 
 
 def curves_of(results: Mapping[str, Result]) -> dict[str, dict[int, str]]:
-    """Return the measures that any result has at two cut-offs or more: ``{name: {k: cell}}``."""
+    """Return the metrics that any result has at two cut-offs or more: ``{name: {k: cell}}``."""
     curves: dict[str, dict[int, str]] = {}
     for result in results.values():
-        for measure in result.measures:
-            for k, cell in zip(measure.k, measure.cells, strict=False):
+        for metric in result.metrics:
+            for k, cell in zip(metric.k, metric.cells, strict=False):
                 if cell in result.values:
-                    curves.setdefault(str(measure @ ()), {})[k] = cell
+                    curves.setdefault(str(metric @ ()), {})[k] = cell
     return {name: dict(sorted(cells.items())) for name, cells in curves.items() if len(cells) > 1}
 
 
 def curve_frame(estimates: Estimates, curves: Mapping[str, Mapping[int, str]]) -> pl.DataFrame:
-    """Return measures at their cut-offs, one row per measure, system and k."""
+    """Return metrics at their cut-offs, one row per metric, system and k."""
     rows = []
-    for measure, cells in curves.items():
+    for metric, cells in curves.items():
         for system in estimates.systems:
             for k, cell in cells.items():
                 found = estimates.of(system, cell)
                 text = f"{system}: {cell} = {found}"
-                rows.append({"measure": measure, "system": system, "k": k, "text": text} | limits(found))
-    return _frame(rows, "measure", "system", k=pl.Int64, **_LIMITS)
+                rows.append({"metric": metric, "system": system, "k": k, "text": text} | limits(found))
+    return _frame(rows, "metric", "system", k=pl.Int64, **_LIMITS)
 
 
 def pareto_frame(estimates: Estimates, y: str, xs: Sequence[str]) -> pl.DataFrame:
-    """Return one row per system and measure of ``xs``, each with its value of ``y`` as well."""
+    """Return one row per system and metric of ``xs``, each with its value of ``y`` as well."""
     rows = []
     for x in xs:
         for system in estimates.systems:
             across, up = estimates.of(system, x), estimates.of(system, y)
             text = f"{system}: {x} = {across}, {y} = {up}"
             sides = {f"x_{name}": value for name, value in limits(across).items()}
-            rows.append({"measure": x, "system": system, "text": text} | sides | limits(up))
-    return _frame(rows, "measure", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
+            rows.append({"metric": x, "system": system, "text": text} | sides | limits(up))
+    return _frame(rows, "metric", "system", **{f"x_{name}": pl.Float64 for name in _LIMITS}, **_LIMITS)
 
 
 def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None, int]]]:
@@ -184,7 +184,7 @@ def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None,
 
 
 def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]) -> pl.DataFrame:
-    """Return a measure within groups, one row per group and system."""
+    """Return a metric within groups, one row per group and system."""
     rows = []
     for group, users in groups:
         name = "–" if group is None else printable(group)
@@ -202,10 +202,10 @@ def difference_frame(table: pl.DataFrame) -> pl.DataFrame:
         pair = f"{row['system']} − {row['baseline']}"
         pair += "" if row["group"] is None else f" ({row['group']})"
         found = Estimate(row["difference"], row["low"], row["high"])
-        text = f"{pair}: {row['measure']} {row['difference']:+.4f}"
+        text = f"{pair}: {row['metric']} {row['difference']:+.4f}"
         text += f" [{number(row['low'])}, {number(row['high'])}]{_p(row)}, {row['verdict']}"
-        rows.append({"measure": row["measure"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(found))
-    return _frame(rows, "measure", "pair", "verdict", **_LIMITS)
+        rows.append({"metric": row["metric"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(found))
+    return _frame(rows, "metric", "pair", "verdict", **_LIMITS)
 
 
 def _p(row: Mapping[str, Any]) -> str:
@@ -222,14 +222,14 @@ def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
     """
     found = changed_users(system, baseline, cell)["difference"].to_numpy()
     if not len(found):
-        raise MeasureError(f"{cell} is the same in both systems for every user")
+        raise MetricError(f"{cell} is the same in both systems for every user")
     return found
 
 
 def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
     """Return the users whose values differ: ``user``, ``value``, ``baseline``, ``difference``."""
     if not {cell} <= {*system.columns} & {*baseline.columns}:
-        raise MeasureError(f"{cell} has no per-user values")
+        raise MetricError(f"{cell} has no per-user values")
     one = system.select(pl.col("user").cast(pl.String), value=cell)
     other = baseline.select(pl.col("user").cast(pl.String), baseline=cell)
     joined = one.join(other, on="user")
@@ -245,7 +245,7 @@ def histogram_frame(values: Mapping[str, Floats], *, symmetric: bool = False) ->
     every = np.concatenate([np.empty(0), *values.values()])
     every = every[np.isfinite(every)]
     if not len(every):
-        raise MeasureError("no user has a value")
+        raise MetricError("no user has a value")
     low, high = float(every.min()), float(every.max())
     if symmetric:
         high = max(abs(low), abs(high)) or 1.0
@@ -307,12 +307,12 @@ class ResultPlots:
         self._estimates = Estimates({name: result})
         self._name, self._result = name, result
 
-    def curve(self, *measures: str) -> Chart:
+    def curve(self, *metrics: str) -> Chart:
         """Draw metrics against the cut-off k, with 95 % confidence bands.
 
         Parameters
         ----------
-        *measures : str
+        *metrics : str
             Metrics without a cut-off, ``"ndcg"``; by default all that were evaluated at two or
             more cut-offs.
 
@@ -328,24 +328,24 @@ class ResultPlots:
         >>> result.plot.curve("recall").to_dict()["data"]["name"][:4]
         'data'
         """
-        return _curve(self._estimates, measures)
+        return _curve(self._estimates, metrics)
 
-    def per_user(self, measure: str) -> Chart:
+    def per_user(self, metric: str) -> Chart:
         """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``."""
-        cell = self._result.cell(measure)
+        cell = self._result.cell(metric)
         if cell not in self._result.per_user.columns:
-            raise MeasureError(f"{cell} has no per-user values")
+            raise MetricError(f"{cell} has no per-user values")
         values = self._result.per_user[cell].drop_nans().to_numpy()
         frame = histogram_frame({self._name: values})
         chart: Chart = charts().histogram_chart(frame, cell)
         return chart
 
-    def slices(self, measure: str, by: str | None = None) -> Chart:
+    def slices(self, metric: str, by: str | None = None) -> Chart:
         """Draw a metric within groups of users or items, with 95 % confidence intervals.
 
         Parameters
         ----------
-        measure : str
+        metric : str
             The metric, ``"ndcg@10"``.
         by : str, optional
             The column of the groups; required if ``by`` had several columns. The 20 largest groups
@@ -359,7 +359,7 @@ class ResultPlots:
                 hint=nearest(str(by), known) or "evaluate with users= and by=",
             )
         by = next(iter(known)) if by is None else by
-        cell, groups = self._result.cell(measure), known[by][:MOST_GROUPS]
+        cell, groups = self._result.cell(metric), known[by][:MOST_GROUPS]
         frame = slice_frame(self._estimates, cell, by, groups)
         chart: Chart = charts().slice_chart(frame, cell)
         return chart
@@ -371,17 +371,17 @@ class ComparisonPlots:
     def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, Result]) -> None:
         self._table, self._primary, self._results = table, primary, results
 
-    def differences(self, *measures: str) -> Chart:
+    def differences(self, *metrics: str) -> Chart:
         """Draw paired differences with their confidence intervals; by default of all metrics."""
-        known = self._table["measure"].unique(maintain_order=True).to_list()
-        names = [name if name in known else str(parse(name)) for name in measures] or known
-        rows = self._table.filter(pl.col("measure").is_in(names))
+        known = self._table["metric"].unique(maintain_order=True).to_list()
+        names = [name if name in known else str(parse(name)) for name in metrics] or known
+        rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
-            raise MeasureError("none of these measures was compared", found=", ".join(names))
+            raise MetricError("none of these metrics was compared", found=", ".join(names))
         chart: Chart = charts().difference_chart(difference_frame(rows))
         return chart
 
-    def gains(self, system: str, baseline: str, measure: str | None = None) -> Chart:
+    def gains(self, system: str, baseline: str, metric: str | None = None) -> Chart:
         """Draw a histogram of the per-user differences between ``system`` and ``baseline``.
 
         Users whose values do not differ are left out.
@@ -390,11 +390,11 @@ class ComparisonPlots:
         ----------
         system, baseline : str
             Names of two results.
-        measure : str, optional
+        metric : str, optional
             The metric; by default the primary one.
         """
         one, other = (self._needed()[self._known(name)] for name in (system, baseline))
-        cell = one.cell(measure or self._primary)
+        cell = one.cell(metric or self._primary)
         values = {f"{system} − {baseline}": gains(one.per_user, other.per_user, cell)}
         frame = histogram_frame(values, symmetric=True)
         chart: Chart = charts().histogram_chart(frame, f"difference in {cell}", signed=True, better=one.direction(cell))
@@ -416,9 +416,9 @@ class ComparisonPlots:
         chart: Chart = charts().pareto_chart(frame, up)
         return chart
 
-    def curve(self, *measures: str) -> Chart:
+    def curve(self, *metrics: str) -> Chart:
         """Draw metrics of all systems against the cut-off k, with 95 % confidence bands."""
-        return _curve(Estimates(self._needed()), measures)
+        return _curve(Estimates(self._needed()), metrics)
 
     def _needed(self) -> Mapping[str, Result]:
         if not self._results:
@@ -434,13 +434,13 @@ class ComparisonPlots:
         return name
 
 
-def _curve(estimates: Estimates, measures: Sequence[str]) -> Chart:
+def _curve(estimates: Estimates, metrics: Sequence[str]) -> Chart:
     known = curves_of(estimates.results)
-    names = [str(parse(name) @ ()) for name in measures] or list(known)
+    names = [str(parse(name) @ ()) for name in metrics] or list(known)
     missing = [name for name in names if name not in known]
     if missing or not names:
-        raise MeasureError(
-            f"a curve of {', '.join(missing) or 'a measure'} needs two cut-offs or more",
+        raise MetricError(
+            f"a curve of {', '.join(missing) or 'a metric'} needs two cut-offs or more",
             found=", ".join(known) or "no curve",
             hint='evaluate with "ndcg@[1,5,10,20]"',
         )

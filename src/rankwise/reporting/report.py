@@ -26,7 +26,7 @@ from rankwise.comparison.view import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
-from rankwise.errors import MeasureError, ParameterError, RankwiseError, UsageError, printable
+from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import Block, Figure, Folded, Material, Missing, Section, fault, reason, section
@@ -111,7 +111,7 @@ def sections_of(material: Material) -> list[Section]:
             ("paired differences", lambda: report_sections.differences(m)),
             ("the table of pairs", lambda: report_sections.pair_table(m)),
         ),
-        section("curves", "Measures against k", ("curves", lambda: report_sections.curves(m))),
+        section("curves", "Metrics against k", ("curves", lambda: report_sections.curves(m))),
         section(
             "trade-offs",
             "Accuracy against coverage, novelty and bias",
@@ -128,7 +128,7 @@ def sections_of(material: Material) -> list[Section]:
             "users", "Who gains and who loses", ("the distribution over users", lambda: report_sections.distribution(m))
         ),
         section("exposure", "Exposure of items", ("the exposure of items", lambda: report_sections.exposure(m))),
-        section("fairness", "Fairness: values of groups", ("measures of groups", lambda: report_sections.fairness(m))),
+        section("fairness", "Fairness: values of groups", ("metrics of groups", lambda: report_sections.fairness(m))),
         section(
             "data",
             "Data, split and audit",
@@ -391,13 +391,13 @@ def make_report(
 
 
 def _main(result: Result, primary: str | None) -> str:
-    """Return the primary measure of a single result: as asked, or as `rankwise.compare` chooses."""
+    """Return the primary metric of a single result: as asked, or as `rankwise.compare` chooses."""
     if primary is not None:
         return result.cell(primary)
     means = [cell for cell in result.values if result.is_mean_of_users(cell)]
     every = list(result.values)
     if not every:
-        raise MeasureError("the result has no values")
+        raise MetricError("the result has no values")
     return "ndcg@10" if "ndcg@10" in every else (means or every)[0]
 
 
@@ -485,7 +485,7 @@ def _compared(
     if isinstance(results, Comparison):
         if baseline is not None or primary is not None:
             raise ParameterError(
-                "a comparison has its baseline and its primary measure already",
+                "a comparison has its baseline and its primary metric already",
                 hint="pass the results: rw.report(comparison.results, baseline=…)",
             )
         return dict(results.results), results, ""

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.terminal import Marked, TableView, number
-from rankwise.errors import MeasureError, RankwiseError
-from rankwise.metrics.base import FAMILIES, Measure
+from rankwise.errors import MetricError, RankwiseError
+from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
 from rankwise.reporting.plots import Estimates
 from rankwise.results.result import Result
@@ -259,19 +259,19 @@ class Lists:
 def _read_again(result: Result, role: TableRole) -> Table:
     card = result.provenance.get("inputs", {}).get(role)
     if card is None:
-        raise MeasureError(f"the result was evaluated without {role}")
+        raise MetricError(f"the result was evaluated without {role}")
     source, digest = str(card["source"]), card.get("sha256")
     folder = folder_of_list(source)  # of which the list had all files, if the hashes agree
     path = folder or Path(source)
     ask = f"pass {role}="
     if digest is None:
-        raise MeasureError(f"{role} came from memory, and a result does not keep it", hint=ask)
+        raise MetricError(f"{role} came from memory, and a result does not keep it", hint=ask)
     if not path.exists():
-        raise MeasureError(f"the file of {role} is not there any more: {path}", hint=ask)
+        raise MetricError(f"the file of {role} is not there any more: {path}", hint=ask)
     if folder and (not is_table_folder(folder) or table_hash(folder) != digest):
-        raise MeasureError(f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask)
+        raise MetricError(f"{role} came from a list of paths, which a result does not keep: {source}", hint=ask)
     if table_hash(path) != digest:
-        raise MeasureError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
+        raise MetricError(f"the file of {role} was changed since the evaluation: {path}", hint=ask)
     columns = {f"{role}.{key}": name for key, name in card["columns"].items() if key != name}
     return read_table(str(path), role, columns or None)
 
@@ -305,7 +305,7 @@ class Material:
     estimates : Estimates
         The values of all results with their intervals.
     primary : str
-        The primary measure.
+        The primary metric.
     pairs : polars.DataFrame or None
         The table of a comparison; None if there is none, for the reason in ``not_compared``.
     settings : mapping
@@ -340,7 +340,7 @@ class Material:
 
     @cached_property
     def ranked(self) -> list[str]:
-        """The systems, the best value of the primary measure first."""
+        """The systems, the best value of the primary metric first."""
         value = {name: r.values.get(self.primary, math.nan) for name, r in self.results.items()}
         undefined = [name for name in value if math.isnan(value[name])]
         defined = [name for name in value if not math.isnan(value[name])]
@@ -363,41 +363,41 @@ class Material:
 
     @cached_property
     def whole_cells(self) -> list[str]:
-        """The values that are no cell of a measure with several, the primary measure first."""
-        heads = tuple(f"{name}[" for name in self._measures)
+        """The values that are no cell of a metric with several, the primary metric first."""
+        heads = tuple(f"{name}[" for name in self._metrics)
         cells = [cell for cell in self.estimates.cells if not cell.startswith(heads)]
         return sorted(cells, key=lambda cell: cell != self.primary)
 
-    def measure_of(self, cell: str) -> Measure | None:
-        """Return the measure whose value this is."""
-        return self._measures.get(cell)
+    def metric_of(self, cell: str) -> Metric | None:
+        """Return the metric whose value this is."""
+        return self._metrics.get(cell)
 
     @cached_property
-    def _measures(self) -> dict[str, Measure]:
-        known: dict[str, Measure] = {}
+    def _metrics(self) -> dict[str, Metric]:
+        known: dict[str, Metric] = {}
         for result in self.results.values():
-            for measure in result.measures:
-                for cell in measure.cells:
-                    known.setdefault(cell, measure)
+            for metric in result.metrics:
+                for cell in metric.cells:
+                    known.setdefault(cell, metric)
         return known
 
     def in_families(self, families: Sequence[str]) -> list[str]:
-        """Return the values of measures of some families."""
-        found = ((cell, self.measure_of(cell)) for cell in self.whole_cells)
+        """Return the values of metrics of some families."""
+        found = ((cell, self.metric_of(cell)) for cell in self.whole_cells)
         return [cell for cell, m in found if m is not None and m.family in families]
 
     @property
     def k(self) -> int:
         """The length of the lists that exposure and examples are about."""
-        measure = self.measure_of(self.primary)
-        if measure is None or not measure.k:
+        metric = self.metric_of(self.primary)
+        if metric is None or not metric.k:
             return 10
-        return dict(zip(measure.cells, measure.k, strict=True))[self.primary]
+        return dict(zip(metric.cells, metric.k, strict=True))[self.primary]
 
     @property
     def descriptions(self) -> list[Description]:
-        """What is known about every measure of the results, family by family."""
-        classes = {type(m): None for r in self.results.values() for m in r.measures}
+        """What is known about every metric of the results, family by family."""
+        classes = {type(m): None for r in self.results.values() for m in r.metrics}
         order = list(FAMILIES)
         found = [Description(cls) for cls in classes]
         return sorted(
@@ -425,7 +425,7 @@ def split(material: Material) -> list[Block]:
     """Return the card of the split."""
     cards = [result.split for result in material.results.values() if result.split is not None]
     if not cards:
-        raise MeasureError(
+        raise MetricError(
             "the results have no split metadata",
             hint="evaluate on a Split, or on the folder that `rankwise split` wrote",
         )
@@ -472,7 +472,7 @@ def _moment(value: Any, time: Mapping[str, Any]) -> str:
 def audit(material: Material) -> list[Block]:
     """Return the checks of the audit."""
     if material.audit is None:
-        raise MeasureError("the split was not audited", hint="pass audit=rw.audit(train, test)")
+        raise MetricError("the split was not audited", hint="pass audit=rw.audit(train, test)")
     rows = [
         [
             f"{row['code']} {row['name']}",
@@ -489,26 +489,26 @@ def audit(material: Material) -> list[Block]:
 
 
 def conventions(material: Material) -> list[Block]:
-    """Return every setting of the evaluation, and the parameters of every measure."""
+    """Return every setting of the evaluation, and the parameters of every metric."""
     known = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
-    first, *others = ({k: v for k, v in s.items() if k != "measures"} for s in known.values())
+    first, *others = ({k: v for k, v in s.items() if k != "metrics"} for s in known.values())
     if others and all(other == first for other in others):
         known = {"all systems": first}
     keys = dict.fromkeys(key for settings in known.values() for key in settings)
-    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "measures"]
+    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "metrics"]
     blocks: list[Block] = [Grid(TableView(["setting", *known], rows, left=range(len(known) + 1)))]
     rows = []
     for result in material.results.values():
         own = result.provenance.get("own_definitions", {})
         convention = result.provenance.get("settings", {}).get("convention", "default")
-        for measure, given in result.provenance.get("measures", {}).items():
+        for metric, given in result.provenance.get("metrics", {}).items():
             parameters = ", ".join(f"{key}={_said(value)}" for key, value in given.items())
-            whose = "rankwise" if measure in own or convention == "default" else convention
-            rows.append([measure, parameters or "none", whose])
+            whose = "rankwise" if metric in own or convention == "default" else convention
+            rows.append([metric, parameters or "none", whose])
     if rows:
         listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
-        grid = Grid(TableView(["measure", "parameters in full", "definition of"], listed, left=(0, 1, 2)))
-        blocks.append(Folded("Parameters of every measure", [grid]))
+        grid = Grid(TableView(["metric", "parameters in full", "definition of"], listed, left=(0, 1, 2)))
+        blocks.append(Folded("Parameters of every metric", [grid]))
     return blocks
 
 
@@ -568,6 +568,6 @@ def glossary(material: Material) -> list[Block]:
         for found in material.descriptions
     ]
     if not rows:
-        raise MeasureError("the values are not named after measures of rankwise")
-    head = ["measure", "family", "what it says", "range", "better"]
+        raise MetricError("the values are not named after metrics of rankwise")
+    head = ["metric", "family", "what it says", "range", "better"]
     return [Grid(TableView(head, rows, left=(0, 1, 2, 3, 4)))]

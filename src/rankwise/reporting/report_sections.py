@@ -13,8 +13,8 @@ import polars as pl
 
 from rankwise.comparison.view import leader_first, pair_view, system_view, verdict_sentences
 from rankwise.core.terminal import Cell, Marked, TableView, number
-from rankwise.errors import MeasureError
-from rankwise.metrics.base import Measure
+from rankwise.errors import MetricError
+from rankwise.metrics.base import Metric
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.plots import (
     MOST_GROUPS,
@@ -64,10 +64,10 @@ _MOST_ROWS, _FEWEST_GROUPS = 120, 6  # of a chart of groups and systems
 
 
 def given_slices(material: Material) -> list[Block]:
-    """Return the primary measure within the groups that results were evaluated with."""
+    """Return the primary metric within the groups that results were evaluated with."""
     known = groups_of(material.results)
     if not known:
-        raise MeasureError(
+        raise MetricError(
             "results were evaluated without groups", hint="evaluate with users= and by=, or with warm_and_cold=True"
         )
     most = max(_FEWEST_GROUPS, min(MOST_GROUPS, _MOST_ROWS // len(material.drawn.systems)))
@@ -92,13 +92,13 @@ def _slices(name: str, caption: str, frame: pl.DataFrame, material: Material) ->
 
 
 def activity(material: Material) -> list[Block]:
-    """Return the primary measure by thirds of users: by their number of training interactions."""
+    """Return the primary metric by thirds of users: by their number of training interactions."""
     counts = material.lists.known.group_by("user").agg(value=pl.len().cast(pl.Float64))
     return _thirds(material, counts, "activity", "training interactions", absent=0.0)
 
 
 def truth_popularity(material: Material) -> list[Block]:
-    """Return the primary measure by thirds of users: by the popularity of their relevant items."""
+    """Return the primary metric by thirds of users: by the popularity of their relevant items."""
     popularity = material.lists.train.group_by("item").agg(pl.len().cast(pl.Float64))
     relevant = material.lists.relevant.join(popularity, on="item", how="left")
     counts = relevant.group_by("user").agg(value=pl.col("len").fill_null(0.0).mean())
@@ -108,7 +108,7 @@ def truth_popularity(material: Material) -> list[Block]:
 
 
 def _thirds(material: Material, values: pl.DataFrame, name: str, what: str, absent: float | None = None) -> list[Block]:
-    """Return the primary measure in three groups of users, by a number that each user has."""
+    """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
     systems = {
         system: result.per_user.select(pl.col("user").cast(pl.String), value=cell)
@@ -116,16 +116,16 @@ def _thirds(material: Material, values: pl.DataFrame, name: str, what: str, abse
         if result.is_mean_of_users(cell)
     }
     if not systems:
-        raise MeasureError(f"{cell} is not a mean over users, so groups of users have no value")
+        raise MetricError(f"{cell} is not a mean over users, so groups of users have no value")
     users = pl.concat([frame.select("user") for frame in systems.values()]).unique()
     numbered = users.join(values.rename({"value": "number"}), on="user", how="left")
     if absent is not None:
         numbered = numbered.with_columns(pl.col("number").fill_null(absent))
-    measures = [measure for r in material.results.values() for measure in r.measures]
+    metrics = [metric for r in material.results.values() for metric in r.metrics]
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
             own = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(cell, math.nan, own, None, 0.95, "auto", 10_000, 0, measures)
+            interval = interval_of(cell, math.nan, own, None, 0.95, "auto", 10_000, 0, metrics)
             found = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(own):,} users): {cell} = {found}"
             rows.append(
@@ -140,7 +140,7 @@ def _thirds(material: Material, values: pl.DataFrame, name: str, what: str, abse
 def _groups(users: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     """Return users in thirds by their number; users with one number stay together."""
     if users.is_empty():
-        raise MeasureError("no evaluated user occurs in training")
+        raise MetricError("no evaluated user occurs in training")
     numbers = users["number"].to_numpy()
     upper = np.unique(np.quantile(numbers, [1 / 3, 2 / 3], method="lower"))
     which = np.searchsorted(upper, numbers, side="left")
@@ -164,20 +164,20 @@ def exposure(material: Material) -> list[Block]:
 
 
 def fairness(material: Material) -> list[Block]:
-    """Return the measures with a value per group, one table each."""
-    measures: dict[str, dict[str, None]] = {}
+    """Return the metrics with a value per group, one table each."""
+    metrics: dict[str, dict[str, None]] = {}
     for result in material.results.values():
-        for name in (name for measure in result.measures for name in measure.cells):
+        for name in (name for metric in result.metrics for name in metric.cells):
             found = [label for label, _ in labelled_values(result.values, name) if label]
             if found:
-                measures.setdefault(name, {}).update(dict.fromkeys(found))
-    if not measures:
-        raise MeasureError(
-            "no measure with values of groups was evaluated",
+                metrics.setdefault(name, {}).update(dict.fromkeys(found))
+    if not metrics:
+        raise MetricError(
+            "no metric with values of groups was evaluated",
             hint='ask for "group_gap(ndcg)@10" with users=, or "reo@10" with items=',
         )
     blocks: list[Block] = []
-    for name, labels in measures.items():
+    for name, labels in metrics.items():
         blocks += _fairness_table(material, name, list(labels))
     return blocks
 
@@ -223,10 +223,10 @@ def examples(material: Material) -> list[Block]:
 def _most_telling(material: Material) -> tuple[str, str]:
     """Return the pair of systems to show users of: the two that are ahead, of those compared."""
     if material.pairs is None:
-        raise MeasureError(material.not_compared)
+        raise MetricError(material.not_compared)
     rows = material.pairs.filter(pl.col("primary") & pl.col("wins").is_not_null())
     if rows.is_empty():
-        raise MeasureError(f"{material.primary} has no per-user values that were compared")
+        raise MetricError(f"{material.primary} has no per-user values that were compared")
     place = {name: index for index, name in enumerate(material.ranked)}
     pairs = [(row["baseline"], row["system"]) for row in rows.iter_rows(named=True)]
     best = min(pairs, key=lambda pair: place[pair[0]] + place[pair[1]])
@@ -277,7 +277,7 @@ def _example(
     )
 
 
-_COLUMNS = 8  # measures of the leaderboard: the others are in the table of all values
+_COLUMNS = 8  # metrics of the leaderboard: the others are in the table of all values
 _PANELS = 6  # charts side by side
 _PAIRS = 12  # pairs in a chart
 _CUTOFFS = 30  # points of a curve
@@ -334,13 +334,13 @@ def decision(material: Material) -> list[Block]:
     """Return the outcome of a decision, why, and its checks."""
     view = material.decision
     if view is None:
-        raise MeasureError("no decision was asked for", hint="pass decision=rw.decide(…)")
+        raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
     grid = TableView(view.head, view.rows, left=view.left)
     return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
 
 
 def leaderboard(material: Material) -> list[Block]:
-    """Return systems by measures with intervals, and marks for significance; the best first."""
+    """Return systems by metrics with intervals, and marks for significance; the best first."""
     cells = _columns(material)
     marks, notes = _marks(material)
     rows = []
@@ -363,20 +363,20 @@ def leaderboard(material: Material) -> list[Block]:
 
 
 def _columns(material: Material) -> list[str]:
-    """Return the values to show: of each measure that at the primary cut-off, or its last one."""
+    """Return the values to show: of each metric that at the primary cut-off, or its last one."""
     chosen: dict[str, str] = {}
     for cell in material.whole_cells:
-        measure = material.measure_of(cell)
-        name = cell if measure is None else str(measure @ ())
+        metric = material.metric_of(cell)
+        name = cell if metric is None else str(metric @ ())
         kept = chosen.get(name)
-        if kept is None or (measure is not None and kept not in _wanted(measure, material)):
+        if kept is None or (metric is not None and kept not in _wanted(metric, material)):
             chosen[name] = cell
     return list(chosen.values())[:_COLUMNS]
 
 
-def _wanted(measure: Measure, material: Material) -> tuple[str, ...]:
-    """Return the values of a measure that are kept when another of its cut-offs comes."""
-    return material.primary, str(measure @ material.k)
+def _wanted(metric: Metric, material: Material) -> tuple[str, ...]:
+    """Return the values of a metric that are kept when another of its cut-offs comes."""
+    return material.primary, str(metric @ material.k)
 
 
 def _marks(material: Material) -> tuple[dict[tuple[str, str], Marked], list[str]]:
@@ -413,14 +413,14 @@ def all_values(material: Material) -> list[Block]:
         for cell in material.estimates.cells
     ]
     most = max(_VALUES // max(len(systems) // 4, 1), 40)
-    blocks: list[Block] = [Grid(TableView(["measure", *systems], rows[:most]), sortable=True)]
+    blocks: list[Block] = [Grid(TableView(["metric", *systems], rows[:most]), sortable=True)]
     if len(rows) > most:
         blocks.append(Notes([f"{len(rows) - most:,} more values are in the saved results"]))
     return [Folded(f"All {len(rows):,} values", blocks)]
 
 
 def differences(material: Material) -> list[Block]:
-    """Return paired differences as dots and intervals, those of the primary measure first."""
+    """Return paired differences as dots and intervals, those of the primary metric first."""
     pairs = _pairs(material)
     main = leader_first(pairs.filter(pl.col("primary")), material.settings)
     blocks: list[Block] = [_difference_figure("differences", main.head(_PAIRS), material)]
@@ -428,11 +428,11 @@ def differences(material: Material) -> list[Block]:
         text = f"{_PAIRS} of {len(main):,} pairs are drawn, those of the best system first."
         blocks.append(Notes([text]))
     others = pairs.filter(~pl.col("primary"))
-    names = others["measure"].unique(maintain_order=True).to_list()[:_PANELS]
-    few = [leader_first(others.filter(measure=name), material.settings).head(_PAIRS) for name in names]
+    names = others["metric"].unique(maintain_order=True).to_list()[:_PANELS]
+    few = [leader_first(others.filter(metric=name), material.settings).head(_PAIRS) for name in names]
     if few:
-        figure = _difference_figure("differences-of-other-measures", pl.concat(few), material)
-        blocks.append(Folded("Other measures (exploratory)", [figure]))
+        figure = _difference_figure("differences-of-other-metrics", pl.concat(few), material)
+        blocks.append(Folded("Other metrics (exploratory)", [figure]))
     return blocks
 
 
@@ -451,22 +451,22 @@ def pair_table(material: Material) -> list[Block]:
     """Return every row of the comparison, with tests and effect sizes."""
     rows = _pairs(material)
     view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings)
-    view = replace(view, head=("measure and pair", *view.head[1:]))
+    view = replace(view, head=("metric and pair", *view.head[1:]))
     more = [f"{len(rows) - _ROWS:,} more rows are in comparison.table"] if len(rows) > _ROWS else []
     return [Folded(f"All {len(rows):,} paired comparisons", [Grid(view, sortable=True), Notes([*view.notes, *more])])]
 
 
 def _pairs(material: Material) -> pl.DataFrame:
     if material.pairs is None:
-        raise MeasureError(material.not_compared)
+        raise MetricError(material.not_compared)
     return material.pairs
 
 
 def curves(material: Material) -> list[Block]:
-    """Return measures against the cut-off k."""
+    """Return metrics against the cut-off k."""
     known: Mapping[str, Mapping[int, str]] = curves_of(material.results)
     if not known:
-        raise MeasureError("every measure was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
+        raise MetricError("every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
     chosen = {name: _some(cells) for name, cells in list(known.items())[:_PANELS]}
     frame = curve_frame(material.drawn, chosen)
     caption = f"{', '.join(chosen)} against the cut-off k, with 95 % confidence bands."
@@ -485,8 +485,8 @@ def trade_offs(material: Material) -> list[Block]:
     """Return accuracy against coverage, novelty, diversity and popularity bias."""
     xs = [cell for cell in material.in_families(_BEYOND) if cell != material.primary][:_PANELS]
     if not xs:
-        raise MeasureError(
-            "no measure of coverage, novelty, diversity or popularity bias was evaluated",
+        raise MetricError(
+            "no metric of coverage, novelty, diversity or popularity bias was evaluated",
             hint='ask for "catalog_coverage@10", "gini@10" or "novelty@10"',
         )
     frame = pareto_frame(material.drawn, material.primary, xs)
@@ -505,14 +505,14 @@ def distribution(material: Material) -> list[Block]:
     rows = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null())
     rows = leader_first(rows.drop_nulls("wins"), material.settings).head(_PANELS)
     if rows.is_empty():
-        raise MeasureError(f"{material.primary} has no per-user values that were compared")
+        raise MetricError(f"{material.primary} has no per-user values that were compared")
     values: dict[str, Floats] = {}
     counts = []
     for row in rows.iter_rows(named=True):
         pair = f"{row['system']} − {row['baseline']}"
         counts.append([pair, *_wins(row, material)])
         one, other = (material.results[row[side]].per_user for side in ("system", "baseline"))
-        with contextlib.suppress(MeasureError):  # the table says that no user differs
+        with contextlib.suppress(MetricError):  # the table says that no user differs
             values[pair] = gains(one, other, material.primary)
     head = ["pair", "users who gain", "users without a difference", "users who lose"]
     return [Grid(TableView(head, counts)), *_gains_figure(values, material)]
@@ -533,9 +533,9 @@ def _gains_figure(values: Mapping[str, Floats], material: Material) -> list[Bloc
 
 
 def _wins(row: Mapping[str, Any], material: Material) -> list[str]:
-    """Return who gains, stays and loses; of some measures small values are the gain."""
+    """Return who gains, stays and loses; of some metrics small values are the gain."""
     counts = [row["wins"], row["ties"], row["losses"]]
-    if material.direction(row["measure"]) is False:
+    if material.direction(row["metric"]) is False:
         counts.reverse()
     total = max(sum(counts), 1)
     return [f"{count:,} ({count / total:.0%})" for count in counts]

@@ -13,8 +13,8 @@ import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
 from rankwise.core.arrays import ExactTotal
-from rankwise.errors import MeasureError, ParameterError, nearest
-from rankwise.metrics.base import Measure
+from rankwise.errors import MetricError, ParameterError, nearest
+from rankwise.metrics.base import Metric
 from rankwise.metrics.kinds import Accumulated, OverUsers
 from rankwise.stats.data_sets import clustered, jackknife
 from rankwise.stats.differences import UNVARIED, Interval, check_level, differences
@@ -211,7 +211,7 @@ def interval_of(
     method: IntervalMethod,
     n_resamples: int,
     seed: int,
-    measures: Iterable[Measure],
+    metrics: Iterable[Metric],
 ) -> Interval:
     """Return the confidence interval of a value; see `Result.interval`.
 
@@ -223,7 +223,7 @@ def interval_of(
         values = user_values.drop_nans().to_numpy()
         check_level("confidence", confidence)
         if len(values) > 1 and not differences(values).deviation:  # nothing to resample
-            bounds = range_of(measures, cell)
+            bounds = range_of(metrics, cell)
             return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
         if method == "t":
             return t_interval(values, confidence=confidence)
@@ -231,7 +231,7 @@ def interval_of(
             return usual_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
         return bootstrap(values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed)
     if replicates is None or cell not in replicates.columns:
-        raise MeasureError(
+        raise MetricError(
             f"{cell} is not a mean over users, so its interval needs the jackknife",
             found="no jackknife replicates" + (" of it" if replicates is not None else ""),
             hint="evaluate(…, jackknife=64) computes it without each of 64 groups of users",
@@ -243,16 +243,11 @@ def interval_of(
             hint='each resample omits 37 % of the users, and with them their items; pass method="jackknife"',
         )
     found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
-    return replace(found, flags=(*found.flags, *jackknife_caveats(measures, cell)))
+    return replace(found, flags=(*found.flags, *jackknife_caveats(metrics, cell)))
 
 
 def clustered_interval(
-    cell: str,
-    users: pl.DataFrame,
-    clusters: str,
-    confidence: float,
-    method: IntervalMethod,
-    measures: Iterable[Measure],
+    cell: str, users: pl.DataFrame, clusters: str, confidence: float, method: IntervalMethod, metrics: Iterable[Metric]
 ) -> Interval:
     """Return the confidence interval of a per-user mean, with clusters of users as the random sample."""
     check_choice("method", method, IntervalMethod)
@@ -268,21 +263,21 @@ def clustered_interval(
     flags = tuple(cluster_flags(interval.n, clusters))
     if UNVARIED not in interval.flags:
         return replace(interval, flags=(*interval.flags, *flags))
-    bounds, flags = range_of(measures, cell), ("clusters do not vary", *flags)
+    bounds, flags = range_of(metrics, cell), ("clusters do not vary", *flags)
     return constant_interval(interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags)
 
 
-def range_of(measures: Iterable[Measure], cell: str) -> tuple[float, float]:
+def range_of(metrics: Iterable[Metric], cell: str) -> tuple[float, float]:
     """Return the smallest and the largest value of a user; infinite for anything else."""
-    found = (measure.range for measure in measures if cell in measure.cells)
+    found = (metric.range for metric in metrics if cell in metric.cells)
     return next(found, (-math.inf, math.inf))
 
 
-def jackknife_caveats(measures: Iterable[Measure], cell: str) -> tuple[str, ...]:
+def jackknife_caveats(metrics: Iterable[Metric], cell: str) -> tuple[str, ...]:
     """Return the caveats of the jackknife interval of a value."""
-    for measure in measures:
-        if cell not in measure.cells:
+    for metric in metrics:
+        if cell not in metric.cells:
             continue
-        if isinstance(measure, Accumulated | OverUsers) and measure.jackknife_caveat:
-            return (measure.jackknife_caveat,)
+        if isinstance(metric, Accumulated | OverUsers) and metric.jackknife_caveat:
+            return (metric.jackknife_caveat,)
     return ()

@@ -16,8 +16,8 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
-from rankwise.errors import MeasureError, MissingValueError, ParameterError, UsageError, nearest
-from rankwise.metrics.base import Measure, ValueKind, parse
+from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
+from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.metrics.inputs import read_label
 from rankwise.results.intervals import check_clusters, within
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
@@ -57,7 +57,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 _SCHEMA: dict[str, Any] = {
-    "measure": pl.String,
+    "metric": pl.String,
     "k": pl.Int64,
     "cell": pl.String,
     "value": pl.Float64,
@@ -68,61 +68,61 @@ _SCHEMA: dict[str, Any] = {
 _BETTER = {True: "higher", False: "lower", None: None}
 
 
-def canonical_name(name: str, known: Iterable[str], read: Callable[[str], Measure] = parse) -> str:
+def canonical_name(name: str, known: Iterable[str], read: Callable[[str], Metric] = parse) -> str:
     """Return the canonical name of a value, such as ``"reo@10[item_group=a]"``.
 
-    ``read`` says which measure a text names.
+    ``read`` says which metric a text names.
     """
     match = re.match(r"^(.+?)\[(\w+=.*)\]$", name, flags=re.DOTALL)
     if match is None:
         return str(read(name))
-    measure, label = str(read(match[1])), read_label(match[2])
+    metric, label = str(read(match[1])), read_label(match[2])
     for cell in known:
-        head = f"{measure}["
+        head = f"{metric}["
         if cell.startswith(head) and read_label(cell.removeprefix(head)[:-1]) == label:
             return cell
-    return f"{measure}[{match[2]}]"
+    return f"{metric}[{match[2]}]"
 
 
 def labelled_values(values: Mapping[str, float], name: str) -> list[tuple[str, float]]:
-    """Return label and value of a measure at one cut-off: its own under ``""``, then its cells."""
+    """Return label and value of a metric at one cut-off: its own under ``""``, then its cells."""
     head, whole = f"{name}[", [("", values[name])] if name in values else []
     cells = ((cell, value) for cell, value in values.items() if cell.startswith(head))
     return whole + [(cell.removeprefix(head)[:-1], value) for cell, value in cells]
 
 
 def tidy_values(
-    measures: Sequence[Measure], values: Mapping[str, float], per_user: pl.DataFrame, label: str
+    metrics: Sequence[Metric], values: Mapping[str, float], per_user: pl.DataFrame, label: str
 ) -> pl.DataFrame:
     """Return one row per value; ``users`` is the number of users who have one."""
     rows = []
-    for row in _tidy(measures, values, label):
+    for row in _tidy(metrics, values, label):
         defined = not row["cell"] and row["name"] in per_user.columns
         users = int(per_user[row["name"]].is_not_nan().sum()) if defined else None
         rows.append(row | {"users": users})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def tidy_groups(measures: Sequence[Measure], slices: pl.DataFrame, label: str) -> pl.DataFrame:
+def tidy_groups(metrics: Sequence[Metric], slices: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return one row per value and group of users."""
-    rows = [group | row for group in slices.to_dicts() for row in _tidy(measures, group, label)]
+    rows = [group | row for group in slices.to_dicts() for row in _tidy(metrics, group, label)]
     return pl.DataFrame(rows, schema=_SCHEMA | {"by": pl.String, "group": pl.String})
 
 
-def _tidy(measures: Sequence[Measure], values: Mapping[str, float], label: str) -> list[dict[str, Any]]:
-    """Return one row per value; ``name`` is that of its measure at its cut-off."""
+def _tidy(metrics: Sequence[Metric], values: Mapping[str, float], label: str) -> list[dict[str, Any]]:
+    """Return one row per value; ``name`` is that of its metric at its cut-off."""
     return [
         {
             "name": name,
-            "measure": str(measure @ ()),
+            "metric": str(metric @ ()),
             "k": k,
             "cell": cell or None,
             "value": value,
-            "better": _BETTER[measure.higher_is_better],
+            "better": _BETTER[metric.higher_is_better],
             "label": label or None,
         }
-        for measure in measures
-        for k, name in zip(measure.k or (None,), measure.cells, strict=True)
+        for metric in metrics
+        for k, name in zip(metric.k or (None,), metric.cells, strict=True)
         for cell, value in labelled_values(values, name)
     ]
 
@@ -186,7 +186,7 @@ _SAID_WITH = {
 
 
 def result_views(
-    measures: Sequence[Measure],
+    metrics: Sequence[Metric],
     values: Mapping[str, float],
     slices: pl.DataFrame | None,
     label: str,
@@ -198,7 +198,7 @@ def result_views(
     titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere.
     """
     corner = f", {label}" if label else ""
-    views = [_value_view(measures, values, f"measure{corner}")]
+    views = [_value_view(metrics, values, f"metric{corner}")]
     views += [] if slices is None else [_group_view(slices.to_dicts(), f"group{corner}")]
     title = _title(notes)
     views = [replace(view, title=f"{view.title} {title}") for view in views]
@@ -211,17 +211,17 @@ def _title(notes: Sequence[str]) -> str:
     return "over " + "; ".join(filter(None, (who.split(";")[0], rules))) + "."
 
 
-def _value_view(measures: Sequence[Measure], values: Mapping[str, float], corner: str) -> TableView:
-    """Return one row per measure, and per cell of a measure; one column per cut-off."""
-    columns: list[int | None] = [*sorted({k for measure in measures for k in measure.k})]
-    columns += [] if all(measure.k for measure in measures) else [None]
+def _value_view(metrics: Sequence[Metric], values: Mapping[str, float], corner: str) -> TableView:
+    """Return one row per metric, and per cell of a metric; one column per cut-off."""
+    columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
+    columns += [] if all(metric.k for metric in metrics) else [None]
     rows = []
-    for measure in measures:
+    for metric in metrics:
         by_label: dict[str, dict[int | None, str]] = {}
-        for k, name in zip(measure.k or (None,), measure.cells, strict=True):
+        for k, name in zip(metric.k or (None,), metric.cells, strict=True):
             for label, value in labelled_values(values, name):
                 by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
-        name = str(measure @ ())
+        name = str(metric @ ())
         if by_label and "" not in by_label:
             rows.append((name, *("" for _ in columns)))
         for label, texts in by_label.items():
@@ -347,7 +347,7 @@ def _convention_rule(provenance: Mapping[str, Any]) -> str:
 
 
 def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the differences between a measure's rule and the common rule."""
+    """Return the differences between a metric's rule and the common rule."""
     differs = [f"{key}={value}" for key, value in rule.items() if settings.get(key) != value]
     return f"{name}: {', '.join(differs)}"
 
@@ -394,7 +394,7 @@ def _columns(card: Mapping[str, Any]) -> Mapping[str, str]:
     return columns if isinstance(columns, Mapping) else {}
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
 
 
@@ -407,7 +407,7 @@ class Result(Mapping[str, float]):
 
     Attributes
     ----------
-    measures : tuple of Measure
+    metrics : tuple of Metric
         The metrics that were evaluated.
     values : dict of str to float, also callable
         The value of every metric at every cut-off, ``{"ndcg@10": 0.31, …}``, and of each cell of a
@@ -436,13 +436,13 @@ class Result(Mapping[str, float]):
     >>> result = rw.evaluate({"ann": [1, 3, 5, 7, 9]}, {"ann": {1, 5, 10}}, ["p@5", "ndcg@5"])
     >>> result["precision@5"], result["nDCG@5"]
     (0.4, 0.7039)
-    >>> result.scores["measure"].to_list()
+    >>> result.scores["metric"].to_list()
     ['precision', 'ndcg']
     >>> dict(result), "map@5" in result
     ({'precision@5': 0.4, 'ndcg@5': 0.7039}, False)
     """
 
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     values: Values = field()
     per_user: pl.DataFrame
     counts: dict[str, int]
@@ -479,17 +479,17 @@ class Result(Mapping[str, float]):
         """The label of values over sampled candidates, in every display; empty for others."""
         return "" if self.protocol is None else self.protocol.label
 
-    def __getitem__(self, measure: str | Measure) -> float:
-        """Return one value: ``result["ndcg@10"]``, under any name that the measure has.
+    def __getitem__(self, metric: str | Metric) -> float:
+        """Return one value: ``result["ndcg@10"]``, under any name that the metric has.
 
         A cell is ``result["reo@10[item_group=a]"]``.
 
         Raises
         ------
         MissingValueError
-            If the result has no such value; it is a `MeasureError` and a `KeyError`.
+            If the result has no such value; it is a `MetricError` and a `KeyError`.
         """
-        return self.values[self.cell(measure)]
+        return self.values[self.cell(metric)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.values)
@@ -502,20 +502,20 @@ class Result(Mapping[str, float]):
 
     __hash__ = object.__hash__
 
-    def cell(self, measure: str | Measure) -> str:
+    def cell(self, metric: str | Metric) -> str:
         """Return the key of a value in ``values``, given any name of its metric."""
-        name = str(measure)
+        name = str(metric)
         if name in self.values:
             return name
         try:
-            by_text = None if isinstance(measure, Measure) else self.convention
+            by_text = None if isinstance(metric, Metric) else self.convention
             name = canonical_name(name, self.values, parse if by_text is None else by_text.parse)
         except UsageError as error:
             raise MissingValueError(error.what, where=error.where, found=error.found, hint=error.hint) from error
         if name not in self.values:
             cells = [cell for cell in self.values if cell.startswith(f"{name}[")]
             raise MissingValueError(
-                f"{measure} has several values" if cells else f"{measure} was not evaluated",
+                f"{metric} has several values" if cells else f"{metric} was not evaluated",
                 found=listed(cells or list(self.values)),
                 hint=f"take one of them, or result.table({name!r})" if cells else nearest(name, self.values),
             )
@@ -526,8 +526,8 @@ class Result(Mapping[str, float]):
 
         The direction is that of the value: lower is better for the spread of recall over groups.
         """
-        measures = (measure for measure in self.measures if cell in measure.cells)
-        return next((measure.higher_is_better for measure in measures), None)
+        metrics = (metric for metric in self.metrics if cell in metric.cells)
+        return next((metric.higher_is_better for metric in metrics), None)
 
     def definition_of(self, cell: str) -> str | None:
         """Return whose definition a value follows: the convention's name, or ``"rankwise"``; None if unknown.
@@ -538,7 +538,7 @@ class Result(Mapping[str, float]):
         if convention in (None, "default"):
             return convention and "rankwise"
         own = self.provenance.get("own_definitions", {})
-        names = (str(m) for m in self.measures if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
+        names = (str(m) for m in self.metrics if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
         return next(("rankwise" if name in own else convention for name in names), None)
 
     def is_mean_of_users(self, cell: str) -> bool:
@@ -550,7 +550,7 @@ class Result(Mapping[str, float]):
 
     def interval(
         self,
-        measure: str | Measure,
+        metric: str | Metric,
         *,
         confidence: float = 0.95,
         method: IntervalMethod = "auto",
@@ -564,7 +564,7 @@ class Result(Mapping[str, float]):
 
         Parameters
         ----------
-        measure : str or Measure
+        metric : str or Metric
             The metric at one cut-off.
         confidence : float, default=0.95
             The confidence level.
@@ -604,27 +604,27 @@ class Result(Mapping[str, float]):
         """
         from rankwise.results.intervals import clustered_interval, interval_of  # imports SciPy: late
 
-        cell = self.cell(measure)
+        cell = self.cell(metric)
         if by is None and group is not None:
             raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
         users = self.per_user if by is None else within(self.per_user, by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
-            raise MeasureError(f"{cell} is not a mean over users, so a group of users has no interval")
+            raise MetricError(f"{cell} is not a mean over users, so a group of users has no interval")
         check_clusters(clusters)
         if clusters is not None:
             if user_values is None:
-                raise MeasureError(
+                raise MetricError(
                     f"{cell} is not a mean over users, so it has no interval over clusters",
                     found=f"clusters={clusters!r}",
                     hint="without clusters= the jackknife treats users as independent",
                 )
-            return clustered_interval(cell, users, clusters, confidence, method, self.measures)
+            return clustered_interval(cell, users, clusters, confidence, method, self.metrics)
         return interval_of(
-            cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.measures
+            cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
         )
 
-    def table(self, measure: str | Measure) -> pl.DataFrame:
+    def table(self, metric: str | Metric) -> pl.DataFrame:
         """Return a metric that has several values as a table: its groups, and ``value``.
 
         Examples
@@ -635,43 +635,43 @@ class Result(Mapping[str, float]):
         >>> result.table("reo@1").rows()
         [('a', 1.0), ('b', 0.0)]
         """
-        name = str(measure if isinstance(measure, Measure) else parse(measure))
+        name = str(metric if isinstance(metric, Metric) else parse(metric))
         rows = [{**read_label(label), "value": value} for label, value in labelled_values(self.values, name) if label]
         if not rows:
-            raise MeasureError(
-                f"{measure} has no cells",
+            raise MetricError(
+                f"{metric} has no cells",
                 found=listed([cell for cell in self.values if cell.endswith("]")]) or "no cells",
                 hint="result[...] gives its value" if name in self.values else None,
             )
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def cells(self, measure: Measure, at: int) -> list[tuple[str, float]]:
+    def cells(self, metric: Metric, at: int) -> list[tuple[str, float]]:
         """Return the labels and values of a metric at its ``at``-th cut-off."""
-        return labelled_values(self.values, measure.cells[at])
+        return labelled_values(self.values, metric.cells[at])
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """One row per value: ``measure, k, cell, value, users, better, label``.
+        """One row per value: ``metric, k, cell, value, users, better, label``.
 
         ``cell`` is null for a metric with one value; ``users`` is the number of users with a value;
         ``label`` tells how candidates were sampled, and is null otherwise.
         """
-        return tidy_values(self.measures, self.values, self.per_user, self.label)
+        return tidy_values(self.metrics, self.values, self.per_user, self.label)
 
     def _long_table(self) -> pl.DataFrame:
         """Return one row per value, those of groups of users below, and whose definition each follows."""
         table = self.scores
         if self.slices is not None:
-            groups = tidy_groups(self.measures, self.slices, self.label)
+            groups = tidy_groups(self.metrics, self.slices, self.label)
             table = pl.concat([table, groups], how="diagonal")
         definitions = [
-            (str(measure @ ()), k, self.definition_of(cell))
-            for measure in self.measures
-            for k, cell in zip(measure.k or (None,), measure.cells, strict=True)
+            (str(metric @ ()), k, self.definition_of(cell))
+            for metric in self.metrics
+            for k, cell in zip(metric.k or (None,), metric.cells, strict=True)
         ]
-        schema = {"measure": pl.String, "k": pl.Int64, "definition_of": pl.String}
+        schema = {"metric": pl.String, "k": pl.Int64, "definition_of": pl.String}
         by = pl.DataFrame(definitions, schema=schema, orient="row")
-        return table.join(by, on=["measure", "k"], how="left", nulls_equal=True, maintain_order="left")
+        return table.join(by, on=["metric", "k"], how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def notes(self) -> list[str]:
@@ -683,13 +683,13 @@ class Result(Mapping[str, float]):
     def _short_lists(self) -> str:
         """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
         users: pl.DataFrame | None = self.__dict__.get("per_user")  # those in Spark are not collected for a note
-        cutoffs = [k for measure in self.measures for k in measure.k]
+        cutoffs = [k for metric in self.metrics for k in metric.k]
         if users is None or "list_length" not in users.columns or not cutoffs:
             return ""
         return short_lists(users["list_length"], max(cutoffs), self.counts)
 
     def _views(self) -> list[TableView]:
-        return result_views(self.measures, self.values, self.slices, self.label, self.notes)
+        return result_views(self.metrics, self.values, self.slices, self.label, self.notes)
 
     def __repr__(self) -> str:
         return plain(*self._views())

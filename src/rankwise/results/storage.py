@@ -26,7 +26,7 @@ from rankwise.core.arguments import check_path
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.terminal import finite, float_of
 from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseError, UsageError, printable
-from rankwise.metrics.base import Measure, ValueKind, parse, parse_all
+from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
 from rankwise.results.result import SCHEMA_VERSION, Result, Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
@@ -71,7 +71,7 @@ def load(folder: str | Path) -> Result:
     try:
         slices = data["slices"]
         return Result(
-            measures=parse_all(data["provenance"]["settings"]["measures"]),
+            metrics=parse_all(data["provenance"]["settings"]["metrics"]),
             values=Values(_numbers(data["values"])),
             per_user=frames["per_user"],
             counts=data["counts"],
@@ -83,7 +83,7 @@ def load(folder: str | Path) -> Result:
         )
     except UsageError as error:
         raise FileError(
-            "a measure of this saved result is not known here",
+            "a metric of this saved result is not known here",
             where=str(path),
             found=error.what,
             hint="import the package that defines it",
@@ -149,17 +149,17 @@ def from_per_user(source: Any) -> Result:
     row_numbers = [name for name in frame.columns if name != "user" and _is_row_number(frame[name], where)]
     frame = frame.drop(row_numbers)
     cells: dict[str, str] = {}
-    measures: list[Measure] = []
+    metrics: list[Metric] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
         if name in ("user", "label", WEIGHT, *_USER_COLUMNS, *groups) or not number:
             continue
-        measure = _measure(name)
-        cell = name if measure is None else measure.cells[0]
+        metric = _metric(name)
+        cell = name if metric is None else metric.cells[0]
         if cell in cells.values():
             raise ColumnError(f"two columns are {cell}", where=where, found=repr(name))
         cells[name] = cell
-        measures += [] if measure is None else [measure]
+        metrics += [] if metric is None else [metric]
     if not cells:
         raise ColumnError("there is no column of numbers", where=where, found=f"columns {', '.join(frame.columns)}")
     user_columns = [
@@ -174,16 +174,16 @@ def from_per_user(source: Any) -> Result:
     label = [pl.col("label")] if (protocol := _protocol(frame, where)) is not None else []
     per_user = frame.sort("user").select("user", *user_columns, *weight, *texts, *numbers, *label)
     weights = per_user[WEIGHT] if weight else None
-    sums = {cell for measure in measures for cell in measure.cells if measure.value_kind == "sum"}
+    sums = {cell for metric in metrics for cell in metric.cells if metric.value_kind == "sum"}
     values = Values({c: (sum_of if c in sums else mean_of)(per_user[c], weights) for c in cells.values()})
     provenance = {
-        "settings": {"measures": [str(measure) for measure in measures]} | ({"weights": WEIGHT} if weight else {}),
+        "settings": {"metrics": [str(metric) for metric in metrics]} | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},
         "candidates": None if protocol is None else protocol.to_dict(),
-        "doubts": _not_means(measures),
+        "doubts": _not_means(metrics),
     }
     kinds: dict[str, ValueKind] = {c: "sum" if c in sums else "weighted mean" if weight else "mean" for c in values}
-    return Result(tuple(measures), values, per_user, {"users": len(per_user)}, None, provenance, kinds=kinds)
+    return Result(tuple(metrics), values, per_user, {"users": len(per_user)}, None, provenance, kinds=kinds)
 
 
 def _weighted(frame: pl.DataFrame, where: str) -> bool:
@@ -221,9 +221,9 @@ def _protocol(frame: pl.DataFrame, where: str) -> Protocol | None:
     return Protocol.of_label(labels[0]) if labels and labels[0] is not None else None
 
 
-def _not_means(measures: Sequence[Measure]) -> list[str]:
+def _not_means(metrics: Sequence[Metric]) -> list[str]:
     """Return a warning about metrics whose values are no means over users in an evaluation."""
-    others = [str(measure) for measure in measures if measure.value_kind not in ("mean", "sum")]
+    others = [str(metric) for metric in metrics if metric.value_kind not in ("mean", "sum")]
     if not others:
         return []
     return [f"the mean over users is not what an evaluation gives for {', '.join(others)}: it pools or weights users"]
@@ -250,13 +250,13 @@ def _is_row_number(column: pl.Series, where: str) -> bool:
     return counts
 
 
-def _measure(name: str) -> Measure | None:
-    """Return the measure that a column is named after, if it has a single value."""
+def _metric(name: str) -> Metric | None:
+    """Return the metric that a column is named after, if it has a single value."""
     try:
-        measure = parse(name)
+        metric = parse(name)
     except RankwiseError:
         return None
-    return measure if len(measure.cells) == 1 else None
+    return metric if len(metric.cells) == 1 else None
 
 
 def _read(source: Any) -> tuple[pl.DataFrame, str]:
@@ -367,9 +367,9 @@ def metric_key(name: str) -> str:
     """
     found = _NAME.fullmatch(name)
     if found and not re.search(r"_at_\d", name) and len(name) <= _LONGEST_KEY:
-        measure, parameters, k, cell = found.groups()
+        metric, parameters, k, cell = found.groups()
         # No slash: MLflow's file store makes paths of keys, and no file is also a folder.
-        key = measure + (f" {parameters}" if parameters else "") + (f"_at_{k}" if k else "")
+        key = metric + (f" {parameters}" if parameters else "") + (f"_at_{k}" if k else "")
         return (key + (f".{cell}" if cell else "")).replace(",", " ").replace("=", ":")
     head, _, cell = name.removesuffix("]").partition("[")
     parts = [part.replace("=", ":").replace("@", "_at_") for part in (head, cell)]

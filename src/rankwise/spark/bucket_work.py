@@ -32,7 +32,7 @@ from rankwise.core.digests import added
 from rankwise.core.ids import labels
 from rankwise.encoding.side_information import Counted, digest_of_interactions
 from rankwise.encoding.side_tables import read_groups
-from rankwise.errors import DuplicateError, MeasureError, ParameterError, RankwiseError
+from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.evaluate import with_history
 from rankwise.evaluation.plan import Plan
@@ -354,11 +354,11 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
 
 
 def check_facts(plan: Plan) -> None:
-    """Raise if a measure needs all users on one machine."""
-    for fact, measure in plan.facts.items():
+    """Raise if a metric needs all users on one machine."""
+    for fact, metric in plan.facts.items():
         if fact.kind == "similarity":
-            raise MeasureError(
-                f"{measure} needs the training interactions of all users on one machine",
+            raise MetricError(
+                f"{metric} needs the training interactions of all users on one machine",
                 hint="take similarity=features, with items=",
             )
 

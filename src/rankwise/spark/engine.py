@@ -454,12 +454,12 @@ class _Prepared:
 
 
 def _check_names(job: Job, data: bytes) -> None:
-    """Raise if a measure is called something else in another process."""
-    for measure, other in zip(job.settings.measures, load_job(data).settings.measures, strict=True):
-        if str(measure) != str(other):
+    """Raise if a metric is called something else in another process."""
+    for metric, other in zip(job.settings.metrics, load_job(data).settings.metrics, strict=True):
+        if str(metric) != str(other):
             raise ParameterError(
-                "the name of this measure differs between processes",
-                found=str(measure),
+                "the name of this metric differs between processes",
+                found=str(metric),
                 hint="pass a named function, not a partial or an object",
             )
 

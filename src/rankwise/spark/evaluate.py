@@ -33,8 +33,8 @@ from rankwise.comparison.pairwise import check_zero, largest_difference, ranks_o
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.settings import DEFAULT_MEASURES, ListOptions, Settings, takes_options
-from rankwise.metrics.base import MeasureLike
+from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, takes_options
+from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
 from rankwise.spark.splits import SparkSplit
@@ -73,7 +73,7 @@ def compare(
     *results: SparkResult | Mapping[str, SparkResult],
     baseline: str | None = None,
     primary: str | None = None,
-    measures: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     alpha: float = 0.05,
     correction: Correction = "holm",
     margin: Margin = None,
@@ -94,7 +94,7 @@ def compare(
     *results : SparkResult, or one mapping of str to SparkResult
         Two or more results of `rankwise.spark.evaluate`: as separate arguments, which are called A,
         B, … in this order, or by name.
-    baseline, primary, measures, alpha, margin, missing, force
+    baseline, primary, metrics, alpha, margin, missing, force
         As for `rankwise.compare`.
     correction : {"none", "bonferroni", "holm", "hochberg", "bh", "by"}, default="holm"
         The correction of the p-values of the primary metric.
@@ -120,7 +120,7 @@ def compare(
     _check_in_spark(named)
     if not force:
         _check(named)
-    cells, main, not_compared = common_cells(named, measures, primary, means_only=_MEANS_ONLY)
+    cells, main, not_compared = common_cells(named, metrics, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
     margins = margins_by_cell(margin, first)
     pairs = pairs_of(list(named), baseline)
@@ -270,7 +270,7 @@ def _row(
     alpha: float,
     margins: Margin,
 ) -> dict[str, Any]:
-    """Return the row of one pair; ``tests`` are the pairs of a family, None for other measures."""
+    """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
     first = next(iter(results.values()))
@@ -305,7 +305,7 @@ def _row(
 def evaluate(
     recommendations: Any,
     truth: Any = None,
-    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
     *,
     train: Any = None,
     items: Any = None,
@@ -336,7 +336,7 @@ def evaluate(
         ``relevance``. Of a `SparkSplit`, or a `rankwise.splits.Split`, the test part is the ground
         truth, the split is ``train`` unless that is given, and the result keeps the card. It is not
         needed for metrics that describe lists.
-    measures : str, measure, or a list of them, default=DEFAULT_MEASURES
+    metrics : str, metric, or a list of them, default=DEFAULT_METRICS
         The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` raise an
         error, because they need all training interactions on one machine.
     train : DataFrame, path or table, optional
@@ -384,7 +384,7 @@ def evaluate(
     >>> result = evaluate(lists, "s3://bucket/truth", ["ndcg@10", "coverage@10"])  # doctest: +SKIP
     """
     session = active_session(spark)
-    settings = Settings.read(measures, options)
+    settings = Settings.read(metrics, options)
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
     check_buckets(buckets)
     if collect is not None:

@@ -232,12 +232,12 @@ def sign_flip_of_all(
     limit = (observed - 1e-12 * np.abs(cube).sum(axis=0).max(axis=1)[:, None]) / unit
     counts = np.zeros(observed.shape)
     for panel in sums(cube.reshape(n, m * k), n_resamples, kind="signs", seed=seed, threads=threads, batch=batch):
-        for measure in range(m):
-            drawn = panel[:, measure * k : (measure + 1) * k]
-            statistic = np.abs(drawn[:, i] - drawn[:, j]) / unit[measure]
+        for metric in range(m):
+            drawn = panel[:, metric * k : (metric + 1) * k]
+            statistic = np.abs(drawn[:, i] - drawn[:, j]) / unit[metric]
             if family:
                 statistic = statistic.max(axis=1, keepdims=True)
-            counts[measure] += (statistic >= limit[measure]).sum(axis=0)
+            counts[metric] += (statistic >= limit[metric]).sum(axis=0)
     same = equal & (observed <= 1e-9 * squares[:, i].max(initial=1.0))
     p = np.ones((m, k, k))
     p[:, i, j] = p[:, j, i] = np.where(same, 1.0, (1 + counts) / (1 + n_resamples))

@@ -67,7 +67,7 @@ _JUMP = 0.05  # of a metric from one rank to the next, in ranges of it: a cut-of
 
 
 class RankBounds(NamedTuple):
-    """Limits of each metric, shape (n_measures,).
+    """Limits of each metric, shape (n_metrics,).
 
     ``unresolved`` is the part of ``high - low`` that is not sampling noise: the distance between
     the means of the two bounding functions. All three are NaN for a metric whose limits cross,
@@ -94,7 +94,7 @@ def rank_bounds(
     ----------
     probabilities : array, shape (N, m + 1)
         The probability of every sampled rank at every true rank.
-    values : array, shape (N, n_measures)
+    values : array, shape (N, n_metrics)
         Each metric of one relevant item at every true rank.
     counts : array or sparse array, shape (n_users, m + 1)
         Sampled ranks of each user, with weights of 1 in all. Less than 1 leaves relevant items that
@@ -313,9 +313,9 @@ def rank_distribution(probabilities: Floats, counts: Floats, *, rounds: int = 20
 
 
 def estimate(method: Method, probabilities: Floats, values: Floats, counts: Floats, *, gamma: float = 0.01) -> Floats:
-    """Return the estimated mean of metrics over all relevant items, shape (n_measures,).
+    """Return the estimated mean of metrics over all relevant items, shape (n_metrics,).
 
-    ``values`` has each metric of one relevant item at every true rank, shape (N, n_measures), and
+    ``values`` has each metric of one relevant item at every true rank, shape (N, n_metrics), and
     ``counts`` the number of relevant items at every sampled rank, shape (m + 1,). ``gamma`` weights
     variance against bias, for ``"bv"``.
     """

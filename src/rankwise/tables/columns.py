@@ -120,7 +120,7 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
     },
     "users": {"group": ("group", "usergroup", "cluster", "segment")},
 }
-"""Columns that are looked for only when a measure needs them."""
+"""Columns that are looked for only when a metric needs them."""
 
 _IDS = re.compile(r":token(_seq)?$")
 """The types of RecBole's columns that hold ids, whatever they look like."""
@@ -216,7 +216,7 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
 def known_column(
     names: Sequence[str], role: TableRole, column: str, given: Mapping[str, str | None], where: str
 ) -> str | None:
-    """Return the name of a column that only some measures need; None if there is none.
+    """Return the name of a column that only some metrics need; None if there is none.
 
     >>> known_column(["item", "genres"], "items", "categories", {}, "items")
     'genres'

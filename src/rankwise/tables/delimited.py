@@ -336,7 +336,7 @@ def _parsed(source: str | bytes, layout: Format, separator: str, types: dict[str
         new_columns=None if has_header else list(names),
         schema=None if has_header else dict.fromkeys(names, pl.String) | types,
         schema_overrides=types if has_header else None,
-        # A run's last field, its name, may have several words; no measure reads it.
+        # A run's last field, its name, may have several words; no metric reads it.
         truncate_ragged_lines=is_run,
         extra_columns="ignore" if is_run else "raise",
         glob=False,

@@ -3,8 +3,8 @@
 Install with ``pip install "rankwise[torch]"``.
 
 >>> import torch
->>> from rankwise.torch import Measure
->>> recall = Measure("recall@1")
+>>> from rankwise.torch import MetricModule
+>>> recall = MetricModule("recall@1")
 >>> recall.update(torch.tensor([[0.1, 0.7], [0.6, 0.2]]), torch.tensor([1, 1]))
 >>> recall.compute().item()
 0.5
@@ -12,10 +12,10 @@ Install with ``pip install "rankwise[torch]"``.
 
 from __future__ import annotations
 
-from rankwise.torch.metrics import Collection, Measure
+from rankwise.torch.metrics import Collection, MetricModule
 from rankwise.torch.rank import RelevantRanks, TopItems, rank, rank_relevant
 
-__all__ = ["Collection", "Measure", "RelevantRanks", "TopItems", "rank", "rank_relevant"]
+__all__ = ["Collection", "MetricModule", "RelevantRanks", "TopItems", "rank", "rank_relevant"]
 
 try:
     import torchmetrics as _torchmetrics  # noqa: F401

@@ -14,7 +14,7 @@ from torch import Tensor
 from rankwise.blocks.block import Needs
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import checks_at_end, refuse
-from rankwise.errors import InputError, MeasureError, ParameterError
+from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.evaluation.engine import Job, prepare
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.plan import Plan
@@ -64,7 +64,7 @@ class MetricSpec:
     Parameters
     ----------
     settings : Settings
-        The measures and options.
+        The metrics and options.
     tables : Tables
         The tables that facts come from, and the catalogue.
     items, users : Axis or None
@@ -72,7 +72,7 @@ class MetricSpec:
     by_position : tuple of str
         The tables that were tensors, which name items by position.
     list_length : int or None
-        The length at which rankings are cut; None: as long as some measure needs.
+        The length at which rankings are cut; None: as long as some metric needs.
     exclude_seen : bool
         Whether training interactions are taken out of the rankings.
     negatives : int or None
@@ -91,7 +91,7 @@ class MetricSpec:
     @classmethod
     def read(
         cls,
-        measures: Any,
+        metrics: Any,
         options: Mapping[str, Any],
         *,
         n_items: int | None,
@@ -106,7 +106,7 @@ class MetricSpec:
         negatives: int | None,
     ) -> MetricSpec:
         """Check the options, and read the tables."""
-        settings = Settings.read(measures, options, MetricOptions)
+        settings = Settings.read(metrics, options, MetricOptions)
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
             raise ParameterError("item_ids has an id for every item", found=f"{len(item_ids)} ids, n_items={n_items}")
@@ -153,7 +153,7 @@ class MetricSpec:
         """
         if n_items is None:
             raise ParameterError(
-                f"{', '.join(map(str, self.plan.measures))}: items are counted, have side information or order ties "
+                f"{', '.join(map(str, self.plan.metrics))}: items are counted, have side information or order ties "
                 "by id, so their number is needed",
                 found="a first batch of ready lists, or of scores of candidates, which do not tell it",
                 hint="pass n_items=, or item_ids= with the ids of all items; or scores with one column per item first",
@@ -165,12 +165,12 @@ class MetricSpec:
         return spec
 
     def _check_sample(self) -> None:
-        """Raise if a measure counts all candidates, and lists of a sample are cut."""
+        """Raise if a metric counts all candidates, and lists of a sample are cut."""
         if self.negatives is None or self.is_complete:
             return
         for leaf in self.plan.leaves:
             if leaf.counts_candidates:
-                raise MeasureError(
+                raise MetricError(
                     f"{leaf} counts all items that a user has not seen, and lists of a sample were cut",
                     found=f"list_length={self.list_length}, negatives={self.negatives}",
                     hint="leave list_length out",
@@ -189,14 +189,14 @@ class MetricSpec:
     @cached_property
     def plan(self) -> Plan:
         """The plan for ranked scores."""
-        return Plan(self.settings.measures, self.settings.rules, self.settings.by, exact=self.is_complete)
+        return Plan(self.settings.metrics, self.settings.rules, self.settings.by, exact=self.is_complete)
 
     @cached_property
     def depth(self) -> int | None:
         """The length of ranked lists: the largest cut-off; None: all candidates are ranked."""
         if self.list_length is not None:
             return self.list_length
-        leaves = Plan(self.settings.measures).leaves
+        leaves = Plan(self.settings.metrics).leaves
         if any(leaf.reads_below_k or not leaf.k for leaf in leaves):
             return None
         return max(k for leaf in leaves for k in leaf.k)
@@ -208,7 +208,7 @@ class MetricSpec:
 
     @cached_property
     def top(self) -> int:
-        """How many items of a complete ranking some measure looks at one by one."""
+        """How many items of a complete ranking some metric looks at one by one."""
         wanted = {"recommended", "overlap_history", "overlap_baseline"}
         leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & wanted]
         if any(not leaf.k for leaf in leaves):
@@ -230,8 +230,8 @@ class MetricSpec:
 
     @cached_property
     def facts(self) -> FactTensors:
-        """What measures need to know, on the processor."""
-        listed = Plan(self.settings.measures).needs & {"history", "overlap_history"}
+        """What metrics need to know, on the processor."""
+        listed = Plan(self.settings.metrics).needs & {"history", "overlap_history"}
         return read_facts(
             self.job(from_scores=True).facts,
             self.tables,
@@ -277,7 +277,7 @@ _READ_BY: dict[str, Needs] = {
     "history": frozenset({"history", "overlap_history"}),
     "baseline": frozenset({"overlap_baseline"}),
 }
-"""The sets of items that users have, by what measures may need of them."""
+"""The sets of items that users have, by what metrics may need of them."""
 
 
 @dataclass(frozen=True)
@@ -550,7 +550,7 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
     if users is None:
         if spec.needs_users:
             raise InputError(
-                "a measure or an option needs user data, so users= is required",
+                "a metric or an option needs user data, so users= is required",
                 found="no users",
                 hint="pass users= to update",
             )

@@ -120,7 +120,7 @@ def read_facts(
     history: bool,
     id_type: IdType = "typed",
 ) -> FactTensors:
-    """Turn the facts that measures need into tensors.
+    """Turn the facts that metrics need into tensors.
 
     Parameters
     ----------

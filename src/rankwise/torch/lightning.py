@@ -117,8 +117,8 @@ class Evaluation(Callback):
     def _end(self, stage: str, trainer: Trainer, pl_module: LightningModule) -> None:
         # All processes have the value of all users: there is nothing left to be reduced.
         computed = self.metrics.compute()
-        if not isinstance(computed, dict):  # of a single Measure
-            computed = {self.metrics.spec.settings.measures[0].cells[0]: computed}
+        if not isinstance(computed, dict):  # of a single MetricModule
+            computed = {self.metrics.spec.settings.metrics[0].cells[0]: computed}
         values = {f"{stage}/{name}": value for name, value in computed.items()}
         pl_module.log_dict(values, prog_bar=self.prog_bar, sync_dist=False)
         if not trainer.sanity_checking:

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arguments import check_choice, check_positive, described
-from rankwise.errors import EmptyError, MeasureError, ParameterError
+from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import finish
 from rankwise.evaluation.settings import options_text, takes_options
-from rankwise.metrics.base import MeasureLike
+from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.torch.batch import Batch, MetricOptions, MetricSpec, block_rows, read_batch
-from rankwise.torch.states import RepeatRule, UserStates, distinct, measure_lists, named_counts, partial_of, safe_name
+from rankwise.torch.states import RepeatRule, UserStates, distinct, metric_lists, named_counts, partial_of, safe_name
 from rankwise.torch.user_items import read_factors
 
-__all__ = ["Collection", "Measure"]
+__all__ = ["Collection", "MetricModule"]
 
 
 @described(options=options_text(MetricOptions))
@@ -33,7 +33,7 @@ class Collection(UserStates):
 
     Parameters
     ----------
-    measures : str, measure, or a list of them
+    metrics : str, metric, or a list of them
         The metrics: ``["ndcg@[10,20]", "recall@20", "gini@10"]``.
     n_items : int, optional
         The number of items, which is the number of columns of score matrices. The catalogue is all
@@ -74,7 +74,7 @@ class Collection(UserStates):
 
     Raises
     ------
-    MeasureError
+    MetricError
         If an input that a metric needs is missing.
     ParameterError
         If an option is invalid.
@@ -83,7 +83,7 @@ class Collection(UserStates):
 
     See Also
     --------
-    Measure : A single metric.
+    MetricModule : A single metric.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Collection(UserStates):
     @takes_options(MetricOptions)
     def __init__(
         self,
-        measures: MeasureLike | Iterable[MeasureLike],
+        metrics: MetricLike | Iterable[MetricLike],
         *,
         n_items: int | None = None,
         item_ids: Iterable[Any] | None = None,
@@ -131,7 +131,7 @@ class Collection(UserStates):
         check_choice("repeated_users", repeated_users, RepeatRule)
         check_positive(n_items=n_items, list_length=list_length, negatives=negatives, block_size=block_size)
         spec = MetricSpec.read(
-            measures,
+            metrics,
             options,
             n_items=n_items,
             item_ids=item_ids,
@@ -157,10 +157,10 @@ class Collection(UserStates):
         self.safe_names = safe_names
         self._result: Result | None = None
         self._nothing: EmptyError | None = None
-        self._check_measures()
+        self._check_metrics()
 
-    def _check_measures(self) -> None:
-        """Raise if this metric does not take several measures: this one does."""
+    def _check_metrics(self) -> None:
+        """Raise if this metric does not take several metrics: this one does."""
 
     def update(
         self,
@@ -259,7 +259,7 @@ class Collection(UserStates):
             signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
             if batch.has_users:
                 ranked, signed, n_repeated = distinct(ranked, self.repeated_users)
-            added = [measure_lists(spec, self._layout, lists, facts) for lists in ranked]
+            added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts
         self._write_n_items()
         for sums, signature in zip(added, signed, strict=True):
@@ -268,8 +268,8 @@ class Collection(UserStates):
         self._last = ranked if batch.has_users else []
 
     def extra_repr(self) -> str:
-        """Return the measures, for `repr`."""
-        return ", ".join(repr(str(measure)) for measure in self.spec.settings.measures)
+        """Return the metrics, for `repr`."""
+        return ", ".join(repr(str(metric)) for metric in self.spec.settings.metrics)
 
     def compute(self) -> Any:
         """Return the values by name, as scalars on the device of the metric.
@@ -277,7 +277,7 @@ class Collection(UserStates):
         Values are NaN if no user has been evaluated yet. In a distributed run every process gets
         the values over all users.
         """
-        names = [name for m in self.spec.settings.measures for name in m.cells]
+        names = [name for m in self.spec.settings.metrics for name in m.cells]
         try:
             self._result, self._nothing = self._finish(), None
         except EmptyError as error:
@@ -339,7 +339,7 @@ def _no_user() -> EmptyError:
     return EmptyError("no user has been evaluated yet", hint="call update(…) first")
 
 
-class Measure(Collection):
+class MetricModule(Collection):
     """A metric as a TorchMetrics module; parameters and methods are those of `Collection`.
 
     ``compute`` returns a scalar, or a dict of scalars if the metric has several cut-offs or groups.
@@ -348,26 +348,26 @@ class Measure(Collection):
     Examples
     --------
     >>> import torch
-    >>> from rankwise.torch import Measure
-    >>> ndcg = Measure("ndcg@2")
+    >>> from rankwise.torch import MetricModule
+    >>> ndcg = MetricModule("ndcg@2")
     >>> ndcg.update(torch.tensor([[0.9, 0.1, 0.5]]), torch.tensor([[False, False, True]]))
     >>> round(ndcg.compute().item(), 4)
     0.6309
     """
 
-    def _check_measures(self) -> None:
-        measures = self.spec.settings.measures
-        if len(measures) > 1:
-            raise MeasureError(
-                "Measure is one measure",
-                found=", ".join(map(str, measures)),
+    def _check_metrics(self) -> None:
+        metrics = self.spec.settings.metrics
+        if len(metrics) > 1:
+            raise MetricError(
+                "MetricModule is one metric",
+                found=", ".join(map(str, metrics)),
                 hint="pass several to rankwise.torch.Collection",
             )
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
         """Whether higher values are better; None if neither direction is."""
-        return self.spec.settings.measures[0].higher_is_better
+        return self.spec.settings.metrics[0].higher_is_better
 
     def _named(self, values: dict[str, Tensor]) -> Any:
         return next(iter(values.values())) if len(values) == 1 else super()._named(values)

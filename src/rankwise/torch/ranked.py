@@ -29,7 +29,7 @@ __all__ = [
     "top_of",
 ]
 
-_TIED_RANKS = 1 << 22  # of a part: measures hold some ten numbers for each
+_TIED_RANKS = 1 << 22  # of a part: metrics hold some ten numbers for each
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from torchmetrics import Metric
 from rankwise.blocks.partial import ItemColumn, Measured, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
-from rankwise.errors import DuplicateError, InputError, MeasureError, RankwiseError
+from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
 from rankwise.options import Population, members
@@ -47,7 +47,7 @@ __all__ = [
     "distinct",
     "gathered",
     "layout_of",
-    "measure_lists",
+    "metric_lists",
     "named_counts",
     "partial_of",
     "repeated_rows",
@@ -299,7 +299,7 @@ class Sums:
 
 
 def layout_of(spec: MetricSpec) -> Layout:
-    """Return what the states of a metric hold: what measures give for no users tells."""
+    """Return what the states of a metric hold: what metrics give for no users tells."""
     none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
     rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
     ranked = rank_scores(
@@ -312,12 +312,12 @@ def layout_of(spec: MetricSpec) -> Layout:
         depth=spec.depth,
         top=spec.top,
     )
-    measured = _measure(spec, ranked, spec.facts, spec.plan)
+    measured = _metric(spec, ranked, spec.facts, spec.plan)
     sums = tuple(measured.item_sums) if spec.plan.needs_catalogue else ()
     return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
 
 
-def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTensors) -> Sums:
+def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTensors) -> Sums:
     """Measure some lists.
 
     Parameters
@@ -329,12 +329,12 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     ranked : Ranked
         The lists.
     facts : FactTensors
-        What measures need to know, on the device of the lists.
+        What metrics need to know, on the device of the lists.
 
     Raises
     ------
-    MeasureError
-        If a measure looks at what these lists do not have.
+    MetricError
+        If a metric looks at what these lists do not have.
     """
     plan = spec.job(from_scores=ranked.from_scores).plan
     _check(spec, plan, ranked)
@@ -343,7 +343,7 @@ def measure_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactT
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
     counted = _evaluated(spec.settings.evaluated, ranked, n_relevant > 0)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
-    measured = _measure(spec, ranked if rows is None else ranked.select(rows), facts, plan)
+    measured = _metric(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
     columns = torch.stack(values, dim=1)
     if rows is not None:
@@ -422,22 +422,22 @@ def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str
 
 
 def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
-    """Raise if these lists lack an input that a measure needs."""
+    """Raise if these lists lack an input that a metric needs."""
     for leaf in plan.leaves:
         if not ranked.from_scores and "scores" in leaf.reads.rows:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf.name} needs predicted scores", found="lists of items", hint="pass scores to update"
             )
         if ranked.cut_in_tie is not None and leaf.reads_below_k:
-            raise MeasureError(
+            raise MetricError(
                 f"{leaf} cannot tell what ties with the last item of a list from what follows it",
                 found=f"list_length={spec.list_length}, and scores that tie there",
                 hint="leave list_length out: all candidates are ranked then",
             )
 
 
-def _measure(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -> Measured:
-    # Measures make arrays without saying where; here they are made beside the lists.
+def _metric(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -> Measured:
+    # Metrics make arrays without saying where; here they are made beside the lists.
     with torch.device(ranked.user.device), checks_at_end():
         block = cut(
             ranked,
@@ -448,7 +448,7 @@ def _measure(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -
             n_items=spec.n_items,
             threshold=spec.settings.relevance_threshold,
         )
-        return plan.measure(block)
+        return plan.block_values(block)
 
 
 def _number(value: Array, device: torch.device) -> Tensor:
@@ -469,8 +469,8 @@ def named_counts(spec: MetricSpec, layout: Layout, counts: Tensor) -> dict[str, 
     named = dict(zip(layout.counts, counts.tolist(), strict=True))
     if spec.is_complete and named["from_scores"] and named["from_lists"]:
         raise InputError(
-            "scores and ready lists were mixed, and some measure looks at whole rankings",
-            hint="pass the same kind to every update, or cut-offs to the measures",
+            "scores and ready lists were mixed, and some metric looks at whole rankings",
+            hint="pass the same kind to every update, or cut-offs to the metrics",
         )
     if named["with_users"] and named["without_users"]:
         raise InputError(
@@ -758,7 +758,7 @@ class UserStates(Metric):
             here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
             first += ranked.user.shape[0]
             if len(here):
-                part = measure_lists(self.spec, self._layout, ranked.select(here), self._facts)
+                part = metric_lists(self.spec, self._layout, ranked.select(here), self._facts)
                 sums, counts = sums + part.items, counts + part.counts
         return sums, counts
 

@@ -1,4 +1,4 @@
-"""What holds for every measure in the registry, present and future."""
+"""What holds for every metric in the registry, present and future."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strategies import worlds
 
 EVERY = registry.every()
 NAMES = [cls.name for cls in EVERY]
-# What a measure needs to be worth asking: the top of the scale.
+# What a metric needs to be worth asking: the top of the scale.
 SPECIAL = {"err": {"max_relevance": 4.0}}
 # Those that look at the scores themselves, not only at the order that they give.
 BY_SCORE = {"item_mad_rating", "user_mad_rating", "mean_score"}
@@ -29,15 +29,15 @@ NO_BEST = {"mar", "rbp", "err", "snips_dcg", "fallout", "list_auc"}
 
 
 def cell_of(cls, k=3):
-    measure = cls(**SPECIAL.get(cls.name, {}))
-    return str(measure if cls.cutoff == "none" else measure @ k)
+    metric = cls(**SPECIAL.get(cls.name, {}))
+    return str(metric if cls.cutoff == "none" else metric @ k)
 
 
 CELLS = [cell_of(cls) for cls in EVERY]
 
 
 def with_chances(world):
-    """Distinct scores in (0, 1), so that every measure can be asked and no score ties."""
+    """Distinct scores in (0, 1), so that every metric can be asked and no score ties."""
     lists = {
         user: {item: (score + 1 + item / 50) / 6 for item, score in own.items()} for user, own in world.lists.items()
     }
@@ -205,21 +205,21 @@ def test_doubling_all_users_leaves_means_alone(world):
 
 
 @given(worlds())
-def test_composed_measures_are_compositions(world):
-    """The values of a composed measure are those of its parts, put together by hand."""
+def test_composed_metrics_are_compositions(world):
+    """The values of a composed metric are those of its parts, put together by hand."""
     parts = ["precision@3", "recall@3", "ndcg@3", "gini@3", "shannon_entropy@3", "item_coverage@3"]
     composed = [
         "f@3",
         "f(beta=2.0,of=means)@3",
         "euclidean_distance@3",
-        "euclidean_distance(measures=[ndcg,gini],utopia=[1,0],of=means)@3",
+        "euclidean_distance(metrics=[ndcg,gini],utopia=[1,0],of=means)@3",
         "hypervolume@3",
-        "hypervolume(measures=[ndcg,gini],of=means)@3",
+        "hypervolume(metrics=[ndcg,gini],of=means)@3",
         "group_gap@3",
         "group_ratio(recall)@3",
         "user_mad_ranking@3",
         "complement@3",
-        "complement(measure=recall)@3",
+        "complement(metric=recall)@3",
         "ratio@3",
         "ratio(first=recall,second=precision,of=users)@3",
     ]
@@ -231,7 +231,7 @@ def test_composed_measures_are_compositions(world):
     expected = {"f@3": mean(f)}
     mp, mr, mn, gini, entropy, items = (result[cell] for cell in parts)
     expected["complement@3"] = fn.complement(gini)
-    expected["complement(measure=recall)@3"] = mean(1 - r)
+    expected["complement(metric=recall)@3"] = mean(1 - r)
     expected["ratio@3"] = fn.ratio(entropy, items)
     some = p > 0
     expected["ratio(first=recall,second=precision,of=users)@3"] = mean(
@@ -243,7 +243,7 @@ def test_composed_measures_are_compositions(world):
     expected["hypervolume@3"] = mean(n * r)
     expected[composed[5]] = max(mn, 0) * max(1 - gini, 0)
     group = np.array([world.user_groups.get(user, "") for user in users["user"]])
-    for values, gap, ratio in ((n, "group_gap@3", None), (r, None, "group_ratio(measure=recall)@3")):
+    for values, gap, ratio in ((n, "group_gap@3", None), (r, None, "group_ratio(metric=recall)@3")):
         means = [mean(values[group == g]) for g in "xy" if not np.isnan(values[group == g]).all()]
         if gap:
             expected[gap] = max(means) - min(means) if len(means) > 1 else math.nan
@@ -295,10 +295,10 @@ def test_the_docstring_says_what_it_must(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_text_and_object_agree(name):
-    measure = registry.find(name)()
-    assert rw.parse(str(measure)) == measure
-    for alias in measure.aliases:
-        assert rw.parse(alias) == measure
+    metric = registry.find(name)()
+    assert rw.parse(str(metric)) == metric
+    for alias in metric.aliases:
+        assert rw.parse(alias) == metric
 
 
 WARPREC = [
@@ -353,10 +353,10 @@ def test_the_forty_names_of_warprec_are_known():
 @pytest.mark.parametrize("cls", EVERY, ids=NAMES)
 def test_the_plain_definition_has_the_same_defaults(cls):
     """A parameter that both have is one parameter: a default that differs is another number."""
-    if cls.plain is None:  # measures of other packages may do without
+    if cls.plain is None:  # metrics of other packages may do without
         assert not cls.__module__.startswith("rankwise.")
         return
-    own = cls.plain.__module__ == cls.__module__  # a measure of one file
+    own = cls.plain.__module__ == cls.__module__  # a metric of one file
     assert own or cls.plain is getattr(rw.functional, cls.plain.__name__)
     asked = inspect.signature(cls.plain).parameters
     for name, default in cls().parameters.items():
@@ -364,10 +364,10 @@ def test_the_plain_definition_has_the_same_defaults(cls):
             assert asked[name].default == default, name
 
 
-def test_parameters_of_the_plain_definitions_are_those_of_measures():
+def test_parameters_of_the_plain_definitions_are_those_of_metrics():
     """Whatever else a plain definition takes is data, and has no default, or None for none."""
     data = {"k", "history", "relevant", "catalog_size", "normalised", "scores", "higher_is_better"}
-    # One definition of two measures, or of a preset, one of which has the parameters.
+    # One definition of two metrics, or of a preset, one of which has the parameters.
     shared = {"reo", "pop_rsp", *(cls.name for cls in EVERY if cls.fixed)}
     for cls in (cls for cls in EVERY if cls.plain and cls.name not in shared):
         asked = inspect.signature(cls.plain).parameters.values()

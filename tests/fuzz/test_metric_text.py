@@ -1,4 +1,4 @@
-"""Hostile text of measures, in Python and on the command line: measures, or an error of ours."""
+"""Hostile text of metrics, in Python and on the command line: metrics, or an error of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import rankwise as rw
 from command_line import rankwise_here
 from fuzz.test_exports import NASTY, obeyed
 from rankwise.errors import UsageError
-from rankwise.metrics.base import Measure
+from rankwise.metrics.base import Metric
 from rankwise.metrics.registry import find, names
 
 NAMES = sorted(names())
@@ -63,7 +63,7 @@ SECONDS = 5
 
 
 def described(text):
-    """Return the measure of a text; None for an error of rankwise."""
+    """Return the metric of a text; None for an error of rankwise."""
     begun = time.process_time()
     try:
         return rw.parse(text)
@@ -75,10 +75,10 @@ def described(text):
 
 
 def assert_is_what_it_says(text):
-    measure = described(text)
-    if measure is not None:
-        assert isinstance(measure, Measure)
-        assert described(str(measure)) == measure
+    metric = described(text)
+    if metric is not None:
+        assert isinstance(metric, Metric)
+        assert described(str(metric)) == metric
 
 
 @given(parts=st.lists(st.sampled_from(PIECES), max_size=12))
@@ -93,7 +93,7 @@ def test_any_text(text):
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-def test_parameters_of_every_measure(name, data):
+def test_parameters_of_every_metric(name, data):
     known = [*find(name).__dataclass_fields__, "nothing"]
     value = st.sampled_from([*NUMBERS, "linear", "ndcg", "users", "'x'"])
     given_ = data.draw(st.dictionaries(st.sampled_from(known), value, max_size=3))
@@ -101,14 +101,14 @@ def test_parameters_of_every_measure(name, data):
     cutoff = data.draw(st.sampled_from(["", "@5", "@[1,3]", "@0", f"@{2**63}", "@x", "@1.5"]))
     text = f"{name}({inner}){cutoff}"
     assert_is_what_it_says(text)
-    measure = described(text)
-    if measure is None:
+    metric = described(text)
+    if metric is None:
         return
     try:
         result = rw.evaluate(
             {1: [(5, 3.0), (6, 2.0)]},
             {1: {6: 4.0}},
-            measure,
+            metric,
             train={1: [6, 7]},
             items={"item": [5, 6, 7], "group": ["a", "b", "a"]},
             users={"user": [1], "group": ["x"]},
@@ -116,8 +116,8 @@ def test_parameters_of_every_measure(name, data):
         )
     except rw.RankwiseError:
         return
-    low, high = measure.range
-    for value in [result[cell] for cell in measure.cells if cell in result]:
+    low, high = metric.range
+    for value in [result[cell] for cell in metric.cells if cell in result]:
         assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9
 
 

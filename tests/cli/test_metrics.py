@@ -1,4 +1,4 @@
-"""``rankwise measures``: a listing that fits the terminal, and definitions in plain text."""
+"""``rankwise metrics``: a listing that fits the terminal, and definitions in plain text."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def test_definitions_are_plain_text_and_complete(description):
 
 
 @pytest.mark.parametrize(
-    ("measure", "name", "values", "default"),
+    ("metric", "name", "values", "default"),
     [
         ("ndcg", "gain", "linear, exponential, binary, exponential_plus_one", "linear"),
         ("err", "max_relevance", "a number", "1.0"),
-        ("f", "second", "a measure", "recall"),
+        ("f", "second", "a metric", "recall"),
         ("ild", "distance", "cosine, jaccard, euclidean or callable", "cosine"),
-        ("hypervolume", "measures", "a list of measures", "[ndcg, recall]"),
+        ("hypervolume", "metrics", "a list of metrics", "[ndcg, recall]"),
         ("hypervolume", "directions", "a list of true and false", "none"),
         ("unsatisfied", "as_share", "true or false", "false"),
     ],
 )
-def test_parameters_in_words(measure, name, values, default):
-    (found,) = (one for one in describe(measure).parameters if one.name == name)
+def test_parameters_in_words(metric, name, values, default):
+    (found,) = (one for one in describe(metric).parameters if one.name == name)
     assert (found.values, found.default) == (values, default)
 
 
@@ -52,7 +52,7 @@ def test_everything_fits_the_terminal(monkeypatch, width):
     assert width - 5 < max(map(len, lines)) <= width
 
 
-def test_without_a_terminal_each_measure_has_one_line():
+def test_without_a_terminal_each_metric_has_one_line():
     lines = command.listing(EVERY).split("\n")
     assert sum(line.startswith("  ") for line in lines) == len(EVERY)
     (ndcg,) = (line.split(maxsplit=1) for line in lines if line.startswith("  ndcg["))
