@@ -15,7 +15,7 @@ from pathlib import Path
 
 import rankwise as rw
 from rankwise.cli.main import main as command_line
-from rankwise.experiments import starter
+from rankwise.experiments import demo
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = (
@@ -35,7 +35,7 @@ COMMAND = (
 )
 
 
-def charts(outcome: starter.Outcome) -> None:
+def charts(outcome: demo.Outcome) -> None:
     """Write every kind of chart as SVG."""
     found = rw.compare(outcome.results, baseline="popularity", primary="ndcg@10")
     curve = rw.evaluate(outcome.runs["neighbours"], outcome.split, ["ndcg@[1,2,3,5,7,10]"], threshold=4)
@@ -65,15 +65,15 @@ def terminal(folder: Path) -> str:
     )
 
 
-def photographs(outcome: starter.Outcome) -> None:
+def photographs(outcome: demo.Outcome) -> None:
     """Write the pictures of a terminal and of the first page of a report."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as name, sync_playwright() as play:
         folder = Path(name)
-        starter.save(outcome, folder)
+        demo.save(outcome, folder)
         (folder / "terminal.html").write_text(terminal(folder), encoding="utf-8")
-        starter.page(outcome, starter.compared(outcome)).save(folder / "report.html")
+        demo.page(outcome, demo.compared(outcome)).save(folder / "report.html")
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         for picture, size, whole in (("terminal", (1180, 300), True), ("report", (1180, 900), False)):
             page = browser.new_page(viewport={"width": size[0], "height": size[1]})
@@ -84,7 +84,7 @@ def photographs(outcome: starter.Outcome) -> None:
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    outcome = starter.run()
+    outcome = demo.run()
     charts(outcome)
     photographs(outcome)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import rankwise_here
-from rankwise.experiments import starter
+from rankwise.experiments import demo
 from rankwise.experiments.experiment import read_experiment
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -18,7 +18,7 @@ CONFIGS = re.findall(r"```yaml\n(.*?)```", (DOCS / "config.md").read_text("utf-8
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    starter.save(starter.run(), folder)
+    demo.save(demo.run(), folder)
     return folder
 
 

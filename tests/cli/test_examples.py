@@ -58,7 +58,7 @@ def test_the_demo_without_an_extra(tmp_path, monkeypatch):
     def not_installed(folder):
         raise ImportError("No module named 'yaml'")
 
-    monkeypatch.setattr("rankwise.experiments.starter.configuration", not_installed)
+    monkeypatch.setattr("rankwise.experiments.demo.configuration", not_installed)
     done = CliRunner().invoke(cli, ["demo", "--save", str(tmp_path / "here")])
     assert done.exit_code == 0
     assert 'pip install "rankwise[config]"' in done.stderr

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.experiments import starter
+from rankwise.experiments import demo
 from rankwise.models.recommenders import Popularity, Random
 from tools import chromium
 
@@ -56,7 +56,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def demo_page(tmp_path_factory):
-    outcome = starter.run()
+    outcome = demo.run()
     metrics = ["ndcg@[1,5,10]", "catalog_coverage@10", "gini@10", "group_gap(ndcg,user_group=usage)@10"]
     results = {
         name: rw.evaluate(

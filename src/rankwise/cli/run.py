@@ -17,9 +17,9 @@ from rankwise.errors import printable
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
+    from rankwise.experiments.demo import Outcome
     from rankwise.experiments.experiment import Experiment
     from rankwise.experiments.run import Evaluate
-    from rankwise.experiments.starter import Outcome
     from rankwise.results.result import Result
 
 __all__ = ["NEXT", "check_command", "demo_command", "init_command", "inspect_command", "read", "run_command"]
@@ -187,14 +187,14 @@ NEXT = (
 def demo_command(seed: int, folder: Path) -> None:
     """Make synthetic data, split it by time, and evaluate, compare and report three baselines."""
     from rankwise.comparison.view import verdict_sentences
-    from rankwise.experiments import starter
+    from rankwise.experiments import demo
 
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-    outcome = starter.run(seed=seed, say=lambda text: click.echo(text, err=True))
-    starter.save(outcome, folder)
-    comparison = starter.compared(outcome)
-    click.echo(starter.tables(outcome, comparison))
+    outcome = demo.run(seed=seed, say=lambda text: click.echo(text, err=True))
+    demo.save(outcome, folder)
+    comparison = demo.compared(outcome)
+    click.echo(demo.tables(outcome, comparison))
     click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
     configured, page = _configured(folder), _reported(folder, outcome, comparison)
     extras = (", a configuration file" if configured else "") + page
@@ -209,10 +209,10 @@ def demo_command(seed: int, folder: Path) -> None:
 
 def _configured(folder: Path) -> bool:
     """Write a configuration file, and return whether the libraries for it are installed."""
-    from rankwise.experiments import starter
+    from rankwise.experiments import demo
 
     try:
-        starter.configuration(folder)
+        demo.configuration(folder)
     except ImportError:
         click.echo('no configuration file: pip install "rankwise[config]"', err=True)
         return False
@@ -222,10 +222,10 @@ def _configured(folder: Path) -> bool:
 def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
     """Write the report, and return what is said of it; nothing without the libraries for it."""
     from rankwise.errors import UsageError
-    from rankwise.experiments import starter
+    from rankwise.experiments import demo
 
     try:
-        page = starter.page(outcome, comparison).save(folder / "report.html")
+        page = demo.page(outcome, comparison).save(folder / "report.html")
     except UsageError as error:
         click.echo(f"no report: {error.hint}", err=True)
         return ""

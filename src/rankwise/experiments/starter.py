@@ -1,11 +1,10 @@
-"""A commented configuration file to begin with, and the demo on synthetic data."""
+"""A commented configuration file to begin with, written from the files that are there."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,176 +12,15 @@ from typing import Any
 import polars as pl
 import yaml
 
-from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison
-from rankwise.core.terminal import TableView, plain
-from rankwise.datasets import Dataset, synthetic
 from rankwise.errors import RankwiseError
-from rankwise.evaluation.evaluate import evaluate
 from rankwise.evaluation.settings import option_fields, option_summary
 from rankwise.experiments.schema import json_schema
-from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
-from rankwise.reporting.report import Report
-from rankwise.results.result import Result
-from rankwise.splits import GlobalTime, Split
-from rankwise.splits.audit import audit
 from rankwise.splits.reading import truth_and_train
 from rankwise.tables.formats import plain_stem
 from rankwise.tables.read import read_table
-from rankwise.tables.storage import new_file, new_folder, write_text
+from rankwise.tables.storage import write_text
 
-__all__ = [
-    "COLUMNS",
-    "METRICS",
-    "Outcome",
-    "compared",
-    "configuration",
-    "page",
-    "run",
-    "save",
-    "starter_text",
-    "tables",
-    "write_starter",
-]
-
-METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
-_THRESHOLD = 4  # of the ratings that count as relevant
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The data, its split, and the recommendation lists and results of each model."""
-
-    data: Dataset
-    split: Split
-    runs: Mapping[str, pl.DataFrame]
-    results: Mapping[str, Result]
-
-
-def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Return the results of three baselines on synthetic interactions, split by time."""
-    say("making interactions of 1,500 users with 800 films over two years …")
-    data = synthetic(seed=seed)
-    split = GlobalTime(share=0.2).split(data.interactions)
-    say(f"split by time: {len(split.train):,} training rows, {len(split.test):,} to test on …")
-    models: dict[str, Baseline] = {
-        "random": Random(seed=seed),
-        "popularity": Popularity(),
-        "neighbours": ItemNeighbours(),
-    }
-    users, runs, results = split.test["user"].unique().sort(), {}, {}
-    for name, model in models.items():
-        say(f"fitting and evaluating: {name} …")
-        runs[name] = model.fit(split.train).recommend(users, 10)
-        results[name] = evaluate(
-            runs[name],
-            split,
-            METRICS,
-            items=data.items,
-            users=data.users,
-            by="activity",
-            relevance_threshold=_THRESHOLD,
-            jackknife=32,
-        )
-    return Outcome(data, split, runs, results)
-
-
-def save(outcome: Outcome, folder: Path) -> None:
-    """Write everything into a folder, as files that the command line reads.
-
-    An earlier demo in the same folder is replaced, and nothing else is touched.
-    """
-    tables = {
-        "interactions": outcome.data.interactions,
-        "items": outcome.data.items,
-        "users": outcome.data.users,
-        **{f"runs/{name}": lists for name, lists in outcome.runs.items()},
-    }
-    with new_folder(folder / "split") as part:
-        outcome.split.save(part, format="csv")
-    for name, table in tables.items():
-        path = folder / f"{name}.csv"
-        path.parent.mkdir(exist_ok=True)
-        new_file(path, table.write_csv)
-    for name, result in outcome.results.items():
-        result.save(folder / "results" / name)
-
-
-def compared(outcome: Outcome) -> Comparison:
-    """Return the comparison of the three baselines."""
-    return compare(outcome.results, baseline="popularity", primary="ndcg@10")
-
-
-def page(outcome: Outcome, comparison: Comparison) -> Report:
-    """Return the report, with the lists and tables behind the results and an audit of the split.
-
-    Raises
-    ------
-    UsageError
-        If the extra ``report`` is not installed.
-    """
-    split = outcome.split
-    return comparison.report(
-        title="rankwise demo: three baselines on synthetic data",
-        recommendations=outcome.runs,
-        truth=split,
-        train=split,
-        items=outcome.data.items,
-        audit=audit(split),
-    )
-
-
-def configuration(folder: Path) -> None:
-    """Write a configuration file for the files of the demo.
-
-    Raises
-    ------
-    ImportError
-        If the extra ``config`` is not installed.
-    """
-    tables = {"truth": "split", "items": "items.csv", "users": "users.csv"}
-    runs = [str(folder / "runs" / f"{name}.csv") for name in ("random", "popularity", "neighbours")]
-    write_starter(folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()})
-
-
-COLUMNS = """\
-What the columns of the comparison mean:
-  baseline, system  mean of the metric over the users
-  difference        system minus baseline, over the same users; interval: its 95 % interval
-  lift              the difference as a share of the baseline
-  p, adjusted       two-sided p-value, and corrected for the number of pairs
-  d_z               the difference in standard deviations of the users' differences
-  verdict           better or worse if the adjusted p is below 0.05, else undecided"""
-"""Below the tables of the demo."""
-
-
-def tables(outcome: Outcome, comparison: Comparison) -> str:
-    """Return the tables: means with intervals, the comparison, and groups of users."""
-    first = next(iter(outcome.results.values()))
-    rows = [[name, *(_cell(result, metric) for metric in METRICS)] for name, result in outcome.results.items()]
-    n_train, n_test = len(outcome.split.train), len(outcome.split.test)
-    data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
-    notes = [
-        f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
-        "± is the half-width of a 95 % interval over users.",
-    ]
-    texts = [plain(TableView(["model", *METRICS], rows, notes)), repr(comparison), COLUMNS]
-    if first.slices is not None:
-        groups = first.slices.to_dicts()
-        head = ["ndcg@10", *(f"{group['group']} ({group['users']})" for group in groups)]
-        rows = [
-            [name, *(f"{value:.4f}" for value in result.slices["ndcg@10"])]
-            for name, result in outcome.results.items()
-            if result.slices is not None
-        ]
-        texts.append(plain(TableView(head, rows, caption=f"By {groups[0]['by']} (users):")))
-    return "\n\n".join(texts)
-
-
-def _cell(result: Result, metric: str) -> str:
-    interval = result.interval(metric)
-    return f"{interval.estimate:.4f} ±{(interval.high - interval.low) / 2:.4f}"
-
+__all__ = ["starter_text", "write_starter"]
 
 _SCHEMA = "rankwise.schema.json"
 _ACCURACY = ("ndcg@[5,10]", "recall@[5,10]", "map@10", "mrr@10", "hit_rate@10")
