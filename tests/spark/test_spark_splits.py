@@ -219,6 +219,9 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     found = evaluate(lists, made.test, metrics, train=made, **options)
     assert found.values == expected.values
     assert found.slices.equals(expected.slices)
+    for popularity in ("novelty@3", "coverage@3"):  # of which no bucket needs the training rows
+        expected = rw.evaluate(lists, memory.test, popularity, train=memory)
+        assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
     masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
     taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True)
     assert taken.values == masked.values

@@ -409,9 +409,14 @@ def count_over_users(
     digests: dict[str, int] = {}
     if not needs_rows_of_train(plan, settings):  # else buckets count and hash them
         digests["train"] = _digest_of(train)
-        counts[rows_of("train")] = int(frame["rows"].sum())
+        rows, repeated = int(frame["rows"].sum()), int((frame["rows"] - frame["count"]).sum())
+        if train.trained is not train:  # what is known of users beside training is counted as well
+            known = train.frame.select("user", "item")
+            rows = known.count()
+            repeated = rows - known.distinct().count()
+        counts[rows_of("train")] = rows
         if by_popularity:
-            counts["train_rows_repeated"] = int((frame["rows"] - frame["count"]).sum())
+            counts["train_rows_repeated"] = repeated
     sources = {}
     for fact in plan.facts:
         if fact.kind == "source":
