@@ -1,12 +1,5 @@
 """The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
 
-A metric for readers: its family, range, better direction, inputs and parameters.
-
-`Metric` shows itself in notebooks by this module, which would import `Metric` in a circle: it
-takes anything with the attributes of `ShownMetric` instead.
-
-The base class of all metrics, and the decorator that registers a class as a metric.
-
 A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
 other properties of the class are class attributes that `metric` sets. The mathematics is one
 method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
@@ -40,7 +33,6 @@ __all__ = [
     "Metric",
     "MetricLike",
     "Reader",
-    "ShownMetric",
     "ValueKind",
     "as_written",
     "better",
@@ -85,47 +77,7 @@ _INPUTS = {
 }
 
 
-class ShownMetric(Protocol):
-    """The attributes of `rankwise.Metric` that displays read."""
-
-    @property
-    def family(self) -> str:
-        """The family, a key of `FAMILIES` unless a plug-in has its own."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The smallest and the largest value."""
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        """The better direction; None if neither is."""
-
-    @property
-    def cutoff(self) -> Literal["required", "optional", "none"]:
-        """Whether a cut-off must, may or must not be given."""
-
-    @property
-    def k(self) -> Cutoffs:
-        """The cut-offs."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Every parameter with its value."""
-
-    @property
-    def parts(self) -> tuple[ShownMetric, ...]:
-        """The metrics that it is composed of."""
-
-    @property
-    def reads(self) -> Inputs:
-        """The inputs that it declares."""
-
-    @property
-    def reads_truth(self) -> bool:
-        """Whether it compares lists with the ground truth."""
-
-
-def metric_html(metric: ShownMetric) -> str:
+def metric_html(metric: Metric) -> str:
     """Return a metric as tables for a notebook: what it is, and its parameters."""
     needs = ["recommendations", *(["ground truth"] if metric.reads_truth else [])]
     whole = {"required": "required", "optional": "none: the whole list", "none": "none"}
@@ -167,7 +119,7 @@ def better(higher_is_better: bool | None, neither: str = "–") -> str:
     return {True: "higher", False: "lower", None: neither}[higher_is_better]
 
 
-def extra_inputs(metric: ShownMetric) -> list[str]:
+def extra_inputs(metric: Metric) -> list[str]:
     """Return the inputs that a metric needs beyond recommendations and ground truth."""
     parts = [metric, *metric.parts]
     inputs = {_INPUTS[fact.kind] for part in parts for fact in part.reads.facts}
