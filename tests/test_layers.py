@@ -30,7 +30,7 @@ ALLOWED = {
     "candidates": {"core", "errors", "tables"},
     "splits": {"core", "errors", "models", "tables"},
     "encoding": {"blocks", "core", "errors", "options", "tables"},
-    "metrics": {"blocks", "core", "errors", "functional"},
+    "metrics": {"blocks", "core", "errors", "functional", "options"},
     "ranking": {"candidates", "core", "errors", "tables"},
     "convention": {"core", "errors", "metrics", "options"},
     "results": {"convention", "core", "errors", "metrics", "stats", "tables"},
