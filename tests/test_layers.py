@@ -239,6 +239,19 @@ def test_no_file_imports_by_string(path):
             assert not any("rankwise" in str(name) for name in names)
 
 
+def test_no_file_outside_metrics_imports_a_kind_of_metric():
+    """What differs between kinds are methods of the kinds; the rest of the package knows no cases."""
+    kinds = {
+        *("PerUser", "Pooled", "Accumulated", "Catalogue", "GroupRates", "OverItemGroups", "Composed", "Grouped"),
+        *("OverUsers", "RunningSum", "HitSum", "MetricOfOne", "MetricOfMetrics", "MeanOfUsers", "kinds"),
+    }
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and path.parent.name != "metrics":
+                is_of_metrics = (node.module or "").startswith("rankwise.metrics")
+                assert not (is_of_metrics and kinds & {alias.name for alias in node.names}), path
+
+
 def test_every_package_has_its_row():
     packages = {package_of(module) for module in MODULES if module not in ("rankwise", "rankwise.__main__")}
     assert packages == ALLOWED.keys()
