@@ -254,6 +254,18 @@ class PerUser(MeanOfUsers):
         """Return the values at a cut-off."""
         return users.column(self.cells[at])
 
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the value of every user, as the one sum that it is pooled from."""
+        return (*self.values(block, (k,)),)
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the one sum."""
+        return sums[0]
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Weight all users equally."""
+        return None
+
     def value_of(self, state: State) -> float:
         """Return the mean or the sum."""
         return float(state[0].value) if self.aggregate == "sum" else mean_of(state)
@@ -270,7 +282,22 @@ class PerUser(MeanOfUsers):
 
 
 class Weightable(Metric):
-    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified."""
+    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified.
+
+    It comes after the kind among the bases of a metric, because `PerUser` and `Pooled` define its methods.
+    """
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return what each user's value is computed from, arrays of shape (U,)."""
+        raise NotImplementedError
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the value for sums."""
+        raise NotImplementedError
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Return the weight of each user in the mean; None: all equally."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -662,7 +689,7 @@ class RunningSum(PerUser):
         return sums, norm * scale
 
 
-class HitSum(Weightable, RunningSum):
+class HitSum(RunningSum, Weightable):
     """A running sum in which each relevant item has a term of its own, that can be weighted.
 
     Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
