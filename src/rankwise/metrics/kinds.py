@@ -1,5 +1,9 @@
 r"""The kinds of metric, by how their values are computed.
 
+A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`),
+each user's value (`user_values`), the state that adds up over users (`reduce`), and the value of a
+state (`finalise`). Metrics define the mathematics, in a method that depends on the kind.
+
 Metrics with only a plain definition, which is called user by user, on any engine.
 
 A plain definition takes a recommendation list, best first, and, if it compares the list with the

@@ -138,12 +138,12 @@ class AggregateState:
         return AggregateState(users=0, with_list=0, without_relevant=0, cells=cells)
 
 
-def add_groups(mine: Mapping[_G, AggregateState], theirs: Mapping[_G, AggregateState]) -> dict[_G, AggregateState]:
+def add_groups(left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateState]) -> dict[_G, AggregateState]:
     """Return the state of every group that either of two partitions of the users has."""
-    out = dict(mine)
-    for group, share in theirs.items():
-        out[group] = out[group] + share if group in out else share
-    return out
+    groups = dict(left)
+    for group, state in right.items():
+        groups[group] = groups[group] + state if group in groups else state
+    return groups
 
 
 @dataclass(frozen=True)
