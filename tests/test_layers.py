@@ -30,7 +30,7 @@ ALLOWED = {
     "candidates": {"core", "errors", "tables"},
     "splits": {"core", "errors", "models", "tables"},
     "encoding": {"blocks", "core", "errors", "options", "tables"},
-    "metrics": {"blocks", "core", "errors", "functional"},
+    "metrics": {"blocks", "core", "errors", "functional", "options"},
     "ranking": {"candidates", "core", "errors", "tables"},
     "convention": {"core", "errors", "metrics", "options"},
     "results": {"convention", "core", "errors", "metrics", "stats", "tables"},
@@ -237,6 +237,19 @@ def test_no_file_imports_by_string(path):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOADERS:
             names = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
             assert not any("rankwise" in str(name) for name in names)
+
+
+def test_no_file_outside_metrics_imports_a_kind_of_metric():
+    """What differs between kinds are methods of the kinds; the rest of the package knows no cases."""
+    kinds = {
+        *("PerUser", "Pooled", "Accumulated", "Catalogue", "GroupRates", "OverItemGroups", "Composed", "Grouped"),
+        *("OverUsers", "RunningSum", "HitSum", "MetricOfOne", "MetricOfMetrics", "MeanOfUsers", "kinds"),
+    }
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and path.parent.name != "metrics":
+                is_of_metrics = (node.module or "").startswith("rankwise.metrics")
+                assert not (is_of_metrics and kinds & {alias.name for alias in node.names}), path
 
 
 def test_every_package_has_its_row():

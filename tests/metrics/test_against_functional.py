@@ -134,7 +134,7 @@ def test_per_user(name, data, k):
     metric = PER_USER[name]
     cell = str(metric if metric.cutoff == "none" else metric @ k)
     result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
-    about = getattr(metric, "defined_for", "relevance")
+    about = "relevance" if metric.needs_relevant else metric.defined_for
     values = result.per_user[cell] if cell in result.per_user.columns else []
     for user, own in zip(result.per_user["user"], values, strict=bool(len(values))):
         items, known = list(lists.get(user, [])), truth.get(user, {})

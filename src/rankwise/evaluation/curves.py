@@ -22,12 +22,12 @@ from rankwise.core.arguments import check_choice, check_flag, check_number, chec
 from rankwise.core.ragged import Ints, offsets, positions, runs
 from rankwise.encoding.encoder import Encoder, EncodingRules
 from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError, ParameterError
-from rankwise.evaluation.aggregation import UserColumns, values_of_users
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import WHOLE_LIST, Metric, MetricLike, parse_all
-from rankwise.metrics.kinds import PerUser, Pooled, RunningSum
+from rankwise.metrics.aggregation import values_of_users
+from rankwise.metrics.base import WHOLE_LIST, CurveTerms, Metric, MetricLike, parse_all
+from rankwise.metrics.states import UserColumns
 from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
 from rankwise.stats.sampled_metrics import Method, estimate, rank_bounds, rank_probabilities
@@ -314,13 +314,12 @@ def _at_every_rank(metrics: tuple[Metric, ...], size: int) -> Floats:
     """
     for metric in metrics:
         known = metric.reads.rows - {"ideal", "overlap_history", "relevant"}
-        of_users = isinstance(metric, PerUser) or (isinstance(metric, Pooled) and metric.mean_of_users)
         if known or set(metric.reads.facts) - {HISTORY}:
             raise MetricError(
                 f"{metric.name} is not a function of one rank",
                 hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",
             )
-        if not of_users:
+        if not metric.averages_users:
             raise MetricError(f"{metric.name} is not a function of one rank")
     user, rank = np.arange(size), np.arange(1, size + 1)
     one = pl.DataFrame({"user": user, "item": user})
@@ -401,44 +400,44 @@ def curve(
         raise ParameterError(
             "a curve is drawn from exact ranks", found=type(ranks).__name__, hint="rw.rank_relevant computes them"
         )
-    requested = [_checked(metric) for metric in parse_all(metrics, cutoffs=False)]
+    requested = {str(metric): _running_sum(metric) for metric in parse_all(metrics, cutoffs=False)}
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
     rules = EncodingRules(needs=frozenset({"ideal"}), exact=True, relevance_threshold=relevance_threshold)
     encoder = Encoder(rules, Tables(truth=table))
     encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
     last = int(encoded.lists.length.max()) if upto is None else upto
-    steps = {str(metric): np.zeros(last + 1) for metric in requested}
+    steps = {name: np.zeros(last + 1) for name in requested}
     for block in blocks(encoded):
-        for metric in requested:
-            _add(steps[str(metric)], metric, block, last)
+        for name, metric in requested.items():
+            _add(steps[name], metric, block, last)
     users = int(encoded.counted.sum())
     if not users:
         raise EmptyError("no user has a relevant item", where=table.source)
     ks = np.arange(1, last + 1)
     label = f", {ranks.protocol.label}" if ranks.protocol.sampled else ""
     out: dict[str, Any] = {"k": ks}
-    for metric in requested:
-        values = np.cumsum(steps[str(metric)])[1:] / users
-        out[f"{metric}{label}"] = values / metric.scale(ks)
+    for name, metric in requested.items():
+        values = np.cumsum(steps[name])[1:] / users
+        out[f"{name}{label}"] = values / metric.scale(ks)
     return pl.DataFrame(out)
 
 
-def _checked(metric: Metric) -> RunningSum:
-    """Return a metric that has a curve; raise for others."""
-    known = isinstance(metric, RunningSum) and metric.reads.rows <= {"ideal"}
-    if not known or metric.reads.facts or not isinstance(metric, RunningSum):
+def _running_sum(metric: Metric) -> CurveTerms:
+    """Return a metric as the sum down the list that its curve is computed from; raise if it is none."""
+    running_sum = metric.as_running_sum
+    if running_sum is None or metric.reads.facts or not metric.reads.rows <= {"ideal"}:
         raise MetricError(
             f"there is no curve of {metric.name}", hint="take recall, precision, hit_rate, mrr, map, dcg, ndcg or rbp"
         )
     if metric.k:
         raise ParameterError("a curve has every cut-off", found=str(metric), hint=f"write {metric @ ()}")
-    if not metric.norm_is_settled:
+    if not running_sum.norm_is_settled:
         raise MetricError(f"there is no curve of {metric}", hint="choose a divisor that does not depend on the list")
-    return metric
+    return running_sum
 
 
-def _add(steps: Floats, metric: RunningSum, block: Block, last: int) -> None:
+def _add(steps: Floats, metric: CurveTerms, block: Block, last: int) -> None:
     """Add the steps of every user's values."""
     terms, rank, user = metric.terms(block), block.hits.rank, block.hits.user
     reach = _in_reach(block)

@@ -8,21 +8,19 @@ and in another way for the next, or where sums over items are taken over other u
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Groups, Needs, Popularity
-from rankwise.blocks.partial import Measured, UserSum
+from rankwise.blocks.partial import Measured
 from rankwise.convention.convention import Convention
-from rankwise.core.arrays import Array, is_tensor
+from rankwise.core.arrays import Array
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, chosen_for, requested
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
-from rankwise.metrics.kinds import Accumulated, MetricOfMetrics, PerUser, Pooled
 from rankwise.options import EVERYONE, CatalogueRule, Population, UserRule, UserRules, population_of_all
 from rankwise.tables.table import Protocol, Recommendations, Table
 
@@ -65,40 +63,27 @@ class Plan:
     @cached_property
     def leaf_rules(self) -> dict[Metric, UserRule]:
         """The rule of every metric without cut-offs; parts have that of what they are parts of."""
-        found: dict[Metric, UserRule] = {}
-
-        def visit(metric: Metric, rule: UserRule) -> None:
-            if found.setdefault(metric @ (), rule) != rule:
-                raise MetricError(
-                    f"{metric @ ()} would be averaged over different users in the same evaluation",
-                    found=f"{found[metric @ ()]} and {rule}",
-                    hint="evaluate the metrics that it is part of in two calls",
-                )
-            for part in metric.parts:
-                visit(part, rule)
-
+        rules: dict[Metric, UserRule] = {}
         for metric in self.metrics:
-            visit(metric, self.rules.of(str(metric @ ())))
-        return found
+            rule = self.rules.of(str(metric @ ()))
+            for part in metric.tree:
+                if rules.setdefault(part @ (), rule) != rule:
+                    raise MetricError(
+                        f"{part @ ()} would be averaged over different users in the same evaluation",
+                        found=f"{rules[part @ ()]} and {rule}",
+                        hint="evaluate the metrics that it is part of in two calls",
+                    )
+        return rules
 
     @cached_property
     def every(self) -> list[Metric]:
         """All metrics, those that others are made of first, each once."""
-        ordered: dict[Metric, None] = {}
-
-        def visit(metric: Metric) -> None:
-            for part in metric.parts:
-                visit(part)
-            ordered[metric] = None
-
-        for metric in self.metrics:
-            visit(metric)
-        return list(ordered)
+        return list(dict.fromkeys(inner for metric in self.metrics for inner in metric.tree))
 
     @cached_property
     def leaves(self) -> list[Metric]:
         """The metrics that are computed on blocks."""
-        return [metric for metric in self.every if not isinstance(metric, MetricOfMetrics)]
+        return list(dict.fromkeys(leaf for metric in self.metrics for leaf in metric.leaves))
 
     @property
     def reads_truth(self) -> bool:
@@ -154,7 +139,7 @@ class Plan:
         wanted: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
             sums = [*leaf.reads.item_sums]
-            if isinstance(leaf, Accumulated):
+            if leaf.sums_items:
                 sums += [replace(s, by=column) for s in sums if not s.by for column in self.by]
             for item_sum in sums:
                 cutoffs = leaf.ks if item_sum.has_cutoff else (0,)
@@ -181,8 +166,7 @@ class Plan:
     def check_missing_lists(self) -> None:
         """Raise if a missing list would count as the best value of a metric."""
         for leaf, rule in self.leaf_rules.items():
-            of_lists = isinstance(leaf, PerUser | Pooled) and leaf.defined_for == "list"
-            if of_lists and rule.without_list == "zero" and leaf.higher_is_better is False:
+            if leaf.defined_for == "list" and rule.without_list == "zero" and leaf.higher_is_better is False:
                 raise ParameterError(
                     f"0 is the best value of {leaf}, and would reward lists that are missing",
                     found='without_list="zero"',
@@ -192,47 +176,25 @@ class Plan:
     @property
     def unweighted(self) -> list[str]:
         """The metrics that users' weights do not change, because they sum over items."""
-        return [
-            str(metric)
-            for metric in self.metrics
-            if any(isinstance(leaf, Accumulated) for leaf in Plan((metric,)).leaves)
-        ]
+        return [str(metric) for metric in self.metrics if any(leaf.sums_items for leaf in metric.leaves)]
+
+    def jackknife_metrics(self, *, weighted: bool) -> tuple[Metric, ...]:
+        """Return the metrics whose intervals need a jackknife; with ``weighted``, where users have weights."""
+        return tuple(metric for metric in self.metrics if metric.needs_jackknife(weighted=weighted))
 
     def block_values(self, block: Block) -> Measured:
         """Compute everything that the metrics need of a block, in its array library."""
+        columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
+        for leaf in self.leaves:
+            columns |= leaf.columns(block, self.leaf_rules[leaf @ ()])
         return Measured(
             user=block.user,
-            columns={"n_relevant": block.n_relevant, "list_length": block.list_length, **self._columns(block)},
+            columns=columns,
             item_sums={
                 column: sums for item_sum, k in self.item_sums for column, sums in item_sum.sums(block, k).items()
             },
             counts=self._counts(block),
         )
-
-    def _columns(self, block: Block) -> dict[str, Array]:
-        """Return values of users, and the sums of users that are pooled at the end."""
-        columns: dict[str, Array] = {}
-        for leaf in self.leaves:
-            if isinstance(leaf, PerUser):
-                values = leaf.values(block, leaf.ks)
-                for cell, value in zip(leaf.cells, values, strict=True):
-                    columns[cell] = self._defined(leaf, block, value)
-            elif isinstance(leaf, Pooled):
-                for cell, k in zip(leaf.cells, leaf.ks, strict=True):
-                    for number, column in enumerate(leaf.sums(block, k)):
-                        columns[str(UserSum(cell, number))] = column
-        return columns
-
-    def _defined(self, leaf: PerUser, block: Block, value: Array) -> Array:
-        if leaf.defined_for == "user":
-            return value
-        defined = block.list_length > 0 if leaf.defined_for == "list" else block.n_relevant > 0
-        xp = block.xp
-        if not is_tensor(defined) and bool(xp.all(defined)):
-            return value
-        rule = self.leaf_rules[leaf @ ()]
-        filled = rule.without_list if leaf.defined_for == "list" else rule.undefined
-        return xp.where(defined, value, 0.0 if filled == "zero" else math.nan)
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
@@ -269,7 +231,7 @@ def _unknown(block: Block) -> dict[str, Array]:
 
 def sums_same_lists(metric: Metric, population: Population, evaluated: Population) -> bool:
     """Whether sums over items are the same for a population as for all evaluated users."""
-    sums = [leaf for leaf in Plan((metric,)).leaves if isinstance(leaf, Accumulated)]
+    sums = [leaf for leaf in metric.leaves if leaf.sums_items]
     if not sums or population == evaluated:
         return True
     same = _SAME_LISTS[population] == _SAME_LISTS[evaluated]
@@ -321,7 +283,7 @@ def _without_conflicts(
     groups: list[tuple[list[Metric], dict[str, UserRule]]] = []
     for metric in metrics:
         rule = UserRule.of(chosen_for(convention, metric, given))
-        parts = {str(part @ ()): rule for part in Plan((metric,)).every}
+        parts = {str(part @ ()): rule for part in metric.tree}
         for some, rules in groups:
             if all(rules.get(part, rule) == rule for part in parts):
                 some.append(metric)
@@ -342,7 +304,7 @@ def _populations(
     everyone = population_of_all(wanted.values())
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
         return dict.fromkeys(metrics)
-    over_items = {metric for metric in metrics if any(isinstance(leaf, Accumulated) for leaf in Plan((metric,)).leaves)}
+    over_items = {metric for metric in metrics if any(leaf.sums_items for leaf in metric.leaves)}
     together = population_of_all(population for metric, population in wanted.items() if metric not in over_items)
     out: dict[Metric, str | None] = {}
     for metric, population in wanted.items():

@@ -21,21 +21,13 @@ from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels
 from rankwise.encoding.side_information import FactTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
-from rankwise.evaluation.aggregation import (
-    UserColumns,
-    UserTotals,
-    add_groups,
-    fold,
-    kinds_of_values,
-    totals,
-    values_of_users,
-)
 from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
+from rankwise.metrics.aggregation import finalise, reduce_users, value_kinds, values_of_users
 from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
-from rankwise.metrics.kinds import PerUser
+from rankwise.metrics.states import AggregateState, UserColumns, add_groups
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result, Values
 from rankwise.tables.columns import check_was_read
@@ -54,7 +46,6 @@ __all__ = [
     "deal_groups",
     "digest_of_truth",
     "digests_of_tables",
-    "jackknifed",
     "joined",
     "labelled",
     "summarise",
@@ -214,14 +205,7 @@ def user_hash(ids: pl.Series) -> Hashes:
     return combined([hash_of_column(ids)], 0)
 
 
-def jackknifed(metrics: tuple[Metric, ...], *, weighted: bool) -> tuple[Metric, ...]:
-    """Return the metrics that need a jackknife: per-user means without weights do not."""
-    return tuple(
-        metric for metric in metrics if weighted or not (isinstance(metric, PerUser) and metric.value_kind == "mean")
-    )
-
-
-def without_each(groups: Mapping[_G, UserTotals]) -> Iterator[tuple[_G, UserTotals]]:
+def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, AggregateState]]:
     """Yield each group with the totals of all others.
 
     Totals add up and are never taken away: an infinite value leaves with its group. Two passes of
@@ -243,9 +227,9 @@ class UserShare:
 
     Attributes
     ----------
-    everyone : UserTotals
+    everyone : AggregateState
         The totals of all of these users.
-    groups : mapping of str to mapping of (str or None) to UserTotals
+    groups : mapping of str to mapping of (str or None) to AggregateState
         The totals of each group, by column of the users table; None is the group of users without
         one.
     names : mapping of str to polars.Series
@@ -260,8 +244,8 @@ class UserShare:
         The digest of users and jackknife groups, as a number below 2^64 that adds up.
     """
 
-    everyone: UserTotals
-    groups: Mapping[str, Mapping[str | None, UserTotals]]
+    everyone: AggregateState
+    groups: Mapping[str, Mapping[str | None, AggregateState]]
     names: Mapping[str, pl.Series]
     without_group: Mapping[str, int]
     kinds: Mapping[str, ValueKind]
@@ -279,7 +263,7 @@ class UserShare:
             dealt=(self.dealt + other.dealt) % 2**64,
         )
 
-    def ordered(self, by: str) -> list[tuple[str | None, UserTotals]]:
+    def ordered(self, by: str) -> list[tuple[str | None, AggregateState]]:
         """Return the groups of a column in order, users without one last."""
         names = self.names[by].sort(nulls_last=True).cast(pl.String).to_list()
         return [(name, self.groups[by][name]) for name in names]
@@ -333,17 +317,19 @@ class EvaluatedUsers:
         for by, of_users in self.groups.items():
             some = metrics
             if by == JACKKNIFE:
-                some = jackknifed(metrics, weighted=columns.weights is not None)
+                some = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             names[by], text = of_users.unique(), of_users.cast(pl.String)
-            groups[by] = {name: fold(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)}
+            groups[by] = {
+                name: reduce_users(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)
+            }
         return UserShare(
-            everyone=fold(metrics, columns),
+            everyone=reduce_users(metrics, columns),
             groups=groups,
             names=names,
             without_group={
                 column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
             },
-            kinds=kinds_of_values(metrics, weighted=columns.weights is not None),
+            kinds=value_kinds(metrics, weighted=columns.weights is not None),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
             dealt=self._dealt(),
         )
@@ -420,9 +406,9 @@ class Summary:
         return labelled(result)
 
     def _totals(
-        self, users: UserTotals, items: CatalogueSums | None, metrics: tuple[Metric, ...] | None = None
+        self, users: AggregateState, items: CatalogueSums | None, metrics: tuple[Metric, ...] | None = None
     ) -> dict[str, float]:
-        return totals(
+        return finalise(
             self.plan.metrics if metrics is None else metrics,
             users,
             items,
@@ -467,7 +453,7 @@ class Summary:
         """Return every value without each group of users, where intervals need it."""
         if self.settings.jackknife is None:
             return None
-        metrics = jackknifed(self.plan.metrics, weighted=self.settings.weights is not None)
+        metrics = self.plan.jackknife_metrics(weighted=self.settings.weights is not None)
         rows = []
         for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
             sums = None

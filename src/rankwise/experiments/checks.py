@@ -35,11 +35,9 @@ from rankwise.errors import (
     RankwiseError,
     nearest,
 )
-from rankwise.evaluation.aggregation import kinds_of_values
 from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
 from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, questions
 from rankwise.evaluation.settings import DEFAULT_METRICS, Settings
-from rankwise.evaluation.summary import jackknifed
 from rankwise.experiments.schema import (
     MODELS,
     Config,
@@ -51,6 +49,7 @@ from rankwise.experiments.schema import (
     tests_of,
     with_propensity,
 )
+from rankwise.metrics.aggregation import value_kinds
 from rankwise.metrics.base import LARGEST, Metric, parse_all
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.results.result import Result, Values
@@ -647,7 +646,8 @@ def expected_results(
     cells = [cell for metric in every for cell in metric.cells if not metric.cells_only]
     replicates = None
     if settings.jackknife is not None:
-        names = {cell for metric in jackknifed(every, weighted=weighted) for cell in metric.cells}
+        jackknifed = [metric for metric in every if metric.needs_jackknife(weighted=weighted)]
+        names = {cell for metric in jackknifed for cell in metric.cells}
         replicates = pl.DataFrame({name: [0.0] for name in ["group", *sorted(names)]})
     provenance = {
         "convention": None if settings.convention is None else settings.convention.to_dict(),
@@ -656,7 +656,7 @@ def expected_results(
     result = Result(
         metrics=every,
         values=Values(dict.fromkeys(cells, 0.0)),
-        kinds=kinds_of_values(every, weighted=weighted),
+        kinds=value_kinds(every, weighted=weighted),
         per_user=pl.DataFrame({"user": [0], **{cell: [0.0] for cell in cells}}),
         counts={},
         slices=None,
@@ -784,7 +784,7 @@ def _with_propensity(metric: Metric, config: Config, mistakes: Mistakes) -> Metr
     if propensity is None:
         return metric
     weighted = with_propensity(metric, propensity)
-    debiased = any(isinstance(part, ByPropensity) for part in Plan((metric,)).every)
+    debiased = any(isinstance(part, ByPropensity) for part in metric.tree)
     if debiased and propensity.estimator == "uniform":
         mistakes.add(
             ("evaluation", "propensity", "estimator"),

@@ -249,7 +249,7 @@ class AveragePrecision(HitSum):
     without_relevant: Literal["undefined", "one"] = "undefined"
 
     @property
-    def defined_for(self) -> Literal["relevance", "list", "user"]:  # type: ignore[override]
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
         """Users with relevant items, or every user if the others count 1."""
         return "relevance" if self.without_relevant == "undefined" else "user"
 

@@ -45,7 +45,7 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Area(Weightable, Pooled):
+class _Area(Pooled, Weightable):
     """For each relevant item, the share of the irrelevant candidates below it, summed.
 
     Parameters
@@ -230,7 +230,7 @@ class LAUC(_Area):
 
 
 @metric("bpref", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.bpref)
-class BPref(Weightable, PerUser):
+class BPref(PerUser, Weightable):
     r"""Binary preference: how few items judged not relevant are ranked above relevant items.
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
@@ -348,7 +348,7 @@ def _mean_below(block: Block, cutoff: int) -> Array:
     family="accuracy",
     plain=plain.partial_auc_at_k,
 )
-class PartialAUC(Weightable, PerUser):
+class PartialAUC(PerUser, Weightable):
     r"""Area under the ROC curve up to the first k items that are not relevant.
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)

@@ -20,16 +20,20 @@ from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
 
-from rankwise.blocks.block import Cutoffs
+from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arguments import bounded
+from rankwise.core.arrays import Array
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
+from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
+from rankwise.options import UserRule
 
 __all__ = [
     "FAMILIES",
     "WHOLE_LIST",
+    "CurveTerms",
     "Metric",
     "MetricLike",
     "Reader",
@@ -165,6 +169,26 @@ else:
     _Given = tuple
 
 
+class CurveTerms(Protocol):
+    """A sum down the list over a norm, from which the curve over all cut-offs is computed."""
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm changes no more once k exceeds the number of relevant items."""
+
+    def terms(self, block: Block) -> Array:
+        """Return what each row of the hits adds, shape (n,)."""
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return what each user's sum is divided by, shape (U,); None: nothing."""
+
+    def scale(self, k: Array) -> Array:
+        """Return what all users' sums are divided by, for a cut-off or an array of them."""
+
+    def ratio(self, block: Block, sums: Array, k: int) -> tuple[Array, Array]:
+        """Return numerator and denominator of every user's value, shape (U,) both."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(Registered):
     """What all metrics share.
@@ -190,6 +214,8 @@ class Metric(Registered):
     """Whether it compares ranks below any cut-off."""
     cells_only: ClassVar[bool] = False
     """Whether it has only cells, one value per group, and no overall value."""
+    jackknife_caveat: ClassVar[str] = ""
+    """What a reader of its jackknife interval should know."""
 
     def __post_init__(self) -> None:
         if type(self) is Metric:
@@ -249,6 +275,10 @@ class Metric(Registered):
         """The name of each value: the metric at each of its cut-offs."""
         return [str(self @ k) for k in self.k] if self.k else [str(self)]
 
+    def cutoff_at(self, at: int) -> int:
+        """Return the number of the cut-off as a part: without cut-offs, the same at all of them."""
+        return min(at, len(self.cells) - 1)
+
     @property
     def ks(self) -> Cutoffs:
         """The cut-offs as numbers: one that no list reaches if there is none."""
@@ -275,6 +305,16 @@ class Metric(Registered):
         """The inputs, grouped by provider."""
         return Inputs.of(self.inputs)
 
+    @cached_property
+    def tree(self) -> tuple[Metric, ...]:
+        """The metric after all that it is made of, each once."""
+        return tuple(dict.fromkeys([*(inner for part in self.parts for inner in part.tree), self]))
+
+    @property
+    def leaves(self) -> tuple[Metric, ...]:
+        """The metrics of the tree that are computed on blocks."""
+        return tuple(metric for metric in self.tree if not metric.parts)
+
     @property
     def value_kind(self) -> ValueKind:
         """How the value is computed; each kind of metric defines it."""
@@ -284,6 +324,56 @@ class Metric(Registered):
     def reads_truth(self) -> bool:
         """Whether it compares lists with the ground truth; metrics that describe lists do not."""
         return True
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Who has a value: users with relevant items, users with a list, or every user."""
+        return "user"
+
+    @property
+    def needs_relevant(self) -> bool:
+        """Whether a user without relevant items leaves it undefined."""
+        return self.defined_for == "relevance"
+
+    @property
+    def has_user_values(self) -> bool:
+        """Whether each user has a value."""
+        return False
+
+    @property
+    def averages_users(self) -> bool:
+        """Whether the value is a mean or sum of per-user values that are measured on blocks."""
+        return False
+
+    @property
+    def sums_items(self) -> bool:
+        """Whether the value is a function of sums by item."""
+        return False
+
+    def needs_jackknife(self, *, weighted: bool) -> bool:
+        """Whether an interval needs a jackknife; with ``weighted``, where users have weights."""
+        return True
+
+    @property
+    def as_running_sum(self) -> CurveTerms | None:
+        """The metric as a sum down the list; None for other metrics."""
+        return None
+
+    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+        """Return what is measured of each user, by name of a column, arrays of shape (U,)."""
+        return {}
+
+    def user_values(self, users: UserColumns, at: int) -> Floats:
+        """Return each user's value at the cut-off number ``at``, shape (U,), also outside the population."""
+        raise MetricError(f"{self.name} has no value for a single user")
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return the state of each cell over these users; states of other users are added to it."""
+        return {}
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the values at the cut-off number ``at``; None without sums by item that they need."""
+        raise MetricError(f"{self.name} does not define its value of aggregates")
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Return diagnostics of the value, such as the effective sample size of its weights."""

@@ -25,7 +25,7 @@ from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import ItemCoverage
 from rankwise.metrics.diversity import Gini, ShannonEntropy
 from rankwise.metrics.graded import NDCG
-from rankwise.metrics.kinds import Composed, OverUsers, PerUser, Pooled, at_cutoffs
+from rankwise.metrics.kinds import Composed, OverUsers, at_cutoffs
 
 __all__ = ["Complement", "EuclideanDistance", "GeometricMean", "Hypervolume", "Quantile", "Ratio", "Worst"]
 
@@ -396,9 +396,7 @@ class Complement(Composed):
     @property
     def of(self) -> Literal["users", "means"]:
         """Whether each user has a value."""
-        part = self.metric
-        per_user = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
-        return "users" if per_user else "means"
+        return "users" if self.metric.has_user_values else "means"
 
     @property
     def parts(self) -> tuple[Metric, ...]:

@@ -24,7 +24,7 @@ from rankwise.metrics.accuracy import Recall
 from rankwise.metrics.arithmetic import divide, or_nan, retrieved
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import Input
-from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, RunningSum, Sums
+from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, Sums
 
 __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelation", "MicroAverage"]
 
@@ -179,7 +179,7 @@ class MicroAverage(MetricOfOne, Pooled):
     of: Metric = Recall(denominator="capped")
 
     def _check_of(self) -> None:
-        if not isinstance(self.of, RunningSum):
+        if self.of.as_running_sum is None:
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over hits",
                 found=str(self.of),
@@ -188,9 +188,10 @@ class MicroAverage(MetricOfOne, Pooled):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return numerator and denominator of every user, shape (U,) both."""
-        assert isinstance(self.of, RunningSum)
+        of = self.of.as_running_sum
+        assert of is not None  # checked when the metric was made
         counts = block.xp.astype(block.n_relevant > 0, block.xp.float64)
-        above, below = self.of.ratio(block, block.sum_hits(self.of.terms(block), k), k)
+        above, below = of.ratio(block, block.sum_hits(of.terms(block), k), k)
         return above * counts, below * counts
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:

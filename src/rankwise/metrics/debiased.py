@@ -40,7 +40,7 @@ from rankwise.metrics.arithmetic import check_parameter, discount
 from rankwise.metrics.base import Metric, ValueKind, metric, preset
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
-from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, RunningSum, Sums, Weightable
+from rankwise.metrics.kinds import MetricOfOne, Pooled, RunningSum, Sums, Weightable
 
 __all__ = [
     "IPS",
@@ -196,7 +196,7 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
     of: Metric
 
     def _check_of(self) -> None:
-        if not (isinstance(self.of, Weightable) and isinstance(self.of, PerUser | Pooled)):
+        if not isinstance(self.of, Weightable):
             raise ParameterError(
                 f"{self.name}: {self.of.name} is not a sum over relevant items",
                 found=str(self.of),
@@ -206,8 +206,12 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
     @property
     def value_kind(self) -> ValueKind:
         """As the weighted metric, whose users may have weights."""
-        weighted = isinstance(self.of, Pooled) and self.of.value_kind == "weighted mean"
-        return "weighted mean" if weighted else super().value_kind
+        return "weighted mean" if self.of.value_kind == "weighted mean" else super().value_kind
+
+    @property
+    def _weighted(self) -> Weightable:
+        assert isinstance(self.of, Weightable)  # checked when the metric was made
+        return self.of
 
     @property
     def counts_candidates(self) -> bool:  # type: ignore[override]
@@ -217,7 +221,6 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
         """As the weighted metric."""
-        assert isinstance(self.of, PerUser | Pooled)
         return self.of.defined_for
 
     @property
@@ -234,24 +237,16 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
         if self.normalised:
             relevant = xp.astype(block.n_relevant, xp.float64)
             scale = relevant / xp.where(total > 0, total, scale)
-        weighted = block.weighted(weight, scale)
-        if isinstance(self.of, PerUser):
-            return total, *self.of.values(weighted, (k,))
-        assert isinstance(self.of, Pooled)
-        return total, *self.of.sums(weighted, k)
+        return total, *self._weighted.sums(block.weighted(weight, scale), k)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the weighted metric's value for its sums."""
-        if isinstance(self.of, PerUser):
-            return sums[1]
-        assert isinstance(self.of, Pooled)
-        return self.of.pool(sums[1:], catalogue_size)
+        return self._weighted.pool(sums[1:], catalogue_size)
 
     def user_weights(self, sums: Sums) -> Array | None:
         """Weight users as the metric does, with total weights in place of item counts."""
-        if isinstance(self.of, Pooled) and self.of.user_weights(sums[1:]) is not None:
-            return sums[0] if self.normalised else self.of.user_weights(sums[1:])
-        return None
+        weights = self._weighted.user_weights(sums[1:])
+        return sums[0] if weights is not None and self.normalised else weights
 
 
 @metric("ips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)

@@ -30,7 +30,8 @@ from rankwise.metrics.arithmetic import (
 )
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
-from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums, Values
+from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums
+from rankwise.metrics.states import CellValues
 
 __all__ = ["Gini", "Herfindahl", "IntraListDiversity", "Personalization", "Serendipity", "ShannonEntropy"]
 
@@ -102,10 +103,10 @@ class Gini(Catalogue):
         """What is summed for each item."""
         return (RecommendationCount() if self.exposure == "count" else _DiscountedExposure(),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the Gini index of the exposure of items."""
         (exposure,) = self.reads.item_sums
-        return Values(self.of_counts(items.sum(exposure, k), items.size))
+        return CellValues(self.of_counts(items.sum(exposure, k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
@@ -260,14 +261,14 @@ class Personalization(Accumulated):
 
     inputs = (_UnitVectorSum(),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return 1 minus the mean cosine similarity."""
         n_users = items.n_listed
         if n_users < 2:
-            return Values(math.nan)
+            return CellValues(math.nan)
         total = float(np.sum(np.sort(items.sum(_UnitVectorSum(), k) ** 2)))
         cosine = (total - n_users) / (n_users * (n_users - 1.0))
-        return Values(min(max(1.0 - cosine, 0.0), 1.0))
+        return CellValues(min(max(1.0 - cosine, 0.0), 1.0))
 
 
 _Adder: TypeAlias = Callable[[Array, int], Array]

@@ -59,8 +59,8 @@ from rankwise.metrics.kinds import (
     PerUser,
     Pooled,
     Sums,
-    Values,
 )
+from rankwise.metrics.states import CellValues
 
 __all__ = [
     "AWRF",
@@ -136,7 +136,7 @@ class _GroupMeans(OverItemGroups):
         """The groups, and both sums."""
         return (*super().inputs, *self.term_sums)
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the mean absolute difference, and each group's mean."""
         total, count = (items.sum(item_sum, k) for item_sum in self.term_sums)
         groups = self.groups(items)
@@ -145,7 +145,7 @@ class _GroupMeans(OverItemGroups):
         sums, sizes = groups.sum(mean), groups.sum(counted)
         means = [s / n if n else math.nan for s, n in zip(sums, sizes, strict=True)]
         cells = cells_of_items(groups.names, means)
-        return Values(mean_difference(cells.values()), cells)
+        return CellValues(mean_difference(cells.values()), cells)
 
 
 @metric(

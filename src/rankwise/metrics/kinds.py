@@ -1,5 +1,9 @@
 r"""The kinds of metric, by how their values are computed.
 
+A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`),
+each user's value (`user_values`), the state that adds up over users (`reduce`), and the value of a
+state (`finalise`). Metrics define the mathematics, in a method that depends on the kind.
+
 Metrics with only a plain definition, which is called user by user, on any engine.
 
 A plain definition takes a recommendation list, best first, and, if it compares the list with the
@@ -33,15 +37,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from rankwise.blocks.block import Block, Cutoffs, Groups
-from rankwise.core.arrays import Array, ExactTotal
+from rankwise.blocks.partial import UserSum
+from rankwise.core.arrays import AllValues, Array, ExactTotal, is_tensor, namespace
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.arithmetic import divide, spread
 from rankwise.metrics.base import Metric, ValueKind
@@ -53,7 +58,10 @@ from rankwise.metrics.inputs import (
     RecommendationCount,
     RepeatCount,
     cells_of_items,
+    label,
 )
+from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns, mean_of
+from rankwise.options import UserRule
 
 __all__ = [
     "Accumulated",
@@ -74,7 +82,6 @@ __all__ = [
     "Pooled",
     "RunningSum",
     "Sums",
-    "Values",
     "Weightable",
     "at_cutoffs",
     "plain_inputs",
@@ -150,33 +157,62 @@ Sums: TypeAlias = tuple[Array, ...]
 """The sums of a pooled metric: one array per sum, each with an entry per user, or numbers."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """What a metric of all lists gives at one cut-off.
-
-    Attributes
-    ----------
-    value : float or None
-        The value of the metric; None if it has cells alone.
-    cells : mapping of str to float
-        The value of each group by label, such as ``"item_group=a"``.
-    """
-
-    value: float | None = None
-    cells: Mapping[str, float] = field(default_factory=dict)
-
-
 def at_cutoffs(metric: Metric, k: int | Sequence[int]) -> Metric:
     """Set the cut-offs of a part, if it has any."""
     return metric if metric.cutoff == "none" else metric @ k
 
 
+class MeanOfUsers(Metric):
+    """A mean of users' values, each with the weight of the user; kinds that also have other forms say so."""
+
+    @property
+    def has_user_values(self) -> bool:
+        """Whether each user has a value."""
+        return True
+
+    def value_weights(self, users: UserColumns, at: int) -> Floats | None:
+        """Return the weights that the metric itself gives to users, shape (U,); None: all equally."""
+        return None
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return the sum of the weighted values and that of the weights, for each cell."""
+        return {
+            cell: users.mean_state(self.user_values(users, at), self.value_weights(users, at))
+            for at, cell in enumerate(self.cells)
+        }
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the mean."""
+        users = aggregates.users
+        undefined = aggregates.leaves_undefined(users.without_relevant, needs_relevant=self.needs_relevant)
+        return CellValues(math.nan if undefined else self.value_of(users.cells[self.cells[at]]))
+
+    def value_of(self, state: State) -> float:
+        """Return the value of a state: the mean."""
+        return mean_of(state)
+
+    def fill_undefined(self, values: Array, n_relevant: Array, list_length: Array, rule: UserRule) -> Array:
+        """Return the values, with that of the rule for users for whom the metric is not defined."""
+        if self.defined_for == "user":
+            return values
+        defined = list_length > 0 if self.defined_for == "list" else n_relevant > 0
+        xp = namespace(values)
+        if not is_tensor(defined) and bool(xp.all(defined)):
+            return values
+        choice = rule.without_list if self.defined_for == "list" else rule.undefined
+        return xp.where(defined, values, 0.0 if choice == "zero" else math.nan)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PerUser(Metric):
+class PerUser(MeanOfUsers):
     """A value for every user; the result is the mean of those that are defined, or the sum."""
 
-    defined_for: ClassVar[Literal["relevance", "list", "user"]] = "relevance"
-    """Who has a value: users with relevant items, users with a list, or every user."""
+    averages_users = True
+
+    @property
+    def defined_for(self) -> Literal["relevance", "list", "user"]:
+        """Who has a value: users with relevant items, users with a list, or every user."""
+        return "relevance"
 
     @property
     def reads_truth(self) -> bool:
@@ -211,6 +247,37 @@ class PerUser(Metric):
         """
         return [self.value(block, cutoff) for cutoff in k]
 
+    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+        """Return the values at every cut-off, by cell."""
+        return {
+            cell: self.fill_undefined(values, block.n_relevant, block.list_length, rule)
+            for cell, values in zip(self.cells, self.values(block, self.ks), strict=True)
+        }
+
+    def user_values(self, users: UserColumns, at: int) -> Floats:
+        """Return the values at a cut-off."""
+        return users.column(self.cells[at])
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return the value of every user, as the one sum that it is pooled from."""
+        return (*self.values(block, (k,)),)
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the one sum."""
+        return sums[0]
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Weight all users equally."""
+        return None
+
+    def value_of(self, state: State) -> float:
+        """Return the mean or the sum."""
+        return float(state[0].value) if self.aggregate == "sum" else mean_of(state)
+
+    def needs_jackknife(self, *, weighted: bool) -> bool:
+        """Whether the value is no plain mean of users."""
+        return weighted or self.value_kind != "mean"
+
     @property
     def _is_plain(self) -> bool:
         """Whether the plain definition is the only one."""
@@ -219,17 +286,27 @@ class PerUser(Metric):
 
 
 class Weightable(Metric):
-    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified."""
+    """A sum over relevant items, each of which can be given a weight: by ips, snips, stratified.
+
+    It comes after the kind among the bases of a metric, because `PerUser` and `Pooled` define its methods.
+    """
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return what each user's value is computed from, arrays of shape (U,)."""
+        raise NotImplementedError
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the value for sums."""
+        raise NotImplementedError
+
+    def user_weights(self, sums: Sums) -> Array | None:
+        """Return the weight of each user in the mean; None: all equally."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Pooled(Metric):
+class Pooled(MeanOfUsers):
     """A function of sums over users."""
-
-    @property
-    def defined_for(self) -> Literal["relevance", "list", "user"]:
-        """Which users have a value that means something: those with relevant items, or all."""
-        return "user"
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return what each user adds to each sum at a cut-off, arrays of shape (U,)."""
@@ -260,14 +337,65 @@ class Pooled(Metric):
         """Return the weight of each user in that mean; None: all equally."""
         return None
 
+    @property
+    def averages_users(self) -> bool:
+        """Whether the value is the mean of per-user values."""
+        return self.mean_of_users
+
+    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+        """Return what each user adds to each sum."""
+        return {
+            str(UserSum(cell, number)): column
+            for cell, k in zip(self.cells, self.ks, strict=True)
+            for number, column in enumerate(self.sums(block, k))
+        }
+
+    def _user_sums(self, users: UserColumns, at: int) -> tuple[Floats, ...]:
+        columns: list[Floats] = []
+        while (name := str(UserSum(self.cells[at], len(columns)))) in users.users.columns:
+            columns.append(users.column(name))
+        return tuple(columns)
+
+    def user_values(self, users: UserColumns, at: int) -> Floats:
+        """Return the value for each user's sums."""
+        values = self.pool(self._user_sums(users, at), users.catalogue_size)
+        filled: Floats = self.fill_undefined(
+            values, users.column("n_relevant"), users.column("list_length"), users.rule
+        )
+        return filled
+
+    def value_weights(self, users: UserColumns, at: int) -> Floats | None:
+        """Return the weights that follow from each user's sums."""
+        weights: Floats | None = self.user_weights(self._user_sums(users, at))
+        return weights
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return the sums over users, or those of their mean."""
+        if self.mean_of_users:
+            return super().reduce(users)
+        weights = 1 if users.weights is None else users.weights
+        weights = weights if users.inside is None else weights * users.inside
+        return {
+            cell: tuple(
+                ExactTotal.of_products(column, weights) if self.cancels else ExactTotal.of(column * weights)
+                for column in self._user_sums(users, at)
+            )
+            for at, cell in enumerate(self.cells)
+        }
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the value for the sums over users, or the mean of users' values."""
+        if self.mean_of_users:
+            return super().finalise(aggregates, at)
+        return CellValues(self.pool_totals(aggregates.users.cells[self.cells[at]], aggregates.catalogue_size))
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accumulated(Metric):
     """A function of sums over users that are kept for every item."""
 
     value_kind = "all lists"
-    jackknife_caveat: ClassVar[str] = ""
-    """What a reader of its jackknife interval should know."""
+    sums_items = True
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -286,7 +414,14 @@ class Accumulated(Metric):
             fact.kind == "source" for fact in self.reads.facts
         )
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the values; None without sums by item, or for a group of users that can have none."""
+        items = aggregates.items
+        if items is None or (items.is_part and not self.has_groups):
+            return None
+        return self.of_items(items, self.ks[at])
+
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the value at a cut-off, and those of its cells."""
         raise MetricError(f"{self.name} does not define its value of the sums")
 
@@ -300,9 +435,9 @@ class Catalogue(Accumulated):
         """How often each item was recommended."""
         return (RecommendationCount(),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return Values(self.of_counts(items.sum(RecommendationCount(), k), items.size))
+        return CellValues(self.of_counts(items.sum(RecommendationCount(), k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of all items recommended, in any order."""
@@ -351,6 +486,14 @@ class MetricOfMetrics(Metric):
         """Whether one of its parts compares lists with the ground truth."""
         return any(part.reads_truth for part in self.parts)
 
+    @property
+    def needs_relevant(self) -> bool:
+        """Whether a user without relevant items leaves one of its parts undefined."""
+        return any(part.needs_relevant for part in self.parts)
+
+    needs_user_values: ClassVar[bool] = True
+    """Whether its parts must have a value for each user."""
+
     def __post_init__(self) -> None:
         """Check the metrics that it is made of."""
         super().__post_init__()
@@ -368,9 +511,7 @@ class MetricOfMetrics(Metric):
             )
         if part.cells_only:
             raise ParameterError(f"{self.name}: {part.name} has only values of groups", found=str(part))
-        has_values = isinstance(part, PerUser | Pooled) or (isinstance(part, Composed) and part.of == "users")
-        of_users = isinstance(self, Grouped | OverUsers) or getattr(self, "of", "") == "users"
-        if not has_values and of_users:
+        if self.needs_user_values and not part.has_user_values:
             raise ParameterError(
                 f"{self.name}: {part.name} has no value for a single user",
                 found=str(part),
@@ -379,7 +520,7 @@ class MetricOfMetrics(Metric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Composed(MetricOfMetrics):
+class Composed(MetricOfMetrics, MeanOfUsers):
     """A function of other metrics' values: each user's values, or their means."""
 
     @property
@@ -391,6 +532,36 @@ class Composed(MetricOfMetrics):
     def value_kind(self) -> ValueKind:
         """What the value is made of."""
         return "mean" if self.of == "users" else "composed"
+
+    @property
+    def has_user_values(self) -> bool:
+        """Whether it is computed for every user."""
+        return self.of == "users"
+
+    @property
+    def needs_user_values(self) -> bool:  # type: ignore[override]
+        """Whether it is computed for every user, from the values of the parts."""
+        return self.of == "users"
+
+    def user_values(self, users: UserColumns, at: int) -> Floats:
+        """Return the value for each user's values of the parts."""
+        combined: Floats = self.combine(*(part.user_values(users, part.cutoff_at(at)) for part in self.parts))
+        return combined
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return the sums of the mean, or the states of the parts."""
+        if self.of == "users":
+            return super().reduce(users)
+        return {cell: state for part in self.parts for cell, state in part.reduce(users).items()}
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the mean, or the value for the values of the parts; None if a part has none."""
+        if self.of == "users":
+            return super().finalise(aggregates, at)
+        parts = [part.finalise(aggregates, part.cutoff_at(at)) for part in self.parts]
+        if any(part is None for part in parts):
+            return None
+        return CellValues(float(self.combine(*(np.asarray(part.value) for part in parts if part is not None))))
 
     def combine(self, *values: Array) -> Array:
         """Return the value for values of the parts, elementwise."""
@@ -415,6 +586,37 @@ class Grouped(MetricOfMetrics):
         """The groups."""
         return (Groups.of_users(self.user_group),)
 
+    def _cell(self, at: int, group: str) -> str:
+        return f"{self.cells[at]}[{label(user_group=group)}]"
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return, for each group that has users, the sums of its mean and two counts of its users.
+
+        The counts are those of all users and of users without relevant items.
+        """
+        (part,) = self.parts
+        groups, irrelevant = users.groups[self.user_group], users.column("n_relevant") == 0
+        members = {name: groups.code == code for code, name in enumerate(groups.names)}
+        states: dict[str, State] = {}
+        for at in range(len(self.cells)):
+            values = part.user_values(users, part.cutoff_at(at))
+            for name, inside in members.items():
+                if count := int(inside.sum()):
+                    mean = users.mean_state(np.where(inside, values, math.nan))
+                    states[self._cell(at, name)] = (*mean, count, int((inside & irrelevant).sum()))
+        return states
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the mean of each group that has users, and the value for two or more of them."""
+        means: dict[str, float] = {}
+        for name in aggregates.group_names[self.user_group]:
+            *_, users, without_relevant = state = aggregates.users.cells.get(self._cell(at, name), (0, 0))
+            if users:
+                undefined = aggregates.leaves_undefined(without_relevant, needs_relevant=self.needs_relevant)
+                means[label(user_group=name)] = math.nan if undefined else mean_of(state)
+        defined = [mean for mean in means.values() if aggregates.rule.undefined == "nan" or not math.isnan(mean)]
+        return CellValues(self.of_means(np.array(defined)) if len(defined) > 1 else math.nan, means)
+
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""
         raise MetricError(f"{self.name} does not define its value of the means")
@@ -425,8 +627,26 @@ class OverUsers(MetricOfMetrics):
     """A function of the values that another metric has for each user."""
 
     value_kind = "distribution"
-    jackknife_caveat: ClassVar[str] = ""
-    """What a reader of its jackknife interval should know."""
+
+    def reduce(self, users: UserColumns) -> dict[str, State]:
+        """Return the values of the users who have one."""
+        if users.weights is not None:
+            raise MetricError(
+                f"{self.name} cannot be weighted by user", hint="leave weights= out, or evaluate it without them"
+            )
+        states: dict[str, State] = {}
+        for at, cell in enumerate(self.cells):
+            (part,) = self.parts
+            values = users.averaged(part.user_values(users, part.cutoff_at(at)))
+            states[cell] = (AllValues((values[~np.isnan(values)],)),)
+        return states
+
+    def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
+        """Return the value for all users' values; NaN if there are none."""
+        users = aggregates.users
+        undefined = aggregates.leaves_undefined(users.without_relevant, needs_relevant=self.needs_relevant)
+        ordered = users.cells[self.cells[at]][0].ascending
+        return CellValues(math.nan if undefined or not len(ordered) else self.of_values(ordered))
 
     def of_values(self, values: Array) -> float:
         """Return the value for the defined values of users, in ascending order."""
@@ -436,6 +656,11 @@ class OverUsers(MetricOfMetrics):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RunningSum(PerUser):
     """A sum down the list over a norm: each rank at which a relevant item may stand adds a term."""
+
+    @property
+    def as_running_sum(self) -> RunningSum:
+        """The metric itself."""
+        return self
 
     def terms(self, block: Block) -> Array:
         """Return what each row of the hits adds, shape (n,)."""
@@ -468,7 +693,7 @@ class RunningSum(PerUser):
         return sums, norm * scale
 
 
-class HitSum(Weightable, RunningSum):
+class HitSum(RunningSum, Weightable):
     """A running sum in which each relevant item has a term of its own, that can be weighted.
 
     Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
@@ -539,14 +764,14 @@ class GroupRates(Accumulated):
         """Return the group of every item of the catalogue."""
         raise NotImplementedError
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the coefficient of variation of the rates, and the rates as cells."""
         groups = self.groups(items)
         part, whole = (
             groups.sum(items.sum(n, k) if isinstance(n, ItemSum) else n.of(items, k)) for n in (self.part, self.whole)
         )
         rates = [p / w if w > 0 else math.nan for p, w in zip(part, whole, strict=True)]
-        return Values(spread(rates), cells_of_items(groups.names, rates))
+        return CellValues(spread(rates), cells_of_items(groups.names, rates))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -27,7 +27,8 @@ from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import MeanScore
 from rankwise.metrics.graded import NDCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RecommendationCount, RelevantCount, label
-from rankwise.metrics.kinds import Grouped, OverItemGroups, Values, at_cutoffs
+from rankwise.metrics.kinds import Grouped, OverItemGroups, at_cutoffs
+from rankwise.metrics.states import CellValues
 
 __all__ = [
     "BiasDisparity",
@@ -140,9 +141,9 @@ class BiasDisparitySource(_WithSource):
     2.0
     """
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
-        return Values(cells=self._source(items))
+        return CellValues(cells=self._source(items))
 
 
 @metric(
@@ -183,9 +184,9 @@ class BiasDisparityRecommendation(_Disparity):
         """Both groups, and the number of recommendations by user group."""
         return (*super().inputs, RecommendationCount(self.user_group))
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
-        return Values(cells=self._recommended(items, k))
+        return CellValues(cells=self._recommended(items, k))
 
 
 @metric(
@@ -227,11 +228,11 @@ class BiasDisparity(_WithSource):
         """What both biases are computed from."""
         return (*super().inputs, RecommendationCount(self.user_group))
 
-    def of_items(self, items: CatalogueSums, k: int) -> Values:
+    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the cells, by user group and item group."""
         source, recommended = self._source(items), self._recommended(items, k)
         cells = {cell: recommended[cell] / source[cell] - 1.0 if source[cell] > 0 else math.nan for cell in recommended}
-        return Values(cells=cells)
+        return CellValues(cells=cells)
 
 
 class _MeanDifference(Grouped):

@@ -15,7 +15,6 @@ from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.metrics.base import Metric
-from rankwise.metrics.kinds import Accumulated, OverUsers
 from rankwise.stats.data_sets import clustered, jackknife
 from rankwise.stats.differences import UNVARIED, Interval, check_level, differences
 from rankwise.stats.intervals import bootstrap, constant_interval, usual_interval
@@ -276,8 +275,6 @@ def range_of(metrics: Iterable[Metric], cell: str) -> tuple[float, float]:
 def jackknife_caveats(metrics: Iterable[Metric], cell: str) -> tuple[str, ...]:
     """Return the caveats of the jackknife interval of a value."""
     for metric in metrics:
-        if cell not in metric.cells:
-            continue
-        if isinstance(metric, Accumulated | OverUsers) and metric.jackknife_caveat:
+        if cell in metric.cells and metric.jackknife_caveat:
             return (metric.jackknife_caveat,)
     return ()

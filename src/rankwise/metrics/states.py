@@ -1,0 +1,195 @@
+"""What travels between blocks and values: columns of users, states that add up, and values of cells.
+
+A block's users are columns first. What a value takes from its users is a state: sums of floats that are
+kept without rounding (`ExactTotal`), counts, or all values. States add over any partition of the
+users, on any machine and in any order, and become values when all users are there.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import polars as pl
+
+from rankwise.blocks.block import Groups
+from rankwise.core.arrays import ExactTotal
+from rankwise.metrics.inputs import CatalogueSums
+from rankwise.options import BY_DEFAULT, EVERYONE, Population, UserRule, UserRules
+
+__all__ = ["AggregateState", "Aggregates", "CellValues", "Floats", "State", "UserColumns", "add_groups", "mean_of"]
+
+_G = TypeVar("_G")
+
+Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+State: TypeAlias = tuple[Any, ...]
+"""The state of one cell: entries such as `ExactTotal`, `AllValues` or int, which add up elementwise."""
+
+
+@dataclass(frozen=True)
+class UserColumns:
+    """Users of any number: their columns, weights (None: all equally), and groups by column."""
+
+    users: pl.DataFrame
+    weights: Floats | None = None
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    catalogue_size: int = 0
+    rules: UserRules = EVERYONE
+    evaluated: Population = "truth"
+    rule: UserRule = BY_DEFAULT
+    """The rule of the metric at hand."""
+    inside: Any = None
+    """Who belongs to the population of this rule, shape (U,); None: all users."""
+
+    def under(self, metric: str) -> UserColumns:
+        """Return the users under the rule of a metric, which is named without cut-offs."""
+        rule = self.rules.of(metric)
+        if rule not in self._under:
+            inside = rule.includes(self.evaluated, self.column("n_relevant"), self.column("list_length"))
+            self._under[rule] = replace(self, rule=rule, inside=inside)
+        return self._under[rule]
+
+    @cached_property
+    def _under(self) -> dict[UserRule, UserColumns]:
+        return {}  # mostly all metrics have one rule
+
+    def select(self, mask: Any) -> UserColumns:
+        """Return the users of a mask, under the same rule."""
+        return replace(
+            self,
+            users=self.users.filter(mask),
+            weights=None if self.weights is None else self.weights[mask],
+            groups={column: replace(groups, code=groups.code[mask]) for column, groups in self.groups.items()},
+            inside=None if self.inside is None else self.inside[mask],
+        )
+
+    @property
+    def without_relevant(self) -> int:
+        """The number of users without relevant items."""
+        return int((self.column("n_relevant") == 0).sum())
+
+    def column(self, name: str) -> Floats:
+        """Return a column as an array."""
+        return self.users[name].to_numpy()
+
+    def averaged(self, values: Floats) -> Floats:
+        """Return the values of users, NaN outside the population of the rule."""
+        return values if self.inside is None else np.where(self.inside, values, math.nan)
+
+    def mean_state(self, values: Floats, weights: Floats | None = None) -> State:
+        """Return the sum of the weighted values of the users who have one, and of their weights.
+
+        ``weights`` are those of the metric itself, which multiply the weights of users.
+        """
+        values = self.averaged(values)
+        if self.weights is not None:
+            weights = self.weights if weights is None else weights * self.weights
+        if weights is None:
+            total, count = ExactTotal.of_known(values)
+            return total, ExactTotal.of([count])
+        known = ~np.isnan(values)
+        return ExactTotal.of(values[known] * weights[known]), ExactTotal.of(weights[known])
+
+
+def mean_of(state: State) -> float:
+    """Return the mean of a state from `UserColumns.mean_state`; NaN of no users."""
+    total, weights, *_ = state
+    size: float = weights.value
+    return total.value / size if size else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateState:
+    """What values take from their users: counts and states, which add up over partitions of users.
+
+    Attributes
+    ----------
+    users, with_list, without_relevant : int
+        Number of users, of those who have a list, and of those who have no relevant item.
+    cells : mapping of str to tuple
+        The state of each cell; a metric of user groups has one per group.
+    """
+
+    users: int
+    with_list: int
+    without_relevant: int
+    cells: Mapping[str, State]
+
+    def __add__(self, other: AggregateState) -> AggregateState:
+        cells = dict(self.cells)
+        for cell, state in other.cells.items():
+            cells[cell] = tuple(map(operator.add, cells[cell], state)) if cell in cells else state
+        return AggregateState(
+            users=self.users + other.users,
+            with_list=self.with_list + other.with_list,
+            without_relevant=self.without_relevant + other.without_relevant,
+            cells=cells,
+        )
+
+    def of_nobody(self) -> AggregateState:
+        """Return the state of no users, to which others can be added."""
+        cells = {cell: tuple(type(entry)() for entry in state) for cell, state in self.cells.items()}
+        return AggregateState(users=0, with_list=0, without_relevant=0, cells=cells)
+
+
+def add_groups(left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateState]) -> dict[_G, AggregateState]:
+    """Return the state of every group that either of two partitions of the users has."""
+    groups = dict(left)
+    for group, state in right.items():
+        groups[group] = groups[group] + state if group in groups else state
+    return groups
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What the value of a metric is computed from.
+
+    Attributes
+    ----------
+    users : AggregateState
+        The state of the users.
+    items : CatalogueSums or None
+        The sums by item; None where there are none.
+    group_names : mapping of str to sequence of str
+        The groups of users in order, by column.
+    catalogue_size : int
+        The number of items of the catalogue.
+    rule : UserRule
+        The rule of the metric.
+    """
+
+    users: AggregateState
+    items: CatalogueSums | None
+    group_names: Mapping[str, Sequence[str]]
+    catalogue_size: int
+    rule: UserRule
+
+    def leaves_undefined(self, without_relevant: int, *, needs_relevant: bool) -> bool:
+        """Whether users of the population without relevant items leave a metric undefined.
+
+        ``needs_relevant`` says that the metric is not defined for such a user.
+        """
+        rule = self.rule
+        return needs_relevant and rule.undefined == "nan" and rule.counts_irrelevant and without_relevant > 0
+
+
+@dataclass(frozen=True)
+class CellValues:
+    """The values of a metric at one cut-off.
+
+    Attributes
+    ----------
+    value : float or None
+        The value of the metric; None if it has cells alone.
+    cells : mapping of str to float
+        The value of each group by label, such as ``"item_group=a"``.
+    """
+
+    value: float | None = None
+    cells: Mapping[str, float] = field(default_factory=dict)
