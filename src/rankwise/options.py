@@ -19,6 +19,7 @@ __all__ = [
     "ANY_ROW",
     "BY_DEFAULT",
     "EVERYONE",
+    "ONE_PER_PASS",
     "Agreement",
     "CatalogueRule",
     "Choices",
@@ -91,6 +92,8 @@ metric that both have; the rule for ties; or equal values where something was co
 Scope: TypeAlias = Literal["population", "lists", "relevance", "tables"]
 """Where a choice acts: who is averaged over, how lists are read, what is relevant, how tables are taken before
 anything is matched."""
+ONE_PER_PASS: tuple[Scope, ...] = ("lists", "relevance", "tables")
+"""The scopes of which all metrics of one pass over the data need the same choices."""
 TakenBy: TypeAlias = Literal["all", "whole", "lists"]
 """The evaluations that take an option: all, those that have all lists at once, or those of lists that are given."""
 
@@ -105,6 +108,7 @@ def declare_option(
     agreement: Agreement | None = None,
     counted: str = "",
     not_compared: str = "",
+    saved_if_changed: bool = False,
     moves_numbers: bool = True,
     **more: Any,
 ) -> Any:
@@ -128,6 +132,8 @@ def declare_option(
         For ``"where_counted"``, the count that says that the option had an effect.
     not_compared : str, default=""
         Why results that differ in it may be compared; empty where they may not.
+    saved_if_changed : bool, default=False
+        Whether saved conventions leave out its default, because older ones lack the choice.
     moves_numbers : bool, default=True
         Whether settings that differ in it differ.
     **more : object
@@ -142,6 +148,7 @@ def declare_option(
         "agreement": agreement or ("per_metric" if per_metric else "equal"),
         "counted": counted,
         "not_compared": not_compared,
+        "saved_if_changed": saved_if_changed,
     }
     return field(default=default, compare=moves_numbers, metadata=metadata | more)
 
@@ -219,6 +226,7 @@ class Choices:
         "accuracy metrics are defined. Lists with gaps are counted.",
         choices=Ranks,
         scope="lists",
+        saved_if_changed=True,
         agreement="where_counted",
         counted="lists_with_rank_gaps",
     )

@@ -19,6 +19,7 @@ from rankwise.core.arguments import described
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
+    ONE_PER_PASS,
     CatalogueRule,
     Duplicates,
     IdType,
@@ -34,6 +35,7 @@ from rankwise.options import (
     UserRule,
     UserRules,
     WithoutList,
+    choice_values,
     declare_option,
     options_of,
     population_of_all,
@@ -41,12 +43,12 @@ from rankwise.options import (
 
 if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
-    from rankwise.encoding.encoder import Readings
     from rankwise.metrics.base import Metric, MetricLike
 
 __all__ = [
     "DEFAULT_METRICS",
     "RATING_METRICS",
+    "AveragingOptions",
     "ListOptions",
     "PieceOptions",
     "RatingOptions",
@@ -76,8 +78,8 @@ class TableOptions(TypedDict, total=False):
     threads: int | None
 
 
-class PieceOptions(TypedDict, total=False):
-    """Options of every evaluation, also of one in pieces."""
+class AveragingOptions(TypedDict, total=False):
+    """Options that say what is relevant, and who is averaged over."""
 
     threshold: float | None
     relevance_threshold: float | None
@@ -86,6 +88,11 @@ class PieceOptions(TypedDict, total=False):
     population: Population
     undefined: Undefined
     without_list: WithoutList
+
+
+class PieceOptions(AveragingOptions, total=False):
+    """Options of every evaluation, also of one in pieces."""
+
     duplicates: Duplicates
     ranks: Ranks
     order_by: OrderBy
@@ -222,7 +229,7 @@ def options_under(convention: Convention, metrics: Sequence[Metric], given: Mapp
     The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
     chosen = {str(metric): chosen_for(convention, metric, given) for metric in metrics}
-    for choice in ("ties", "relevance"):
+    for choice in choice_values(*ONE_PER_PASS, per_metric=True):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
             raise ParameterError(
@@ -334,13 +341,6 @@ class Settings(Options):
     def rules(self) -> UserRules:
         """The population of each metric, and the value of users for whom it is undefined."""
         return UserRules(UserRule.of(vars(self)), dict(self.exceptions))
-
-    @cached_property
-    def readings(self) -> Readings:
-        """How ids and scores of the tables are taken."""
-        from rankwise.encoding.encoder import Readings
-
-        return Readings(self.order_by, self.ids, self.score_precision)
 
     @cached_property
     def evaluated(self) -> Population:
