@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
 from rankwise.errors import ParameterError
@@ -19,8 +19,10 @@ __all__ = [
     "ANY_ROW",
     "BY_DEFAULT",
     "EVERYONE",
+    "ONE_PER_PASS",
     "Agreement",
     "CatalogueRule",
+    "Choices",
     "Duplicates",
     "IdType",
     "Options",
@@ -28,15 +30,19 @@ __all__ = [
     "Population",
     "Ranks",
     "Relevance",
+    "Scope",
     "ScorePrecision",
+    "TakenBy",
     "Ties",
     "Undefined",
     "UserRule",
     "UserRules",
     "WithoutList",
+    "choice_values",
     "compared_options",
     "declare_option",
     "members",
+    "options_of",
     "population_of_all",
 ]
 
@@ -78,13 +84,209 @@ def members(population: Population, relevant: Any, listed: Any, judged: Any) -> 
     return relevant | listed
 
 
+Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted"]
+"""What `rankwise.compare` needs of an option of two results: equal values; equal values for every
+metric that both have; the rule for ties; or equal values where something was counted in both."""
+
+
+Scope: TypeAlias = Literal["population", "lists", "relevance", "tables"]
+"""Where a choice acts: who is averaged over, how lists are read, what is relevant, how tables are taken before
+anything is matched."""
+ONE_PER_PASS: tuple[Scope, ...] = ("lists", "relevance", "tables")
+"""The scopes of which all metrics of one pass over the data need the same choices."""
+TakenBy: TypeAlias = Literal["all", "whole", "lists"]
+"""The evaluations that take an option: all, those that have all lists at once, or those of lists that are given."""
+
+
+def declare_option(
+    default: Any,
+    text: str,
+    *,
+    scope: Scope | None = None,
+    per_metric: bool = False,
+    taken_by: TakenBy = "all",
+    agreement: Agreement | None = None,
+    counted: str = "",
+    not_compared: str = "",
+    saved_if_changed: bool = False,
+    moves_numbers: bool = True,
+    **more: Any,
+) -> Any:
+    """Make the field of an option: the first sentence of its text is the command line's help.
+
+    Parameters
+    ----------
+    default : object
+        Its default.
+    text : str
+        Its description.
+    scope : str, optional
+        Where a choice acts; None for options that no convention decides.
+    per_metric : bool, default=False
+        Whether a convention may decide it for one metric.
+    taken_by : str, default="all"
+        The evaluations that take it.
+    agreement : str, optional
+        What comparing two results needs; by default ``"per_metric"`` or ``"equal"``.
+    counted : str, default=""
+        For ``"where_counted"``, the count that says that the option had an effect.
+    not_compared : str, default=""
+        Why results that differ in it may be compared; empty where they may not.
+    saved_if_changed : bool, default=False
+        Whether saved conventions leave out its default, because older ones lack the choice.
+    moves_numbers : bool, default=True
+        Whether settings that differ in it differ.
+    **more : object
+        What the text alone does not say: ``flag``, ``metavar`` and ``by_default`` of the command
+        line, ``type`` in words, the ``least`` value, ``choices``.
+    """
+    metadata = {
+        "text": text,
+        "scope": scope,
+        "per_metric": per_metric,
+        "taken_by": taken_by,
+        "agreement": agreement or ("per_metric" if per_metric else "equal"),
+        "counted": counted,
+        "not_compared": not_compared,
+        "saved_if_changed": saved_if_changed,
+    }
+    return field(default=default, compare=moves_numbers, metadata=metadata | more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The options that a convention decides, checked."""
+
+    relevance: Relevance = declare_option(
+        "positive",
+        "Which ground-truth rows are relevant if there is no rating threshold. "
+        '``"positive"``: those with a relevance above 0; ``"any"``: all of them.',
+        choices=Relevance,
+        scope="relevance",
+        per_metric=True,
+    )
+    population: Population = declare_option(
+        "truth",
+        'Which users are evaluated. ``"truth"``: users with a relevant item; '
+        '``"both"``: users with a relevant item and a recommendation list; '
+        '``"recommended"``: users with a list; ``"judged"``: users with a row in the ground '
+        'truth, relevant or not; ``"judged_both"``: those of them who have a list; ``"all"``: '
+        "users with a relevant item or a list. The population is the same for all metrics, unless "
+        "a convention has another one for some.",
+        choices=Population,
+        scope="population",
+        per_metric=True,
+    )
+    undefined: Undefined = declare_option(
+        "skip",
+        "Value of accuracy metrics for an evaluated user without relevant items. "
+        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: NaN, '
+        "as is then the mean.",
+        choices=Undefined,
+        scope="population",
+        per_metric=True,
+    )
+    without_list: WithoutList = declare_option(
+        "skip",
+        "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
+        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
+        "whose best value is 0. Accuracy metrics of these users are 0 either way.",
+        choices=WithoutList,
+        scope="population",
+        per_metric=True,
+    )
+    ties: Ties | None = declare_option(
+        None,
+        'How tied scores are ordered. ``"expected"``: the mean over all orders (default '
+        'where lists are ordered by score); ``"input"``: as given; ``"item"``, '
+        '``"item_desc"``: by item id; ``"optimistic"``, ``"pessimistic"``: relevant items '
+        'first or last. Metrics that describe lists order ties by item id unless ``"input"`` or '
+        '``"item_desc"`` is given.',
+        by_default="expected where scores order",
+        type="str",
+        choices=Ties,
+        scope="lists",
+        per_metric=True,
+        taken_by="lists",
+        agreement="ties",
+    )
+    duplicates: Duplicates = declare_option(
+        "error",
+        "What to do with a duplicate item in a list, or in a user's ground truth. "
+        '``"error"``: raise; ``"first"``: keep the best-ranked row (ground truth: the most '
+        "relevant), and count the rows that are dropped.",
+        choices=Duplicates,
+        scope="lists",
+        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number as well",
+    )
+    ranks: Ranks = declare_option(
+        "close",
+        'What to do with gaps between the ranks of a list. ``"close"``: items below a '
+        'gap move up; ``"keep"``: they keep their ranks (as in RecTools), for which only '
+        "accuracy metrics are defined. Lists with gaps are counted.",
+        choices=Ranks,
+        scope="lists",
+        saved_if_changed=True,
+        agreement="where_counted",
+        counted="lists_with_rank_gaps",
+    )
+    order_by: OrderBy = declare_option(
+        "rank",
+        'What orders lists that have both ranks and scores. With ``"score"`` ranks are ignored.',
+        choices=OrderBy,
+        scope="tables",
+    )
+    ids: IdType = declare_option(
+        "typed",
+        'How ids are compared. ``"typed"``: as they are; ``"text"``: as text, so that '
+        '1 matches ``"1"``, and 10 comes before 9 where item ids order ties.',
+        choices=IdType,
+        scope="tables",
+    )
+    score_precision: ScorePrecision = declare_option(
+        "float64",
+        "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
+        choices=ScorePrecision,
+        scope="tables",
+    )
+    catalogue: CatalogueRule = declare_option(
+        "items",
+        'Which items form the catalogue. ``"items"``: those of ``items``, or every item '
+        'seen if it is not given; ``"train"``: those of ``train`` only.',
+        choices=CatalogueRule,
+        scope="tables",
+    )
+
+    def __post_init__(self) -> None:
+        for entry in fields(Choices):
+            value = getattr(self, entry.name)
+            if not (value is None and entry.default is None):
+                check_choice(entry.name, value, entry.metadata["choices"])
+
+
+def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, Any]:
+    """Return the `Literal` of each choice, by name: first those that a metric may have of its own, then by scope.
+
+    >>> list(choice_values("tables"))
+    ['order_by', 'ids', 'score_precision', 'catalogue']
+    """
+    order = scopes or get_args(Scope)
+    entries = [entry for entry in fields(Choices) if entry.metadata["scope"] in order]
+    entries.sort(key=lambda entry: (not entry.metadata["per_metric"], order.index(entry.metadata["scope"])))
+    return {
+        entry.name: entry.metadata["choices"]
+        for entry in entries
+        if per_metric is None or entry.metadata["per_metric"] == per_metric
+    }
+
+
 @dataclass(frozen=True)
 class UserRule:
     """Who one metric is averaged over, and what a user counts whom it is not defined for."""
 
-    population: Population = "truth"
-    undefined: Undefined = "skip"
-    without_list: WithoutList = "skip"
+    population: Population = Choices.population
+    undefined: Undefined = Choices.undefined
+    without_list: WithoutList = Choices.without_list
 
     def includes(self, evaluated: Population, n_relevant: Any, list_length: Any) -> Any:
         """Return which of the evaluated users belong to the population, shape (U,).
@@ -109,7 +311,7 @@ class UserRule:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> UserRule:
         """Return the rule that options say."""
-        return cls(options["population"], options["undefined"], options["without_list"])
+        return cls(**{name: options[name] for name in choice_values("population")})
 
     @property
     def counts_irrelevant(self) -> bool:
@@ -158,47 +360,8 @@ def population_of_all(populations: Iterable[Population]) -> Population | None:
     return None
 
 
-Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted"]
-"""What `rankwise.compare` needs of an option of two results: equal values; equal values for every
-metric that both have; the rule for ties; or equal values where something was counted in both."""
-
-
-def declare_option(
-    default: Any,
-    text: str,
-    *,
-    agreement: Agreement = "equal",
-    counted: str = "",
-    not_compared: str = "",
-    moves_numbers: bool = True,
-    **more: Any,
-) -> Any:
-    """Make the field of an option: the first sentence of its text is the command line's help.
-
-    Parameters
-    ----------
-    default : object
-        Its default.
-    text : str
-        Its description.
-    agreement : str, default="equal"
-        What comparing two results needs.
-    counted : str, default=""
-        For ``"where_counted"``, the count that says that the option had an effect.
-    not_compared : str, default=""
-        Why results that differ in it may be compared; empty where they may not.
-    moves_numbers : bool, default=True
-        Whether settings that differ in it differ.
-    **more : object
-        What the text alone does not say: ``flag``, ``metavar`` and ``by_default`` of the command
-        line, ``type`` in words, the ``least`` value, ``choices``.
-    """
-    metadata = {"text": text, "agreement": agreement, "counted": counted, "not_compared": not_compared, **more}
-    return field(default=default, compare=moves_numbers, metadata=metadata)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Choices):
     """The options of an evaluation, checked once.
 
     Options that cannot change a value (threads, block size, progress) are ignored by ``==``.
@@ -210,103 +373,20 @@ class Options:
         "ground-truth row with a relevance above 0 is relevant.",
         flag="--threshold",
     )
-    relevance: Relevance = declare_option(
-        "positive",
-        "Which ground-truth rows are relevant if there is no rating threshold. "
-        '``"positive"``: those with a relevance above 0; ``"any"``: all of them.',
-        choices=Relevance,
-        agreement="per_metric",
-    )
-    population: Population = declare_option(
-        "truth",
-        'Which users are evaluated. ``"truth"``: users with a relevant item; '
-        '``"both"``: users with a relevant item and a recommendation list; '
-        '``"recommended"``: users with a list; ``"judged"``: users with a row in the ground '
-        'truth, relevant or not; ``"judged_both"``: those of them who have a list; ``"all"``: '
-        "users with a relevant item or a list. The population is the same for all metrics, unless "
-        "a convention has another one for some.",
-        choices=Population,
-        agreement="per_metric",
-    )
-    undefined: Undefined = declare_option(
-        "skip",
-        "Value of accuracy metrics for an evaluated user without relevant items. "
-        '``"skip"``: none; ``"zero"``: 0, also where 0 is the best value (``fallout``); ``"nan"``: NaN, '
-        "as is then the mean.",
-        choices=Undefined,
-        agreement="per_metric",
-    )
-    without_list: WithoutList = declare_option(
-        "skip",
-        "Value of list metrics (diversity, novelty, popularity, …) for an evaluated user "
-        'without a recommendation list. ``"skip"``: none; ``"zero"``: 0, which is refused for metrics '
-        "whose best value is 0. Accuracy metrics of these users are 0 either way.",
-        choices=WithoutList,
-        agreement="per_metric",
-    )
-    ties: Ties | None = declare_option(
-        None,
-        'How tied scores are ordered. ``"expected"``: the mean over all orders (default '
-        'where lists are ordered by score); ``"input"``: as given; ``"item"``, '
-        '``"item_desc"``: by item id; ``"optimistic"``, ``"pessimistic"``: relevant items '
-        'first or last. Metrics that describe lists order ties by item id unless ``"input"`` or '
-        '``"item_desc"`` is given.',
-        by_default="expected where scores order",
-        type="str",
-        choices=Ties,
-        agreement="ties",
-    )
-    duplicates: Duplicates = declare_option(
-        "error",
-        "What to do with a duplicate item in a list, or in a user's ground truth. "
-        '``"error"``: raise; ``"first"``: keep the best-ranked row (ground truth: the most '
-        "relevant), and count the rows that are dropped.",
-        choices=Duplicates,
-        not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number as well",
-    )
-    ranks: Ranks = declare_option(
-        "close",
-        'What to do with gaps between the ranks of a list. ``"close"``: items below a '
-        'gap move up; ``"keep"``: they keep their ranks (as in RecTools), for which only '
-        "accuracy metrics are defined. Lists with gaps are counted.",
-        choices=Ranks,
-        agreement="where_counted",
-        counted="lists_with_rank_gaps",
-    )
-    order_by: OrderBy = declare_option(
-        "rank",
-        'What orders lists that have both ranks and scores. With ``"score"`` ranks are ignored.',
-        choices=OrderBy,
-    )
-    ids: IdType = declare_option(
-        "typed",
-        'How ids are compared. ``"typed"``: as they are; ``"text"``: as text, so that '
-        '1 matches ``"1"``, and 10 comes before 9 where item ids order ties.',
-        choices=IdType,
-    )
-    score_precision: ScorePrecision = declare_option(
-        "float64",
-        "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
-        choices=ScorePrecision,
-    )
-    catalogue: CatalogueRule = declare_option(
-        "items",
-        'Which items form the catalogue. ``"items"``: those of ``items``, or every item '
-        'seen if it is not given; ``"train"``: those of ``train`` only.',
-        choices=CatalogueRule,
-    )
     exclude_seen: bool = declare_option(
         False,
         "Remove items of each user's training history from the lists: with a split, the items "
         "that are known before its test part. Items below them move up. Removed items are "
         "counted, as are relevant items that can no longer be found. "
         "(`rankwise.rank` excludes seen items before it cuts the lists.)",
+        taken_by="lists",
     )
     warm_and_cold: bool = declare_option(
         False,
         "Also evaluate warm and cold-start users and items separately. Slices are users "
         "with and without training history, and relevant items that occur in training or not.",
         not_compared="it adds slices, and moves no value",
+        taken_by="whole",
     )
     by: tuple[str, ...] = declare_option(
         (),
@@ -336,6 +416,7 @@ class Options:
         metavar="GROUPS",
         least=2,
         not_compared="it adds replicates, which are checked where they are used",
+        taken_by="whole",
     )
     columns: Mapping[str, str | None] | None = declare_option(
         None,
@@ -368,10 +449,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        for entry in fields(Options):
-            value = getattr(self, entry.name)
-            if "choices" in entry.metadata and not (value is None and entry.default is None):
-                check_choice(entry.name, value, entry.metadata["choices"])
+        super().__post_init__()
         if self.relevance_threshold != ANY_ROW:
             check_number("relevance_threshold", self.relevance_threshold)
         if self.relevance == "any" and self.relevance_threshold is None:
@@ -413,6 +491,16 @@ def _plain(kind: type[Any], value: Any) -> Any:
     return None if value is None else kind(value)
 
 
+_FIRST = ("convention", "relevance_threshold")
+
+
+def options_of(cls: type[Options]) -> dict[str, Field[Any]]:
+    """Return the options among the fields of a class, by name, in the order of help texts."""
+    options = [entry for entry in fields(cls) if "text" in entry.metadata]
+    options.sort(key=lambda entry: (*_FIRST, entry.name).index(entry.name))
+    return {entry.name: entry for entry in options}
+
+
 def compared_options() -> dict[str, Field[Any]]:
     """Return the options in which two results must agree before they are compared, by name."""
-    return {entry.name: entry for entry in fields(Options) if not entry.metadata["not_compared"]}
+    return {name: entry for name, entry in options_of(Options).items() if not entry.metadata["not_compared"]}

@@ -325,6 +325,21 @@ def test_scores_before_ranks():
     assert "lists ordered by score" in repr(by_score)
 
 
+def test_ranks_with_gaps_are_kept_under_a_convention_that_keeps_them():
+    lists = pl.DataFrame({"user": ["u"] * 2, "item": ["a", "b"], "rank": [1, 4]})
+    keeps = rw.Convention("keeps", ranks="keep")
+    assert rw.evaluate(lists, {"u": {"b"}}, "mrr", convention=rw.Convention("closes"))["mrr"] == 0.5
+    result = rw.evaluate(lists, {"u": {"b"}}, "mrr", convention=keeps)
+    assert result["mrr"] == 0.25
+    assert result.provenance["settings"]["ranks"] == "keep"
+    assert rw.evaluate(lists, {"u": {"b"}}, "mrr", convention=keeps, ranks="close")["mrr"] == 0.5
+    closes = rw.Convention("mine", base=keeps, ranks="close")
+    assert [rw.Convention.of(one.to_dict()) for one in (keeps, closes)] == [keeps, closes]
+    assert (keeps.to_dict().get("ranks"), closes.to_dict().get("ranks")) == ("keep", None)
+    explanation = rw.explain(lists, {"u": {"b"}}, "mrr", closes, keeps)
+    assert explanation.choices.select("choice", "effect").rows() == [("ranks", -0.25)]
+
+
 def test_any_row_is_relevant():
     assert rw.evaluate(RUN, TRUTH, "recall@3")["recall@3"] == pytest.approx(1.5 / 3)
     result = rw.evaluate(RUN, TRUTH, "recall@3", relevance="any")

@@ -20,7 +20,7 @@ from rankwise.errors import DuplicateError, EmptyError, InputError, ParameterErr
 from rankwise.evaluation.engine import Job, finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.plan import questions
-from rankwise.evaluation.settings import ListOptions, Settings
+from rankwise.evaluation.settings import Settings
 from rankwise.tables.read import read_tables
 
 METRICS = ["ndcg@3", "recall@2", "gini@3", "rmse", "reo@3", "novelty@3", "ips(recall)@3", "auc"]
@@ -361,25 +361,6 @@ def test_groups_of_any_name():
             items=around()["items"],
         )
         assert row["gini@3"] == alone["gini@3"]
-
-
-def test_options_are_written_once():
-    """The typed dictionaries that editors see name the fields of Settings, with their types."""
-    from dataclasses import fields
-    from typing import get_type_hints
-
-    from rankwise import options as declared
-    from rankwise.evaluation import settings
-
-    hints = get_type_hints(
-        Settings, {**vars(declared), **vars(settings), "Metric": rw.Metric, "Convention": rw.Convention}
-    )
-    options = {field.name for field in fields(Settings) if "text" in field.metadata}
-    shorthands = {"k", "threshold"}  # they end up in metrics and relevance_threshold
-    assert options | shorthands == ListOptions.__annotations__.keys()
-    for name, kind in get_type_hints(ListOptions, localns={"Convention": rw.Convention}).items():
-        if name not in {"by", "convention", *shorthands}:  # given by name, kept as what it names
-            assert hints[name] == kind, name
 
 
 @pytest.mark.parametrize("name", ["evaluate", "evaluate_model", "evaluate_ratings", "Evaluator"])

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
 from rankwise.convention.builtin import BUILT_IN
-from rankwise.core.arguments import check_choice
+from rankwise.core.arguments import check_choice, described
 from rankwise.core.terminal import TableView
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse, show_value
 from rankwise.metrics.registry import key, made_of, make, parse_text, several_metrics
-from rankwise.options import (
-    CatalogueRule,
-    Duplicates,
-    IdType,
-    OrderBy,
-    Population,
-    Relevance,
-    ScorePrecision,
-    Ties,
-    Undefined,
-    WithoutList,
-)
+from rankwise.options import Choices, Population, choice_values
 
 __all__ = [
     "CHOICES",
@@ -42,14 +32,8 @@ __all__ = [
     "merged",
 ]
 
-ENTRY_CHOICES: dict[str, Any] = {
-    "population": Population,
-    "undefined": Undefined,
-    "without_list": WithoutList,
-    "ties": Ties,
-    "relevance": Relevance,
-}
-"""The choices that may differ from metric to measure."""
+ENTRY_CHOICES = choice_values(per_metric=True)
+"""The values of each choice that may differ from metric to metric."""
 
 
 def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -79,8 +63,8 @@ class Entry:
         The name as it is written.
     text : str
         rankwise's metric, with every parameter that differs from its default.
-    population, undefined, without_list, ties, relevance : str, optional
-        Choices for this metric only; None: those of the convention.
+    choices : mapping of str to str
+        The choices that differ from those of the convention.
     note : str, default=""
         Behaviour of the library that is not reproduced.
     refused : str, default=""
@@ -90,11 +74,7 @@ class Entry:
 
     name: str
     text: str
-    population: Population | None = None
-    undefined: Undefined | None = None
-    without_list: WithoutList | None = None
-    ties: Ties | None = None
-    relevance: Relevance | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     refused: str = ""
 
@@ -118,7 +98,8 @@ class Entry:
         choices = {key: value for key, value in given.items() if key not in words}
         check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
         metric, note, refused = (str(given.get(word, "")) for word in words)
-        return cls(name, metric or name, note=note, refused=refused, **choices)
+        ordered = {choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None}
+        return cls(name, metric or name, ordered, note, refused)
 
     def check(self, convention: str) -> None:
         """Raise if the definition of the name cannot be read, with the name and the convention."""
@@ -132,7 +113,7 @@ class Entry:
                 found=f"{self.text}: {error.what}",
                 hint=error.hint,
             ) from error
-        of_users = [name for name in ("population", "undefined", "without_list") if getattr(self, name) is not None]
+        of_users = [name for name in choice_values("population") if name in self.choices]
         if self.name.endswith("@k") and of_users:
             raise ParameterError(
                 f"convention {convention!r}: the population must be the same at every cut-off",
@@ -143,13 +124,8 @@ class Entry:
 
     def to_dict(self) -> dict[str, str]:
         """Return all values that are set, as plain values."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)[2:]}
-        return {"metric": self.text} | {name: value for name, value in values.items() if value}
-
-    @property
-    def choices(self) -> dict[str, Any]:
-        """The choices that differ from those of the convention."""
-        return {name: value for name in ENTRY_CHOICES if (value := getattr(self, name)) is not None}
+        words = {"note": self.note, "refused": self.refused}
+        return {"metric": self.text, **self.choices} | {name: text for name, text in words.items() if text}
 
     @cached_property
     def meaning(self) -> str:
@@ -206,10 +182,11 @@ def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, 
     for place, entry in out.items():
         other = None if entry.refused else chosen.get(entry.meaning)
         if other is not None and entry.choices != other.choices:
-            out[place] = replace(entry, **{name: getattr(other, name) for name in ENTRY_CHOICES})
+            out[place] = replace(entry, choices=other.choices)
     return out
 
 
+_C = TypeVar("_C", bound=Choices)
 _CUTOFFS = r"\s*\d+\s*|\s*\[\s*\d+(\s*,\s*\d+)*\s*\]\s*"
 _NOTHING_DIFFERS = Entry("", "")
 
@@ -333,34 +310,29 @@ def _changed(metric: Metric, given: dict[str, Any]) -> Metric:
     return made @ metric.k if metric.k else made
 
 
-CHOICES: dict[str, Any] = {
-    **ENTRY_CHOICES,
-    "list_population": Population,
-    "duplicates": Duplicates,
-    "order_by": OrderBy,
-    "ids": IdType,
-    "score_precision": ScorePrecision,
-    "catalogue": CatalogueRule,
-}
-"""The choices of a convention, with their types."""
-
-_DEFAULTS: dict[str, Any] = {
-    "population": "truth",
-    "undefined": "skip",
-    "without_list": "skip",
-    "ties": None,
-    "relevance": "positive",
-    "list_population": None,
-    "duplicates": "error",
-    "order_by": "rank",
-    "ids": "typed",
-    "score_precision": "float64",
-    "catalogue": "items",
-}
+CHOICES: dict[str, Any] = {**ENTRY_CHOICES, "list_population": Population, **choice_values(per_metric=False)}
+"""The values of each choice of a convention."""
+_LATER = [entry for entry in fields(Choices) if entry.metadata["saved_if_changed"]]
+_NO_NAMES: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class Convention:
+def _with_choices(cls: type[_C]) -> type[_C]:
+    """Return a class whose signature and description have a keyword for each choice."""
+    signature = inspect.signature(cls.__init__)
+    first, last = [*signature.parameters.values()][:4], [*signature.parameters.values()][4:-1]
+    types = {entry.name: str(entry.type).removesuffix(" | None") for entry in fields(cls)}
+    choices = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{types[name]} | None")
+        for name in CHOICES
+    ]
+    cls.__init__.__signature__ = signature.replace(parameters=[*first, *choices, *last])  # type: ignore[attr-defined]
+    rest = ", ".join(name for name in CHOICES if name not in ("population", "list_population"))
+    return described(rest=rest, of_metrics=", ".join(f"``{name}``" for name in ENTRY_CHOICES))(cls)
+
+
+@_with_choices
+@dataclass(frozen=True, repr=False)
+class Convention(Choices):
     """A named set of choices that reproduces a library: metric definitions, population, ties, ….
 
     Pass it, or its name, as ``convention=``. It defines the names of metrics that are given as
@@ -376,17 +348,15 @@ class Convention:
     metrics : mapping of str to str or mapping, optional
         Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
         instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
-        with ``metric``, ``population``, ``undefined``, ``without_list``, ``ties``, ``relevance``.
+        with ``metric``, %(of_metrics)s.
     population : str, optional
         Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
         ``base``.
     list_population : str, optional
         The same for metrics that describe lists and do not need the ground truth.
-    undefined, without_list, ties, relevance, duplicates, order_by, ids : str, optional
+    %(rest)s : str, optional
         As in `rankwise.evaluate`, and by default as in ``base``. ``ties`` applies to lists that are
         ordered by score.
-    score_precision, catalogue : str, optional
-        As in `rankwise.evaluate`, and by default as in ``base``.
     library : str, default=""
         The library that is reproduced, with the versions that were checked.
     note : str, default=""
@@ -415,47 +385,40 @@ class Convention:
     name: str
     base: Convention | str | None = field(default=None, kw_only=True, repr=False)
     metrics: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
-    population: Population | None = field(default=None, kw_only=True)
     list_population: Population | None = field(default=None, kw_only=True)
-    undefined: Undefined | None = field(default=None, kw_only=True)
-    without_list: WithoutList | None = field(default=None, kw_only=True)
-    ties: Ties | None = field(default=None, kw_only=True)
-    relevance: Relevance | None = field(default=None, kw_only=True)
-    duplicates: Duplicates | None = field(default=None, kw_only=True)
-    order_by: OrderBy | None = field(default=None, kw_only=True)
-    ids: IdType | None = field(default=None, kw_only=True)
-    score_precision: ScorePrecision | None = field(default=None, kw_only=True)
-    catalogue: CatalogueRule | None = field(default=None, kw_only=True)
     library: str = field(default="", kw_only=True)
     note: str = field(default="", kw_only=True, repr=False)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ParameterError("a convention has a name", found=repr(self.name))
-        if self.name in ("all", "default") and (self.metrics or self.name == "all"):
-            raise ParameterError(
-                f"{self.name!r} names something else",
-                found=f"Convention({self.name!r}, …)",
-                hint="give the convention another name",
-            )
-        if not isinstance(self.metrics, Mapping):
-            raise ParameterError(
-                "metrics maps names to metrics",
-                found=repr(self.metrics)[:80],
-                hint='write metrics={"ndcg": "ndcg(gain=exponential)"}',
-            )
-        check_choices(f"convention {self.name!r}", {c: getattr(self, c) for c in CHOICES}, CHOICES)
-        base = self.base
-        if base is not None and not isinstance(base, Convention):
-            base = find(base) if isinstance(base, str) else self.named(base)
-        inherited = {} if base is None else dict(base.metrics)
-        entries = merged(self.name, inherited, self.metrics)
-        object.__setattr__(self, "metrics", entries)
-        for choice, default in _DEFAULTS.items():
-            if getattr(self, choice) is None:
-                inherited = default if base is None else getattr(base, choice)
-                object.__setattr__(self, choice, inherited)
-        object.__setattr__(self, "base", None)
+    if not TYPE_CHECKING:  # type checkers and editors read the fields
+
+        def __init__(
+            self,
+            name: str,
+            *,
+            base: Convention | str | None = None,
+            metrics: Mapping[str, Any] = _NO_NAMES,
+            library: str = "",
+            note: str = "",
+            **choices: Any,
+        ) -> None:
+            for choice in choices:
+                if choice not in CHOICES:
+                    raise TypeError(f"Convention.__init__() got an unexpected keyword argument {choice!r}")
+            _check_names(name, metrics)
+            check_choices(f"convention {name!r}", choices, CHOICES)
+            if base is not None and not isinstance(base, Convention):
+                base = find(base) if isinstance(base, str) else self.named(base)
+            inherited = Convention if base is None else base  # the class has the defaults
+            values = {choice: getattr(inherited, choice) for choice in CHOICES}
+            values |= {choice: value for choice, value in choices.items() if value is not None}
+            entries = merged(name, {} if base is None else base.metrics, metrics)
+            values |= {"name": name, "base": None, "metrics": entries, "library": library, "note": note}
+            for attribute, value in values.items():
+                object.__setattr__(self, attribute, value)
+
+    def __repr__(self) -> str:
+        shown = {"name": self.name, **self.choices, "library": self.library}
+        return f"Convention({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def __str__(self) -> str:
         return self.name
@@ -575,12 +538,14 @@ class Convention:
         of_lists = chosen.pop("list_population")
         if of_lists is not None and not metric.reads_truth:
             chosen["population"] = of_lists
-        return chosen | self.entry(metric).choices
+        return {**chosen, **self.entry(metric).choices}
 
     def to_dict(self) -> dict[str, Any]:
         """Return every choice in full, as plain values."""
         entries = {entry.name: entry.to_dict() for entry in self.metrics.values()}
-        return {"name": self.name, "library": self.library, "note": self.note, **self.choices, "metrics": entries}
+        unchanged = {entry.name for entry in _LATER if getattr(self, entry.name) == entry.default}
+        choices = {name: value for name, value in self.choices.items() if name not in unchanged}
+        return {"name": self.name, "library": self.library, "note": self.note, **choices, "metrics": entries}
 
     @classmethod
     def named(cls, given: object) -> Convention | None:
@@ -632,6 +597,22 @@ def _in_full(metric: Metric) -> str:
     at = text[len(str(metric @ ())) :]
     values = ",".join(f"{name}={show_value(value)}" for name, value in metric.parameters.items())
     return f"{metric.name}({values}){at}" if values else text
+
+
+def _check_names(name: object, metrics: object) -> None:
+    """Raise unless a convention has a name that is free, and metrics by name."""
+    if not isinstance(name, str) or not name.strip():
+        raise ParameterError("a convention has a name", found=repr(name))
+    if name in ("all", "default") and (metrics or name == "all"):
+        raise ParameterError(
+            f"{name!r} names something else", found=f"Convention({name!r}, …)", hint="give the convention another name"
+        )
+    if not isinstance(metrics, Mapping):
+        raise ParameterError(
+            "metrics maps names to metrics",
+            found=repr(metrics)[:80],
+            hint='write metrics={"ndcg": "ndcg(gain=exponential)"}',
+        )
 
 
 @cache

@@ -28,10 +28,10 @@ from rankwise.encoding.lists import (
 )
 from rankwise.encoding.side_information import Context, FactTables, encode_context
 from rankwise.errors import ParameterError
-from rankwise.options import Duplicates, IdType, OrderBy, Population, Ranks, ScorePrecision, Ties
+from rankwise.options import Choices, Options, Population, Ties
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 
-__all__ = ["AS_THEY_ARE", "Encoder", "EncodingRules", "Readings", "ties_for"]
+__all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
 
 _WITH_LIST = ("both", "recommended", "judged_both")
 """The populations that only users with a list belong to."""
@@ -61,39 +61,38 @@ class EncodingRules:
 
     Attributes
     ----------
+    options : Options
+        The options of the evaluation.
+    evaluated : str, default="truth"
+        The population of all metrics together.
     needs : frozenset of str
         What blocks must hold beyond hits.
     numbers_items : bool, default=False
         Whether something is counted or known by item, so that items need numbers.
     exact : bool, default=False
         Whether recommendations are exact ranks of judged items.
-    population, ties, duplicates, relevance_threshold, ranks
-        As in `rankwise.evaluate`.
+    required : bool, default=True
+        Whether some item must be relevant.
+    ties_if_scored : bool, default=False
+        Whether ``ties`` holds only where scores order the lists.
     """
 
+    options: Options
+    evaluated: Population = "truth"
     needs: Needs = frozenset()
     numbers_items: bool = False
     exact: bool = False
-    population: Population = "truth"
-    ties: Ties | None = None
-    duplicates: Duplicates = "error"
-    relevance_threshold: float | None = None
-    ranks: Ranks = "close"
     required: bool = True
-    """Whether some item must be relevant."""
-    id_type: IdType = "typed"
-    """Whether ids order tied items as they are or as text."""
     ties_if_scored: bool = False
-    """Whether ``ties`` holds only where scores order the lists."""
 
     @property
     def in_order(self) -> bool:
         """Whether whole lists have to be in order, not only judged rows: or first rows are kept."""
-        return bool(WHOLE_LISTS & self.needs) or self.duplicates == "first"
+        return bool(WHOLE_LISTS & self.needs) or self.options.duplicates == "first"
 
     def ties_of(self, recommendations: Table) -> Ties:
         """Return how equal scores of these lists are ordered."""
-        return ties_for(recommendations, self.ties, if_scored=self.ties_if_scored)
+        return ties_for(recommendations, self.options.ties, if_scored=self.ties_if_scored)
 
 
 @dataclass(eq=False)
@@ -138,7 +137,7 @@ class Encoder:
         rules = self.rules
         if recommendations is None or rules.numbers_items or self.facts.wanted:
             return False
-        return rules.duplicates == "error" and rules.ties_of(recommendations) == "input"
+        return rules.options.duplicates == "error" and rules.ties_of(recommendations) == "input"
 
     @contextmanager
     def unless_it_fails(self) -> Iterator[None]:
@@ -183,20 +182,20 @@ class Encoder:
         codes = self._codes(piece, tables, hashed=hashed, threads=threads)
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
-        if rules.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
+        if rules.options.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
             recommended = fill_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
                 truth_table,
                 ids,
-                rules.relevance_threshold,
-                rules.duplicates,
+                rules.options.relevance_threshold,
+                rules.options.duplicates,
                 codes.truth_counts,
                 required=rules.required,
             )
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
-        counted = users_evaluated(rules.population, lists, truth, ids.users.size, counts)
+        counted = users_evaluated(rules.evaluated, lists, truth, ids.users.size, counts)
         context = self._context(codes, dict(zip(context_tables, others, strict=True)), threads)
         if piece.truth is None:
             self._kept[:] = [codes]
@@ -230,7 +229,7 @@ class Encoder:
         ``users`` are all who have been evaluated, ``items`` all that were seen, if they count.
         Only for ground truth that all pieces share.
         """
-        if self.rules.population in _WITH_LIST:
+        if self.rules.evaluated in _WITH_LIST:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
@@ -238,8 +237,8 @@ class Encoder:
             self.encode(Tables(unlisted=evaluated, items=known))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
-        wanted = users_of_truth(self.rules.population, truth)
-        if self.rules.population != "all" and len(users) == len(wanted):
+        wanted = users_of_truth(self.rules.evaluated, truth)
+        if self.rules.evaluated != "all" and len(users) == len(wanted):
             return None
         ids = vocabulary.decode(wanted)
         missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
@@ -275,10 +274,10 @@ class Encoder:
                 recommended,
                 ids,
                 ties,
-                rules.duplicates,
+                rules.options.duplicates,
                 counts,
                 threads,
-                id_type=rules.id_type,
+                id_type=rules.options.ids,
                 in_order=rules.in_order,
             )
             lists = replace(lists, limit=recommended.k)
@@ -289,7 +288,7 @@ class Encoder:
         """Return the codes of the evaluated users without a list who belong to this piece."""
         if unlisted is not None:
             return ids.users.encode(unlisted.frame["user"])
-        if piece.truth is not None and self.rules.population not in _WITH_LIST:
+        if piece.truth is not None and self.rules.evaluated not in _WITH_LIST:
             return np.setdiff1d(np.flatnonzero(counted), lists.user)
         return np.empty(0, dtype=np.int64)
 
@@ -299,7 +298,7 @@ class Encoder:
             return Context()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
-            codes.context = encode_context(self.facts, tables, codes.ids, self.rules.duplicates, threads)
+            codes.context = encode_context(self.facts, tables, codes.ids, self.rules.options.duplicates, threads)
             codes.sizes = sizes
         return codes.context
 
@@ -307,43 +306,21 @@ class Encoder:
 _LISTS = ("recommendations", "baseline")
 
 
-@dataclass(frozen=True)
-class Readings:
-    """What is done to tables before anything is matched.
-
-    Attributes
-    ----------
-    order_by : str, default="rank"
-        ``"score"``: ranks of lists that have scores are not read.
-    ids : str, default="typed"
-        ``"text"``: ids of any type match what is written alike, and are ordered as text.
-    score_precision : str, default="float64"
-        ``"float32"``: scores are rounded to 32 bits before they order lists.
-    """
-
-    order_by: OrderBy = "rank"
-    ids: IdType = "typed"
-    score_precision: ScorePrecision = "float64"
-
-    def of(self, tables: Tables) -> Tables:
-        """Return the tables as they are to be taken."""
-        if self == AS_THEY_ARE:
-            return tables
-        changed: dict[Any, Any] = {role: self._of_table(table) for role, table in tables.by_role.items()}
-        return replace(tables, **changed)
-
-    def _of_table(self, table: Table) -> Table:
-        frame = table.frame
-        if table.role in _LISTS and "score" in frame.columns:
-            if self.order_by == "score" and "rank" in frame.columns:
-                frame = frame.drop("rank")
-            if self.score_precision == "float32":
-                frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
-        # Integers are as good as the text that they are written as: they match text elsewhere.
-        is_text = table.is_text or self.ids == "text"
-        if frame is table.frame and is_text == table.is_text:  # the same table, whose digest may be computed already
-            return table
-        return replace(table, frame=frame, is_text=is_text)
+def normalise(tables: Tables, choices: Choices) -> Tables:
+    """Return tables before anything is matched: with ids and scores as choices of how tables are taken say."""
+    changed: dict[Any, Any] = {role: _normalised(table, choices) for role, table in tables.by_role.items()}
+    return replace(tables, **changed)
 
 
-AS_THEY_ARE = Readings()
+def _normalised(table: Table, choices: Choices) -> Table:
+    frame = table.frame
+    if table.role in _LISTS and "score" in frame.columns:
+        if choices.order_by == "score" and "rank" in frame.columns:
+            frame = frame.drop("rank")
+        if choices.score_precision == "float32":
+            frame = frame.with_columns(pl.col("score").cast(pl.Float32).cast(pl.Float64))
+    # Integers are as good as the text that they are written as: they match text elsewhere.
+    is_text = table.is_text or choices.ids == "text"
+    if frame is table.frame and is_text == table.is_text:  # the same table, whose digest may be computed already
+        return table
+    return replace(table, frame=frame, is_text=is_text)

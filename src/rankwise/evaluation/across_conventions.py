@@ -18,6 +18,7 @@ from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_t
 from rankwise.evaluation.input_warnings import protocol_of_lists
 from rankwise.evaluation.settings import Settings, TableOptions, table_options
 from rankwise.metrics.base import Metric, one_by_one
+from rankwise.options import Choices, choice_values
 from rankwise.results.result import Result
 from rankwise.tables.table import Tables
 
@@ -32,18 +33,7 @@ __all__ = [
     "evaluated",
 ]
 
-CHOICE_NAMES = (
-    "population",
-    "undefined",
-    "without_list",
-    "relevance",
-    "ties",
-    "order_by",
-    "ids",
-    "score_precision",
-    "catalogue",
-    "duplicates",
-)
+CHOICE_NAMES = tuple(choice_values("population", "relevance", "tables", "lists"))
 """The choices beside the parameters of the metric."""
 _DEFAULT = Convention("default")
 
@@ -56,12 +46,12 @@ class Definition:
     ----------
     metric : Metric
         The metric with its parameters, at one cut-off or none.
-    choices : tuple
-        The value of each of `CHOICE_NAMES`.
+    choices : Choices
+        All other choices.
     """
 
     metric: Metric
-    choices: tuple[Any, ...]
+    choices: Choices
 
     @classmethod
     def under(cls, text: str, convention: Convention | None) -> Self:
@@ -77,13 +67,7 @@ class Definition:
         metric.require_cutoff()
         chosen = convention.choices_of(metric)
         chosen["ties"] = chosen["ties"] or "expected"
-        return cls(metric, tuple(chosen[name] for name in CHOICE_NAMES))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of the metric and the other choices, by name."""
-        named = {"metric": self.metric.name, **self.metric.parameters}
-        return named | dict(zip(CHOICE_NAMES, self.choices, strict=True))
+        return cls(metric, Choices(**chosen))
 
     def differences(self, other: Definition) -> dict[str, tuple[Any, Any]]:
         """Return the choices that differ, with both values.
@@ -98,8 +82,8 @@ class Definition:
         return changed | self._of_choices(other)
 
     def _of_choices(self, other: Definition) -> dict[str, tuple[Any, Any]]:
-        pairs = zip(CHOICE_NAMES, self.choices, other.choices, strict=True)
-        return {name: (mine, theirs) for name, mine, theirs in pairs if mine != theirs}
+        pairs = {name: (getattr(self.choices, name), getattr(other.choices, name)) for name in CHOICE_NAMES}
+        return {name: (first, second) for name, (first, second) in pairs.items() if first != second}
 
     def mixed(self, other: Definition, names: Collection[str]) -> Definition:
         """Return this definition with some of its choices taken from another one."""
@@ -110,15 +94,12 @@ class Definition:
             known = {field.name for field in fields(metric)} - {"k"}
             taken = {name: getattr(other.metric, name) for name in known & set(names)}
             metric = replace(metric, **taken)
-        choices = tuple(
-            theirs if name in names else mine
-            for name, mine, theirs in zip(CHOICE_NAMES, self.choices, other.choices, strict=True)
-        )
-        return Definition(metric, choices)
+        taken = {name: getattr(other.choices, name) for name in CHOICE_NAMES if name in names}
+        return Definition(metric, replace(self.choices, **taken))
 
     def settings(self, options: Mapping[str, Any]) -> Settings:
         """Return the settings of an evaluation of this metric alone."""
-        chosen = dict(zip(CHOICE_NAMES, self.choices, strict=True))
+        chosen = dict(vars(self.choices))
         if options.get("relevance_threshold") is not None:
             chosen["relevance"] = "positive"
         return Settings(metrics=(self.metric,), ties_if_scored=True, **{**chosen, **options})

@@ -28,6 +28,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.metrics.aggregation import values_of_users
 from rankwise.metrics.base import WHOLE_LIST, CurveTerms, Metric, MetricLike, parse_all
 from rankwise.metrics.states import UserColumns
+from rankwise.options import Options
 from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
 from rankwise.stats.sampled_metrics import Method, estimate, rank_bounds, rank_probabilities
@@ -403,7 +404,9 @@ def curve(
     requested = {str(metric): _running_sum(metric) for metric in parse_all(metrics, cutoffs=False)}
     check_threshold(ranks.protocol, relevance_threshold)
     table = read_table(truth, "truth", columns)
-    rules = EncodingRules(needs=frozenset({"ideal"}), exact=True, relevance_threshold=relevance_threshold)
+    rules = EncodingRules(
+        options=Options(relevance_threshold=relevance_threshold), needs=frozenset({"ideal"}), exact=True
+    )
     encoder = Encoder(rules, Tables(truth=table))
     encoded = encoder.encode(Tables(recommendations=ranks.as_table()))
     last = int(encoded.lists.length.max()) if upto is None else upto

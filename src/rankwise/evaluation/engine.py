@@ -30,7 +30,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
 from rankwise.core.terminal import progress_bar
-from rankwise.encoding.encoder import Encoder, EncodingRules
+from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, FactTables
 from rankwise.errors import EmptyError, ParameterError
@@ -213,7 +213,7 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
-    reference = settings.readings.of(reference)
+    reference = normalise(reference, settings)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     if counted is None:
         check_train_groups(settings.by, reference.users, reference.train)
@@ -230,17 +230,13 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
+        options=settings,
+        evaluated=settings.evaluated,
         needs=plan.needs,
         numbers_items=plan.numbers_items,
         exact=settings.exact,
-        population=settings.evaluated,
-        ties=settings.ties,
-        duplicates=settings.duplicates,
-        relevance_threshold=settings.relevance_threshold,
-        ranks=settings.ranks,
         required=counted is None and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
-        id_type=settings.ids,
     )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, reference.by_role)
@@ -277,7 +273,7 @@ def work(job: Job, piece: Tables) -> Partial:
     InputError
         If the piece cannot be evaluated as it is.
     """
-    piece = job.settings.readings.of(piece)
+    piece = normalise(piece, job.settings)
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)

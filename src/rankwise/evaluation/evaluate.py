@@ -13,6 +13,7 @@ import polars as pl
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.terminal import progress_bar
+from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import finish, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
@@ -381,8 +382,8 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    normalised = {each.readings: each.readings.of(tables) for each in asked}  # tables that passes share
-    return joined([evaluate_tables(each, normalised[each.readings]) for each in asked], wanted)
+    tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
+    return joined([evaluate_tables(each, tables) for each in asked], wanted)
 
 
 def without_truth(settings: Settings) -> Settings:

@@ -21,7 +21,16 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, chosen_for, requested
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
-from rankwise.options import EVERYONE, CatalogueRule, Population, UserRule, UserRules, population_of_all
+from rankwise.options import (
+    EVERYONE,
+    ONE_PER_PASS,
+    CatalogueRule,
+    Population,
+    UserRule,
+    UserRules,
+    choice_values,
+    population_of_all,
+)
 from rankwise.tables.table import Protocol, Recommendations, Table
 
 __all__ = [
@@ -261,7 +270,7 @@ def settings_of_each(
     groups: dict[tuple[Any, ...], list[Metric]] = {}
     for metric, population in _populations(wanted, convention, given).items():
         chosen = chosen_for(convention, metric, given)
-        key = (chosen["ties"], chosen["relevance"], population)
+        key = (*(chosen[name] for name in choice_values(*ONE_PER_PASS, per_metric=True)), population)
         groups.setdefault(key, []).append(metric)
     return [
         Settings.of(tuple(some), convention, given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
@@ -19,6 +19,7 @@ from rankwise.core.arguments import described
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
+    ONE_PER_PASS,
     CatalogueRule,
     Duplicates,
     IdType,
@@ -28,23 +29,26 @@ from rankwise.options import (
     Ranks,
     Relevance,
     ScorePrecision,
+    TakenBy,
     Ties,
     Undefined,
     UserRule,
     UserRules,
     WithoutList,
+    choice_values,
     declare_option,
+    options_of,
     population_of_all,
 )
 
 if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
-    from rankwise.encoding.encoder import Readings
     from rankwise.metrics.base import Metric, MetricLike
 
 __all__ = [
     "DEFAULT_METRICS",
     "RATING_METRICS",
+    "AveragingOptions",
     "ListOptions",
     "PieceOptions",
     "RatingOptions",
@@ -59,6 +63,7 @@ __all__ = [
     "options_under",
     "requested",
     "table_options",
+    "taken_options",
     "takes_options",
     "without_shorthands",
 ]
@@ -73,8 +78,8 @@ class TableOptions(TypedDict, total=False):
     threads: int | None
 
 
-class PieceOptions(TypedDict, total=False):
-    """Options of every evaluation, also of one in pieces."""
+class AveragingOptions(TypedDict, total=False):
+    """Options that say what is relevant, and who is averaged over."""
 
     threshold: float | None
     relevance_threshold: float | None
@@ -83,6 +88,11 @@ class PieceOptions(TypedDict, total=False):
     population: Population
     undefined: Undefined
     without_list: WithoutList
+
+
+class PieceOptions(AveragingOptions, total=False):
+    """Options of every evaluation, also of one in pieces."""
+
     duplicates: Duplicates
     ranks: Ranks
     order_by: OrderBy
@@ -117,12 +127,31 @@ class ListOptions(RatingOptions, total=False):
     exclude_seen: bool
 
 
+_TAKEN: dict[type, tuple[TakenBy, ...]] = {
+    PieceOptions: ("all",),
+    WholeOptions: ("all", "whole"),
+    RatingOptions: ("all", "whole"),
+    ListOptions: ("all", "whole", "lists"),
+}
+
+
+@cache
+def taken_options(known: type) -> tuple[str, ...]:
+    """Return the names of the options that functions with a typed dictionary take: by their declaration."""
+    taken = _TAKEN.get(known, ())
+    declared = (name for name, entry in option_fields().items() if entry.metadata["taken_by"] in taken)
+    return tuple(dict.fromkeys([*known.__annotations__, *declared]))
+
+
 @cache
 def option_types() -> dict[str, Any]:
-    """Return the type of each option, by name."""
+    """Return the type of each option as it is given, by name."""
     from rankwise.convention.convention import Convention  # needs the metrics
+    from rankwise.metrics.base import Metric
 
-    return get_type_hints(ListOptions, localns={"Convention": Convention})
+    kept = get_type_hints(Settings, localns={"Convention": Convention, "Metric": Metric})
+    given = get_type_hints(ListOptions, localns={"Convention": Convention})
+    return given | {name: kept[name] for name in option_fields() if name not in given}
 
 
 DEFAULT_METRICS = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
@@ -153,8 +182,8 @@ def without_shorthands(
         If there is no such option.
     """
     for name in options:
-        if name not in known.__annotations__:
-            hint = nearest(name, known.__annotations__)
+        if name not in (taken := taken_options(known)):
+            hint = nearest(name, taken)
             ending = f"; {hint}" if hint else ""
             raise TypeError(f"unexpected keyword argument {name!r}{ending}")
     given = dict(options)
@@ -200,7 +229,7 @@ def options_under(convention: Convention, metrics: Sequence[Metric], given: Mapp
     The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
     chosen = {str(metric): chosen_for(convention, metric, given) for metric in metrics}
-    for choice in ("ties", "relevance"):
+    for choice in choice_values(*ONE_PER_PASS, per_metric=True):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
             raise ParameterError(
@@ -311,15 +340,7 @@ class Settings(Options):
     @cached_property
     def rules(self) -> UserRules:
         """The population of each metric, and the value of users for whom it is undefined."""
-        rule = UserRule(self.population, self.undefined, self.without_list)
-        return UserRules(rule, dict(self.exceptions))
-
-    @cached_property
-    def readings(self) -> Readings:
-        """How ids and scores of the tables are taken."""
-        from rankwise.encoding.encoder import Readings
-
-        return Readings(self.order_by, self.ids, self.score_precision)
+        return UserRules(UserRule.of(vars(self)), dict(self.exceptions))
 
     @cached_property
     def evaluated(self) -> Population:
@@ -349,7 +370,7 @@ class Settings(Options):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values: all that can move a number."""
-        saved = {entry.name: getattr(self, entry.name) for entry in fields(Options) if entry.compare}
+        saved = {name: getattr(self, name) for name, entry in options_of(Options).items() if entry.compare}
         if not isinstance(self.weights, str | None):
             saved["weights"] = "given"
         if self.relevance_threshold == ANY_ROW:
@@ -376,9 +397,7 @@ def check_population(users: object) -> None:
 
 def option_fields() -> dict[str, Field[Any]]:
     """Return the fields of `Settings` that are options, by name."""
-    options = [entry for entry in fields(Settings) if "text" in entry.metadata]
-    options.sort(key=lambda entry: entry.name != "convention")  # which decides the defaults of the rest
-    return {entry.name: entry for entry in options}
+    return options_of(Settings)
 
 
 def option_summary(field: Field[Any]) -> str:
@@ -412,9 +431,10 @@ def _description(name: str, default: Any) -> str:
 
 def options_text(known: type, **defaults: Any) -> str:
     """Return the description of every option that a typed dictionary has, as numpydoc does."""
-    names = [name for name in option_fields() if name in known.__annotations__]
+    taken = taken_options(known)
+    names = [name for name in option_fields() if name in taken]
     values = {name: _default(name) for name in names} | defaults
-    short = [_SHORTHANDS[name] for name in _SHORTHANDS if name in known.__annotations__]
+    short = [_SHORTHANDS[name] for name in _SHORTHANDS if name in taken]
     return "\n".join([*short, *(_description(name, values[name]) for name in names)])
 
 
@@ -437,17 +457,18 @@ def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)
         given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        names = [name for name in option_fields() if name in known.__annotations__]
+        names = [name for name in option_fields() if name in taken_options(known)]
         names = [name for name in names if name not in signature.parameters]
         values = {name: _default(name) for name in names} | defaults
         short = [name for name in _SHORTHANDS if name in known.__annotations__]
+        kinds = {name: kind.__forward_arg__ for name, kind in known.__annotations__.items()}
         values |= dict.fromkeys(short)
         added = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=values[name],
-                annotation=known.__annotations__[name].__forward_arg__,
+                annotation=kinds.get(name) or option_fields()[name].type,
             )
             for name in (*short, *names)
         ]

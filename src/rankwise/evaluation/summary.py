@@ -28,6 +28,7 @@ from rankwise.metrics.aggregation import finalise, reduce_users, value_kinds, va
 from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
 from rankwise.metrics.states import AggregateState, UserColumns, add_groups
+from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result, Values
 from rankwise.tables.columns import check_was_read
@@ -774,9 +775,8 @@ def _exceptions(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str
     Each is whole, as those inside one evaluation are; what is relevant is there if it differs.
     """
     settings = second["settings"]
-    common = {name: settings[name] for name in ("population", "undefined", "without_list")}
-    if settings["relevance"] != first["relevance"]:
-        common["relevance"] = settings["relevance"]
+    common = {name: settings[name] for name in choice_values("population")}
+    common |= {name: settings[name] for name in choice_values("relevance") if settings[name] != first[name]}
     names = [text.partition("@")[0] for text in second["metrics"]]
     rules = {name: common | second["rules"].get(name, {}) for name in names}
     return {name: rule for name, rule in rules.items() if any(first[choice] != value for choice, value in rule.items())}

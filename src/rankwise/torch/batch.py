@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from rankwise.blocks.block import Needs
-from rankwise.convention.convention import Convention
 from rankwise.core.arrays import checks_at_end, refuse
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.evaluation.engine import Job, prepare
 from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.plan import Plan
-from rankwise.evaluation.settings import Settings
-from rankwise.options import ANY_ROW, Population, Relevance, Ties, Undefined, WithoutList
+from rankwise.evaluation.settings import AveragingOptions, Settings
+from rankwise.options import ANY_ROW, Ties
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import TableRole, Tables
 from rankwise.torch.blocks import FactTensors, as_source, check_positions, is_by_position, read_facts
@@ -41,17 +40,10 @@ from rankwise.torch.user_items import (
 __all__ = ["Batch", "MetricOptions", "MetricSpec", "block_rows", "checked_scores", "read_batch"]
 
 
-class MetricOptions(TypedDict, total=False):
+class MetricOptions(AveragingOptions, total=False):
     """The options of `rankwise.evaluate` that a metric takes."""
 
     k: int | list[int] | None
-    threshold: float | None
-    relevance_threshold: float | None
-    relevance: Relevance
-    convention: str | Convention | None
-    population: Population
-    undefined: Undefined
-    without_list: WithoutList
     ties: Ties | None
     by: str | list[str]
     weights: str | Mapping[Any, float] | None
