@@ -10,6 +10,7 @@ from typing import Any
 from reference import make_anew
 
 import rankwise
+from rankwise import metrics
 from rankwise.metrics import registry
 
 __all__ = ["GROUPS", "public_objects", "write_api"]
@@ -44,7 +45,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
-    "metrics": ("Metrics as objects", ["Metric", "parse"]),
+    "metrics": ("rankwise.metrics", ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)]),
     "audit": ("Audit", ["audit", "Audit"]),
     "candidates": ("rankwise.candidates", ["candidates"]),
     "splits": ("rankwise.splits", ["splits"]),
@@ -123,7 +124,7 @@ def _index() -> str:
         "Metric classes",
         "--------------",
         "",
-        "Each metric is also a class of ``rankwise``, for example",
+        "Each metric is also a class of ``rankwise.metrics``, and of ``rankwise``, for example",
         '``rankwise.NDCG(gain="exponential") @ 10``:',
         "",
     ]

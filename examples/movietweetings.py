@@ -106,7 +106,7 @@ def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
             train=train,
             items=work / "items.parquet",
             users=work / "users.parquet",
-            baseline=work / "popularity.parquet",
+            reference=work / "popularity.parquet",
             relevance_threshold=RELEVANT,
         )
     return results
@@ -116,7 +116,7 @@ def through_the_command_line(work: Path, name: str) -> dict[str, float | None]:
     """Evaluate one run with ``rankwise evaluate``."""
     metrics = [word for metric in METRICS for word in ("-m", metric)]
     files = {kind: f"{kind}.parquet" for kind in ("train", "items", "users")}
-    files["baseline"] = "popularity.parquet"
+    files["reference"] = "popularity.parquet"
     options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
     command = [sys.executable, "-m", "rankwise", "evaluate", f"{name}.parquet", "test.parquet"]
     command += ["--threshold", str(RELEVANT), "--format", "json", *options]

@@ -94,7 +94,7 @@ def make_world(seed: int, *, text: bool, scored: bool) -> World:
         "lists": pl.DataFrame(rows),
         "truth": pl.DataFrame(truth),
         "train": pl.DataFrame(train),
-        "baseline": pl.DataFrame(other),
+        "reference": pl.DataFrame(other),
         "items": pl.DataFrame(
             {
                 "item": [item(i) for i in range(ITEMS)],
@@ -211,7 +211,7 @@ def attempt(what: str, make: Callable[..., Any], *args: Any, **options: Any) -> 
 
 def pieces(world: World, metrics: list[str], *, whole: bool, **options: Any) -> rw.Result:
     """Evaluate in three pieces; with ``whole`` the ground truth is given once."""
-    around = {name: world[name] for name in ("train", "items", "users", "baseline")}
+    around = {name: world[name] for name in ("train", "items", "users", "reference")}
     truth = world["truth"] if whole else None
     evaluators = []
     every = pl.concat([world["lists"]["user"], world["truth"]["user"]]).unique().sort()
@@ -244,7 +244,7 @@ def dump() -> Iterator[str]:
         "ranked": make_world(2, text=False, scored=False),
         "text": make_world(3, text=True, scored=True),
     }.items():
-        around = {key: world[key] for key in ("train", "items", "users", "baseline")}
+        around = {key: world[key] for key in ("train", "items", "users", "reference")}
         lists, truth = world["lists"], world["truth"]
         usable = []
         for metric in metrics:
@@ -302,7 +302,7 @@ def dump_ranked(world: World, metrics: list[str]) -> Iterator[str]:
         "exact sampled": rw.rank_relevant(scores, truth=truth, candidates=frozen),
         "rank sampled": rw.rank(scores, k=5, candidates=frozen),
     }
-    beside = {**around, "baseline": world["baseline"]}
+    beside = {**around, "reference": world["reference"]}
     for name, lists in made.items():
         yield f"{name} rows\t{hashed(lists.frame)}"
         yield f"{name} counts\t{json.dumps(lists.counts, sort_keys=True)}"
@@ -359,7 +359,7 @@ def dump_comparisons() -> Iterator[str]:
         name: rw.evaluate(lists, world["truth"], [*means, "gini@3"], **options)
         for name, lists in (
             ("a", world["lists"]),
-            ("b", world["baseline"]),
+            ("b", world["reference"]),
             ("c", world["lists"].filter(pl.col("rank") > 1)),
         )
     }

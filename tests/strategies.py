@@ -63,7 +63,7 @@ class World:
     features: dict
     item_groups: dict
     user_groups: dict
-    baseline: dict
+    reference: dict
     propensity: dict
 
     @property
@@ -83,7 +83,7 @@ class World:
                 "user": sorted(self.user_groups),
                 "group": [self.user_groups[u] for u in sorted(self.user_groups)],
             },
-            "baseline": self.baseline,
+            "reference": self.reference,
         }
 
     def renamed(self, user, item):
@@ -99,7 +99,7 @@ class World:
             *({user(u): items_in(own) for u, own in table.items()} for table in (self.lists, self.truth, self.train)),
             *({item(i): v for i, v in table.items()} for table in (self.genres, self.features, self.item_groups)),
             of_users(self.user_groups),
-            {user(u): items_in(own) for u, own in self.baseline.items()},
+            {user(u): items_in(own) for u, own in self.reference.items()},
             {item(i): v for i, v in self.propensity.items()},
         )
 
@@ -126,7 +126,7 @@ def worlds(draw, **options):
     genres = {item: set(draw(names)) for item in ITEMS}
     genres[0] = genres[0] or {"war"}
     number = st.integers(-2, 2).map(float)
-    baseline = {user: draw(some) for user in users}
+    reference = {user: draw(some) for user in users}
     return World(
         lists,
         truth,
@@ -135,6 +135,6 @@ def worlds(draw, **options):
         {item: [draw(number) for _ in range(3)] for item in ITEMS},
         {item: g for item in ITEMS if (g := draw(st.sampled_from(["a", "b", "c", None])))} or {0: "a"},
         {user: draw(st.sampled_from(["x", "y"])) for user in [*users, 40]},
-        {user: own for user, own in baseline.items() if own} or {users[0]: [1, 2]},
+        {user: own for user, own in reference.items() if own} or {users[0]: [1, 2]},
         {item: draw(st.sampled_from([0.05, 0.2, 0.5, 1.0])) for item in ITEMS},
     )

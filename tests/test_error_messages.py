@@ -212,7 +212,7 @@ CASES = {
     "history without training": go(metrics="repeated@2"),
     "categories without items": go(metrics="srecall@2"),
     "groups of users without users": go(metrics="group_gap(ndcg)@2"),
-    "baseline that is missing": go(metrics="overlap@2"),
+    "reference lists that are missing": go(metrics="overlap@2"),
     "items without categories": go(metrics="srecall@2", items=ITEMS.drop("genres")),
     "group of items that is not there": go(metrics="reo(item_group=grp)@2", items=ITEMS),
     "two columns that could be categories": go(metrics="srecall@2", items=ITEMS.with_columns(tags=pl.lit("a"))),
@@ -241,7 +241,7 @@ CASES = {
         "bias_disparity_recommendation@2"
     ],
     "cells of a metric that has none": lambda _: rw.evaluate(LISTS, TRUTH, "ndcg@2").table("ndcg@2"),
-    "baseline that repeats an item": go(metrics="overlap@2", baseline={1: [5, 5]}),
+    "reference list that repeats an item": go(metrics="overlap@2", reference={1: [5, 5]}),
     "catalogue that lacks items": go(metrics="auc(seen=included)", items=[5]),
     "scores that are NaN": rank(np.array([[0.5, np.nan]])),
     "scores of one dimension": rank(np.ones(3)),

@@ -134,8 +134,8 @@ EXTRAS = {
 """Libraries of the extras plot, report and config, with the files that may import them."""
 METHODS = "rankwise.results.methods"
 """The only module that imports from above: typed methods of results that draw, report and log them."""
-BY_STRING = {"rankwise.cli.main", "rankwise.metrics.registry"}
-"""Modules that import others of rankwise by their names: commands, and the families of metrics."""
+BY_STRING = {"rankwise.cli.main", "rankwise.metrics", "rankwise.metrics.registry"}
+"""Modules that import others of rankwise by their names: commands, exports, and the families of metrics."""
 FILES = sorted(SOURCE.rglob("*.py"))
 LOADERS = {"import_module", "__import__"}
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]

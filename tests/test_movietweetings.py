@@ -53,7 +53,7 @@ def test_pieces_give_the_same_bits(evaluated, tmp_path):
         tmp_path / "neighbours.parquet",
         tmp_path / "test.parquet",
         example["METRICS"],
-        baseline=tmp_path / "popularity.parquet",
+        reference=tmp_path / "popularity.parquet",
         relevance_threshold=8,
         chunk_rows=1000,
         **kinds,

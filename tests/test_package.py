@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
 import pytest
 
 import rankwise as rw
+from rankwise import metrics
+from rankwise.metrics import registry
 
 
 def test_all_is_exact():
@@ -18,11 +21,45 @@ def test_all_is_exact():
         _ = rw.nDCG
 
 
-def test_every_metric_is_exported():
-    from rankwise.metrics import registry
+def test_functions_come_first_then_classes_then_packages():
+    kinds = [
+        2 if inspect.ismodule(value) else int(isinstance(value, type))
+        for name in rw.__all__
+        if not isinstance(value := getattr(rw, name), str)
+    ]
+    assert kinds == sorted(kinds)
+    assert len(dir(rw)) <= 45
 
-    for cls in registry.every():
-        assert getattr(rw, cls.__name__) is cls
+
+def test_metrics_are_listed_once():
+    """By `rankwise.metrics`; as attributes of rankwise they are the same classes."""
+    classes = {cls.__name__: cls for cls in registry.every() if cls.__module__.startswith("rankwise.")}
+    short = {"AP", "F1", "HR", "ILD", "MAP", "MRR", "RR"}
+    assert {name for name in dir(metrics) if is_metric(getattr(metrics, name))} == classes.keys() | short
+    assert not (classes.keys() | short) & {*dir(rw)}
+    for name, cls in classes.items():
+        assert getattr(rw, name) is getattr(metrics, name) is cls
+
+
+def is_metric(value):
+    return isinstance(value, type) and issubclass(value, metrics.Metric) and "name" in vars(value)
+
+
+def test_metrics_list_what_authors_need():
+    assert dir(metrics) == sorted(metrics.__all__)
+    assert {"metric", "preset", "PerUser", "HitCount", "POPULARITY"} <= {*dir(metrics)}
+    assert not {"registry", "kinds", "import_module"} & {*dir(metrics)}
+    with pytest.raises(AttributeError, match=r"'rankwise\.metrics' has no attribute 'ndcg'"):
+        _ = metrics.ndcg
+
+
+def test_importing_metrics_loads_no_family():
+    code = (
+        "import sys, rankwise.metrics; from rankwise.metrics import registry; registry.find('ndcg'); "
+        "print([m for m in ('coverage', 'diversity', 'popularity') if f'rankwise.metrics.{m}' in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
 
 
 def test_importing_loads_nothing_heavy():
@@ -55,15 +92,17 @@ def test_type_checkers_see_names_that_are_not_there(tmp_path):
     """Code written for others runs, and a typo in a name or an option is found before it runs."""
     (tmp_path / "code.py").write_text(
         "import rankwise as rw\n"
-        "rw.evaluate({}, {}, [rw.MAP(5), rw.NDCG(k=[5, 10]), rw.F1(3)], threshold=3.5)\n"
+        "from rankwise.metrics import NDCG, PerUser, metric\n"
+        "rw.evaluate({}, {}, [NDCG(k=5), rw.MAP(5), rw.NDCG(k=[5, 10]), rw.F1(3)], threshold=3.5)\n"
         "rw.evaluate({}, {}, 'ndcg', k=10)\n"
         "rw.evalute({}, {})\n"
         "rw.NDCG('x')\n"
+        "rw.metrics.nDCG\n"
     )
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path / "code.py")]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     lines = [line.split(":")[1] for line in found.splitlines() if ": error:" in line]
-    assert lines == ["4", "5"], found
+    assert lines == ["5", "6", "7"], found
 
 
 def test_pyright_sees_every_export(tmp_path):

@@ -9,14 +9,17 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rankwise.core import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rankwise import candidates
+    from rankwise import candidates as candidates
     from rankwise import datasets as datasets
+    from rankwise import errors as errors
     from rankwise import functional as functional
+    from rankwise import metrics as metrics
     from rankwise import models as models
     from rankwise import splits as splits
     from rankwise import stats as stats
@@ -40,22 +43,8 @@ if TYPE_CHECKING:
     from rankwise.evaluation.models import evaluate_model as evaluate_model
     from rankwise.evaluation.models import evaluate_ratings as evaluate_ratings
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
-    from rankwise.functional.recommender_evaluator import compute_metrics as compute_metrics
-    from rankwise.metrics.accuracy import *
-    from rankwise.metrics.auc import *
-    from rankwise.metrics.base import Metric as Metric
+    from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
-    from rankwise.metrics.categories import *
-    from rankwise.metrics.composed import *
-    from rankwise.metrics.confusion import *
-    from rankwise.metrics.coverage import *
-    from rankwise.metrics.debiased import *
-    from rankwise.metrics.diversity import *
-    from rankwise.metrics.graded import *
-    from rankwise.metrics.item_fairness import *
-    from rankwise.metrics.popularity import *
-    from rankwise.metrics.rating import *
-    from rankwise.metrics.user_fairness import *
     from rankwise.ranking.rank import Ranking as Ranking
     from rankwise.ranking.rank import Ranks as Ranks
     from rankwise.ranking.rank import rank as rank
@@ -68,123 +57,71 @@ if TYPE_CHECKING:
     from rankwise.splits.audit_parts import Audit as Audit
     from rankwise.tables.read import read_chunks as read_chunks
 
-if TYPE_CHECKING:
-    AP = MAP = AveragePrecision
-    F1, HR, ILD = F, HitRate, IntraListDiversity
-    MRR = RR = ReciprocalRank
-
-# The exported names besides the metrics, which the registry knows.
 _HOME_OF = {
-    "Audit": "rankwise.splits.audit_parts",
-    "Comparison": "rankwise.comparison.comparison",
-    "Convention": "rankwise.convention.convention",
-    "Evaluator": "rankwise.evaluation.evaluate",
-    "Metric": "rankwise.metrics.base",
-    "Partial": "rankwise.blocks.partial",
-    "RankwiseError": "rankwise.errors",
-    "Ranking": "rankwise.ranking.rank",
-    "Ranks": "rankwise.ranking.rank",
-    "Result": "rankwise.results.result",
-    "RecommenderEvaluator": "rankwise.functional.recommender_evaluator",
-    "audit": "rankwise.splits.audit",
-    "compare": "rankwise.comparison.compare",
-    "compute_metrics": "rankwise.functional.recommender_evaluator",
-    "Decision": "rankwise.comparison.decision",
-    "conventions": "rankwise.convention.convention",
-    "correct": "rankwise.evaluation.curves",
-    "curve": "rankwise.evaluation.curves",
-    "decide": "rankwise.comparison.decision",
-    "across_conventions": "rankwise.evaluation.across_conventions",
-    "convention_of": "rankwise.evaluation.across_conventions",
-    "explain": "rankwise.evaluation.explain",
     "evaluate": "rankwise.evaluation.evaluate",
     "evaluate_model": "rankwise.evaluation.models",
     "evaluate_ratings": "rankwise.evaluation.models",
-    "from_per_user": "rankwise.results.storage",
-    "load": "rankwise.results.storage",
-    "parse": "rankwise.metrics.base",
+    "compare": "rankwise.comparison.compare",
+    "decide": "rankwise.comparison.decision",
     "power": "rankwise.comparison.compare",
+    "sample_size": "rankwise.comparison.compare",
+    "report": "rankwise.reporting.report",
+    "load": "rankwise.results.storage",
+    "from_per_user": "rankwise.results.storage",
+    "read_chunks": "rankwise.tables.read",
+    "audit": "rankwise.splits.audit",
     "rank": "rankwise.ranking.rank",
     "rank_relevant": "rankwise.ranking.rank",
-    "read_chunks": "rankwise.tables.read",
-    "report": "rankwise.reporting.report",
-    "sample_size": "rankwise.comparison.compare",
+    "curve": "rankwise.evaluation.curves",
+    "correct": "rankwise.evaluation.curves",
+    "conventions": "rankwise.convention.convention",
+    "across_conventions": "rankwise.evaluation.across_conventions",
+    "convention_of": "rankwise.evaluation.across_conventions",
+    "explain": "rankwise.evaluation.explain",
+    "compute_metrics": "rankwise.functional.recommender_evaluator",
+    "parse": "rankwise.metrics.base",
+    "Evaluator": "rankwise.evaluation.evaluate",
+    "Partial": "rankwise.blocks.partial",
+    "Result": "rankwise.results.result",
+    "Comparison": "rankwise.comparison.comparison",
+    "Decision": "rankwise.comparison.decision",
+    "Audit": "rankwise.splits.audit_parts",
+    "Ranking": "rankwise.ranking.rank",
+    "Ranks": "rankwise.ranking.rank",
+    "Convention": "rankwise.convention.convention",
+    "RecommenderEvaluator": "rankwise.functional.recommender_evaluator",
+    "RankwiseError": "rankwise.errors",
 }
+"""The functions, then the classes, with their modules; `rankwise.metrics` has the metrics."""
 
-_SHORT = ("AP", "F1", "HR", "ILD", "MAP", "MRR", "RR")
-"""Abbreviations in capitals that are exported as classes; the registry knows the metrics."""
+_PACKAGES = ("metrics", "functional", "splits", "candidates", "stats", "models", "datasets", "errors")
+_ENGINES = {"torch": "torchmetrics", "spark": "pyspark"}
+"""Packages with the library that they need: listed if it is installed, and never loaded by a star import."""
 
 if not TYPE_CHECKING:  # type checkers take what is imported above, the metrics included
-    __all__ = [
-        "Audit",
-        "Comparison",
-        "Convention",
-        "Decision",
-        "Evaluator",
-        "Metric",
-        "Partial",
-        "Ranking",
-        "Ranks",
-        "RankwiseError",
-        "RecommenderEvaluator",
-        "Result",
-        "__version__",
-        "across_conventions",
-        "audit",
-        "candidates",
-        "compare",
-        "compute_metrics",
-        "convention_of",
-        "conventions",
-        "correct",
-        "curve",
-        "datasets",
-        "decide",
-        "evaluate",
-        "evaluate_model",
-        "evaluate_ratings",
-        "explain",
-        "from_per_user",
-        "functional",
-        "load",
-        "models",
-        "parse",
-        "power",
-        "rank",
-        "rank_relevant",
-        "read_chunks",
-        "report",
-        "sample_size",
-        "splits",
-        "stats",
-    ]
-
-
-def _metrics() -> dict[str, Any]:
-    """Return the metrics by class name, so that a new metric needs no line here."""
-    from rankwise.metrics import registry
-
-    metrics = [cls for cls in registry.every() if cls.__module__.startswith("rankwise.")]
-    return {cls.__name__: cls for cls in metrics} | {name: registry.find(name) for name in _SHORT}
+    __all__ = [*_HOME_OF, *_PACKAGES, "__version__"]
 
 
 if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
     def __getattr__(name: str) -> Any:
-        if name in ("candidates", "datasets", "functional", "models", "splits", "stats", "torch"):
+        if name in (*_PACKAGES, *_ENGINES):
             return import_module(f"rankwise.{name}")
-        if name in _HOME_OF:
-            value = getattr(import_module(_HOME_OF[name]), name)
-        else:
-            value = None if name.startswith("_") else _metrics().get(name)
-        if value is None:
-            from rankwise.errors import nearest
-
-            hint = nearest(name, {*__all__, *_metrics()})
-            ending = f"; {hint}" if hint else ""
-            raise AttributeError(f"module 'rankwise' has no attribute {name!r}{ending}")
+        value = getattr(import_module(_HOME_OF[name]), name) if name in _HOME_OF else _metric(name)
         globals()[name] = value
         return value
 
+    def _metric(name: str) -> Any:
+        """Return an export of `rankwise.metrics`, which has the metrics."""
+        from rankwise import metrics
+        from rankwise.errors import nearest
+
+        listed = [] if name.startswith("_") else metrics.__all__  # Python asks for names like __wrapped__
+        if name in listed:
+            return getattr(metrics, name)
+        hint = nearest(name, {*__all__, *listed})
+        ending = f"; {hint}" if hint else ""
+        raise AttributeError(f"module 'rankwise' has no attribute {name!r}{ending}")
+
     def __dir__() -> list[str]:
-        return sorted([*__all__, *_metrics()])
+        return [*__all__, *(name for name, library in _ENGINES.items() if find_spec(library) is not None)]

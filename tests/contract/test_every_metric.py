@@ -186,7 +186,7 @@ def test_doubling_all_users_leaves_means_alone(world):
         world,
         lists=twice(world.lists),
         truth=twice(world.truth),
-        baseline=twice(world.baseline),
+        reference=twice(world.reference),
         user_groups=twice(world.user_groups),
     )
     for past in (False, True):  # twice the history would be twice the popularity
@@ -288,7 +288,7 @@ def test_the_docstring_says_what_it_must(name):
     for parameter in cls().parameters:
         assert parameter in text.split("Parameters", 1)[1].split("References")[0], parameter
     for fact in cls().reads.facts:
-        table = {"baseline": "baseline", "user_group": "users"}.get(fact.kind, "items")
+        table = {"reference": "reference", "user_group": "users"}.get(fact.kind, "items")
         table = "train" if fact.kind in ("popularity", "history", "source") else table
         assert f"``{table}``" in text, f"does not say that it needs {table}"
 

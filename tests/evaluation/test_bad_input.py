@@ -363,12 +363,12 @@ def test_who_is_not_known_is_counted():
     items = {"item": [1], "features": [[1.0]], "genres": ["war"]}
     cells = ["ild@2", "srecall@2", "repeated@2", "overlap@2"]
     result = rw.evaluate(
-        {"a": [1, 2], "b": [2]}, {"a": {1}, "b": {1}}, cells, items=items, train={"a": [7]}, baseline={"a": [1]}
+        {"a": [1, 2], "b": [2]}, {"a": {1}, "b": {1}}, cells, items=items, train={"a": [7]}, reference={"a": [1]}
     )
     assert result.counts["recommendations_without_features(features)"] == 2
     assert result.counts["recommendations_without_categories(categories)"] == 2
     assert result.counts["users_without_history"] == 1
-    assert result.counts["users_without_baseline"] == 1
+    assert result.counts["users_without_reference"] == 1
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from rankwise.metrics import registry
 from rankwise.tables.table import Tables
 from strategies import worlds
 
-BY_USER = ("recommendations", "truth", "train", "users", "baseline")
+BY_USER = ("recommendations", "truth", "train", "users", "reference")
 
 
 def cell_of(cls):
@@ -59,7 +59,7 @@ def counted_in(tables):
 def job_and_tables(world, asked):
     tables = read_inputs(asked, recommendations=world.lists, truth=world.truth, **world.around)
     empty = {role: table.with_frame(table.frame.clear()) for role, table in tables.by_role.items()}
-    shared = {role: empty[role] for role in ("train", "users", "baseline")}
+    shared = {role: empty[role] for role in ("train", "users", "reference")}
     job = prepare(asked, Tables(**shared, items=tables.items), counted=counted_in(tables))
     return job, tables, empty
 

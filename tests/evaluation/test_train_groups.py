@@ -250,13 +250,13 @@ def test_pieces_that_bring_their_rows(world, n):
     counted = Counted(popularity=popularity, train_users=train["user"].n_unique(), groups=groups, train_groups=made)
     empty = {role: t.with_frame(t.frame.clear()) for role, t in tables.by_role.items()}
     first = with_train_groups(Tables(truth=empty["truth"], train=empty["train"], users=empty["users"]), made, None)
-    reference = Tables(train=empty["train"], users=first.users, items=tables.items, baseline=empty["baseline"])
-    job = pickle.loads(pickle.dumps(prepare(asked, reference, counted=counted)))
+    shared = Tables(train=empty["train"], users=first.users, items=tables.items, reference=empty["reference"])
+    job = pickle.loads(pickle.dumps(prepare(asked, shared, counted=counted)))
     partials, users = [], []
     for at in range(n):
         rows = {
             role: tables.by_role[role].with_frame(tables.by_role[role].frame.filter(pl.col("user") % n == at))
-            for role in ("recommendations", "truth", "train", "users", "baseline")
+            for role in ("recommendations", "truth", "train", "users", "reference")
         }
         if rows["recommendations"].frame.is_empty():
             rows["recommendations"] = None

@@ -29,7 +29,7 @@ CELLS = [
 
 def result(without_list="skip", cells=CELLS, **options):
     return rw.evaluate(
-        LISTS, TRUTH, cells, train=TRAIN, items=ITEMS, baseline=LISTS, without_list=without_list, **options
+        LISTS, TRUTH, cells, train=TRAIN, items=ITEMS, reference=LISTS, without_list=without_list, **options
     )
 
 
@@ -55,12 +55,12 @@ def test_other_metrics_are_as_they_were():
 
 
 def test_a_list_without_a_value_stays_without_one():
-    """Bob has a list and no baseline list; dan has no list."""
+    """Bob has a list and no reference list; dan has no list."""
     found = rw.evaluate(
         {"ann": ["x"], "bob": ["y"]},
         {"ann": {"x"}, "bob": {"y"}, "dan": {"x"}},
         "overlap@1",
-        baseline={"ann": ["x"], "eve": ["y"]},
+        reference={"ann": ["x"], "eve": ["y"]},
         without_list="zero",
     ).per_user["overlap@1"]
     assert math.isnan(found[1])

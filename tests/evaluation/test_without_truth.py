@@ -19,7 +19,7 @@ ITEMS = {
     "propensity": [0.5, 0.5, 0.2, 0.1],
 }
 USERS = {"user": [1, 2, 3], "group": ["m", "n", "m"]}
-KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "baseline": {1: [5], 2: [6, 5]}}
+KNOWN = {"train": TRAIN, "items": ITEMS, "users": USERS, "reference": {1: [5], 2: [6, 5]}}
 SCORED = {user: [(item, 0.9 - n / 2) for n, item in enumerate(items)] for user, items in LISTS.items()}
 
 

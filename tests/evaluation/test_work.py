@@ -193,11 +193,11 @@ def test_other_metrics_do_not_merge():
 def test_another_table_does_not_merge(role):
     first, second = pieces(2, whole=True)
     job = job_of(whole=True)
-    changed = getattr(job.reference, role).frame
+    changed = getattr(job.shared, role).frame
     column = next(c for c in ("relevance", "group", "item") if c in changed.columns)
     changed = changed.with_columns(pl.col(column).reverse())
-    table = getattr(job.reference, role).with_frame(changed)
-    other = prepare(job.settings, replace(job.reference, **{role: table}))
+    table = getattr(job.shared, role).with_frame(changed)
+    other = prepare(job.settings, replace(job.shared, **{role: table}))
     with pytest.raises(ParameterError, match=role):
         work(job, first).merge(work(other, second))
 
@@ -205,9 +205,9 @@ def test_another_table_does_not_merge(role):
 def test_equal_tables_merge_whatever_the_order_of_their_rows():
     first, second = pieces(2, whole=True)
     job = job_of(whole=True)
-    assert job.reference.train is not None
-    mixed = job.reference.train.with_frame(job.reference.train.frame.reverse())
-    other = prepare(job.settings, replace(job.reference, train=mixed))
+    assert job.shared.train is not None
+    mixed = job.shared.train.with_frame(job.shared.train.frame.reverse())
+    other = prepare(job.settings, replace(job.shared, train=mixed))
     same(finish(job, [work(job, first), work(other, second)]), expected())
 
 
@@ -215,13 +215,13 @@ def test_the_order_of_a_baseline_without_ranks_is_what_it_says():
     lists, truth = {"a": ["x", "y"], "b": ["x", "y"]}, {"a": {"x"}, "b": {"x"}}
     table = pl.DataFrame({"user": [*"aabb"], "item": ["x", "q"] * 2})
 
-    def part(user, baseline):
-        evaluator = rw.Evaluator("unexpectedness@1", truth=truth, baseline=baseline)
+    def part(user, reference):
+        evaluator = rw.Evaluator("unexpectedness@1", truth=truth, reference=reference)
         return evaluator.update({user: lists[user]})
 
-    with pytest.raises(ParameterError, match="baseline"):
+    with pytest.raises(ParameterError, match="reference"):
         part("a", table).merge(part("b", table.reverse()))
-    whole = rw.evaluate(lists, truth, "unexpectedness@1", baseline=table)
+    whole = rw.evaluate(lists, truth, "unexpectedness@1", reference=table)
     assert part("a", table).merge(part("b", table)).result().values == whole.values
 
 

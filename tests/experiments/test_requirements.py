@@ -111,7 +111,7 @@ NEEDS = [
     ("novelty@7", "novelty@7 needs training interactions (no train); write data: {train: …}"),
     ("ild@7", "needs a table of items with their feature vectors (no items); write data: {items: …}"),
     ("reo@7", "needs a table of items with their groups"),
-    ("overlap@7", "overlap@7 needs the lists of another run (no baseline); write data: {baseline: …}"),
+    ("overlap@7", "overlap@7 needs the lists of another system (no reference); write data: {reference: …}"),
     ('"group_gap(metric=recall,user_group=age)@7"', "needs a table of users with their groups (no users)"),
 ]
 

@@ -112,7 +112,7 @@ def test_parameters_of_every_metric(name, data):
             train={1: [6, 7]},
             items={"item": [5, 6, 7], "group": ["a", "b", "a"]},
             users={"user": [1], "group": ["x"]},
-            baseline={1: [6]},
+            reference={1: [6]},
         )
     except rw.RankwiseError:
         return

@@ -197,7 +197,7 @@ TWINS = {
     "category_count": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k),
     **{
         f"rbo(p={p},form={f})": lambda w, u, k, p=p, f=f: fn.rbo_at_k(
-            listed(w, u), w.baseline.get(u, []), k, p=p, form=f
+            listed(w, u), w.reference.get(u, []), k, p=p, form=f
         )
         for p in (0.5, 0.9)
         for f in ("extrapolated", "lower")
@@ -232,13 +232,13 @@ TWINS = {
     },
     **{
         f"unexpectedness(denominator={n})": lambda w, u, k, n=n: fn.unexpectedness_at_k(
-            listed(w, u), w.baseline.get(u, []), k, denominator=n
+            listed(w, u), w.reference.get(u, []), k, denominator=n
         )
         for n in ("length", "k")
     },
     **{
         f"overlap(denominator={n})": lambda w, u, k, n=n: fn.overlap_at_k(
-            listed(w, u), w.baseline.get(u, []), k, denominator=n
+            listed(w, u), w.reference.get(u, []), k, denominator=n
         )
         for n in ("length", "k", "union")
     },

@@ -29,7 +29,7 @@ READS = {
     "block.relevant": ("the rows 'relevant'", "relevant"),
     "block.history": ("the rows 'history'", "history"),
     "block.overlap_history": ("the rows 'overlap_history'", "overlap_history"),
-    "block.overlap_baseline": ("the rows 'overlap_baseline'", "overlap_baseline"),
+    "block.overlap_reference": ("the rows 'overlap_reference'", "overlap_reference"),
     "block.sum_ideal(block.xp.ones_like, block.xp.ones_like, 1)": ("the rows 'ideal'", "ideal"),
     "block.n_items": ("the number of items", "catalogue"),
     "block[POPULARITY]": ("the fact popularity", POPULARITY),
@@ -51,7 +51,7 @@ def test_what_is_not_declared_cannot_be_read(own_registry, read, ids):
         cls = type(name, (PerUser,), {"value": value, "inputs": inputs})
         metric(name, range=(0, 1), higher_is_better=True)(cls)
     item = ids(3)
-    around = {"train": {"ann": [item]}, "baseline": {"ann": [item]}}
+    around = {"train": {"ann": [item]}, "reference": {"ann": [item]}}
     lists, truth = {"ann": [item]}, {"ann": {item: 2}}
     assert rw.evaluate(lists, truth, "declares", **around)["declares"] == 0.0
     with pytest.raises(MetricError, match=re.escape(f"reads {what} of a block")):

@@ -35,7 +35,7 @@ def test_text_and_back(text, canonical):
     assert str(metric) == canonical
     assert parse(str(metric)) == metric
     assert hash(parse(str(metric))) == hash(metric)
-    assert eval(repr(metric), {n: getattr(rw, n) for n in dir(rw)}) == metric
+    assert eval(repr(metric), {n: getattr(rw.metrics, n) for n in dir(rw.metrics)}) == metric
 
 
 def test_objects_and_text_agree():

@@ -57,7 +57,7 @@ def tables(folder: Path) -> dict[str, Any]:
         seen[read["train"]["user"], read["train"]["item"]] = True
         user, item = np.nonzero(~seen)
         views["matrix"] = pl.DataFrame({"user": user, "item": item, "score": scores[user, item]})
-    given = {role: read[role] for role in ("truth", "train", "users", "baseline")}
+    given = {role: read[role] for role in ("truth", "train", "users", "reference")}
     return {"views": views, "given": {**given, "items": read["items"].with_columns(vectors)}}
 
 

@@ -2,7 +2,7 @@
 
 ``python edge_data.py FOLDER [--seed 0]`` writes one folder for each of `CASES`, with the files of
 `random_data`: ``train.csv``, ``truth.csv``, ``lists.csv``, ``items.csv``, ``users.csv``,
-``baseline.csv``, ``features.npy``, and ``scores.npy`` where every item of the catalogue has a score.
+``reference.csv``, ``features.npy``, and ``scores.npy`` where every item of the catalogue has a score.
 
 * ``full``: the data of `random_data`; every user has a list, and no two scores are equal.
 * ``ragged``: lists of 1 to 15 items, users without a list, users without ground truth, users whose
@@ -157,7 +157,7 @@ def write_ragged(folder: Path, rng: np.random.Generator, *, tied: bool, lowest: 
     write_ratings(folder / "train.csv", train)
     write(folder / "truth.csv", ("user", "item", "rating"), truth)
     write(folder / "lists.csv", header, draw_ragged_lists(rng, train, truth, tied=tied))
-    write(folder / "baseline.csv", header, draw_ragged_lists(rng, train, truth, tied=False))
+    write(folder / "reference.csv", header, draw_ragged_lists(rng, train, truth, tied=False))
     write_tables(folder, rng, ITEMS, USERS)
 
 
@@ -198,7 +198,7 @@ def write_matrix(folder: Path, ratings: Ratings, scores: Floats) -> None:
     np.save(folder / "scores.npy", scores)
     write_lists(folder / "lists.csv", *_finite(*rank(scores, seen)))
     popularity = seen.sum(axis=0) + np.zeros(seen.shape)
-    write_lists(folder / "baseline.csv", *_finite(*rank(popularity, seen)))
+    write_lists(folder / "reference.csv", *_finite(*rank(popularity, seen)))
 
 
 def _finite(items: Ints, scores: Floats) -> tuple[Ints, Floats]:
@@ -260,7 +260,7 @@ def write_matrix_edges(folder: Path, rng: np.random.Generator) -> None:
     np.save(folder / "scores.npy", scores)
     header = ("user", "item", "rank", "score")
     popularity = (train > 0).sum(axis=0) + np.zeros(train.shape)
-    for name, values in (("lists", scores), ("baseline", popularity)):
+    for name, values in (("lists", scores), ("reference", popularity)):
         write(folder / f"{name}.csv", header, _listed(*rank(values, train > 0)))
     write_tables(folder, rng, n_items, n_users)
 

@@ -241,7 +241,7 @@ def draw_genres(rng: np.random.Generator) -> list[str]:
 def write_all(folder: Path, seed: int = 0) -> None:
     """Make the data set of one seed and write its files.
 
-    ``baseline.csv`` holds the most popular items that the user has not seen, for metrics that
+    ``reference.csv`` holds the most popular items that the user has not seen, for metrics that
     compare two runs.
 
     Parameters
@@ -264,7 +264,7 @@ def write_all(folder: Path, seed: int = 0) -> None:
     np.save(folder / "scores.npy", scores)
     np.save(folder / "features.npy", rng.normal(size=(ITEMS, FEATURES)))
     write_lists(folder / "lists.csv", *rank(scores, seen))
-    write_lists(folder / "baseline.csv", *rank(by_popularity, seen))
+    write_lists(folder / "reference.csv", *rank(by_popularity, seen))
     item_rows = zip(range(ITEMS), draw_groups(rng, ITEM_GROUPS, ITEMS), draw_genres(rng), strict=True)
     write(folder / "items.csv", ("item", "group", "genres"), item_rows)
     write(folder / "users.csv", ("user", "group"), enumerate(draw_groups(rng, USER_GROUPS, USERS)))

@@ -138,8 +138,8 @@ TRUTH = {0: {0}, 1: {2}}
 def test_bad_input():
     ranks = rw.rank_relevant(SCORES, truth=TRUTH)
     for metric in ("gini@2", "ild@2", "novelty@2", "repeated@2", "overlap@2"):
-        around = {"train": TRUTH, "baseline": TRUTH, "items": np.eye(3)}
-        around["baseline"] = {0: [1]}
+        around = {"train": TRUTH, "reference": TRUTH, "items": np.eye(3)}
+        around["reference"] = {0: [1]}
         with pytest.raises(MetricError, match="whole lists"):
             rw.evaluate(ranks, TRUTH, metric, **around)
     with pytest.raises(MetricError, match="catalogue"):

@@ -152,13 +152,13 @@ CHANGED = {
         {"users": GROUPS.with_columns(weight=1 + pl.col("weight")), "weights": "weight"},
         "weights of users",
     ),
-    "baseline": ("overlap@3", {"baseline": {user: [0, 3] for user in range(USERS)}}, "lists as the baseline"),
+    "reference": ("overlap@3", {"reference": {user: [0, 3] for user in range(USERS)}}, "reference lists"),
 }
 SAME = {
     "train": TRAIN,
     "items": ITEMS,
     "users": GROUPS.with_columns(group=pl.col("sex")),
-    "baseline": {user: [0, 6] for user in range(USERS)},
+    "reference": {user: [0, 6] for user in range(USERS)},
 }
 
 
@@ -184,7 +184,7 @@ def test_results_of_other_tables_are_refused_and_the_table_is_named(name):
 
 def test_tables_that_no_metric_reads_may_differ():
     before = rw.evaluate(LISTS, TRUTH, "ndcg@3", **SAME)
-    other = {"train": TRAIN[1:], "users": GROUPS.reverse(), "baseline": {1: [2]}}
+    other = {"train": TRAIN[1:], "users": GROUPS.reverse(), "reference": {1: [2]}}
     assert rw.compare(before, rw.evaluate(LISTS, TRUTH, "ndcg@3", items=ITEMS, by="sex", **other))
     assert rw.compare(before, rw.evaluate(LISTS, TRUTH, ["ndcg@3", "novelty@3"], **SAME))
 

@@ -17,13 +17,13 @@ def frames(seed=0, *, users=40, items=30, text=False, ranks=False):
         rows = [(u, int(i)) for u in chosen for i in rng.permutation(items)[: rng.integers(1, most)]]
         return pl.DataFrame(rows, schema=["user", "item"], orient="row")
 
-    lists, truth, train, baseline = pairs(0.8, 12), pairs(0.8, 6), pairs(0.9, 9), pairs(0.8, 12)
+    lists, truth, train, reference = pairs(0.8, 12), pairs(0.8, 6), pairs(0.9, 9), pairs(0.8, 12)
     score = (1 + rng.integers(0, 6, len(lists))) / 8
     lists = lists.with_columns(score=pl.Series(score))
     if ranks:
         lists = lists.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
     truth = truth.with_columns(relevance=pl.Series(rng.integers(0, 5, len(truth)).astype(float)))
-    baseline = baseline.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    reference = reference.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
     names = np.array(["war", "drama", "noir"])
     catalogue = pl.DataFrame(
         {
@@ -48,7 +48,7 @@ def frames(seed=0, *, users=40, items=30, text=False, ranks=False):
         "train": train,
         "items": catalogue,
         "users": known,
-        "baseline": baseline,
+        "reference": reference,
     }
     if text:
         named = {"user": "u", "item": "ä"}

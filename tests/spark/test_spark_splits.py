@@ -227,8 +227,8 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     assert taken.values == masked.values
     assert taken.slices.equals(masked.slices)
     assert taken.counts["seen_items_taken_out"] == masked.counts["seen_items_taken_out"]
-    with pytest.raises(ParameterError, match="can be passed as truth or train, not as baseline"):
-        evaluate(lists, made.test, "recall@3", baseline=made)
+    with pytest.raises(ParameterError, match="can be passed as truth or train, not as reference"):
+        evaluate(lists, made.test, "recall@3", reference=made)
     with pytest.raises(ParameterError, match="no part 'validation'"):
         split(numbers, LeaveOut(1)).known("validation")
 

@@ -165,7 +165,7 @@ def test_a_negative_rank_is_no_rank(lowest, tmp_path):
                 rw.evaluate(source, TRUTH, "mrr", **options)
             assert raised.value.where.endswith("column 'rank', row 2, user 3")
     with pytest.raises(InputError, match="a rank is negative"):
-        rw.evaluate(RANKED, TRUTH, "overlap@1", baseline=run)
+        rw.evaluate(RANKED, TRUTH, "overlap@1", reference=run)
     with pytest.raises(InputError, match="a rank is negative"):
         rw.evaluate(tmp_path / "run.parquet", TRUTH, "mrr", chunk_rows=2)
     assert rw.evaluate(run.filter(pl.col("rank") >= 0), TRUTH, "mrr")["mrr"] == 0.5

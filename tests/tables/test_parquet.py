@@ -87,7 +87,7 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     assert len(read) == 2
 
 
-@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "baseline", "items", "users", "interactions"])
+@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "reference", "items", "users", "interactions"])
 @pytest.mark.parametrize(
     "names",
     [

@@ -42,7 +42,7 @@ def test_a_folder_a_list_and_a_dataset_are_the_table_that_they_hold(folder):
         assert "note" in read_table(source, "recommendations").unread
 
 
-@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "items", "users", "baseline", "interactions"])
+@pytest.mark.parametrize("role", ["recommendations", "truth", "train", "items", "users", "reference", "interactions"])
 def test_every_table_may_be_a_folder_or_a_list(folder, role):
     frame = read_table(WHOLE, role).frame
     for source in (folder, paths(folder), tuple(paths(folder)), pyarrow.dataset.dataset(folder)):

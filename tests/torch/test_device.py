@@ -49,7 +49,7 @@ def known():
             "propensity": [0.5] * N_ITEMS,
         },
         "users": {"user": list(range(N_USERS)), "group": ["m", "f"] * (N_USERS // 2)},
-        "baseline": {user: [1, 2, 3] for user in range(N_USERS)},
+        "reference": {user: [1, 2, 3] for user in range(N_USERS)},
         "n_items": N_ITEMS,
     }
 

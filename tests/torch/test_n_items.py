@@ -58,7 +58,7 @@ def side_information():
             "propensity": (items + 1.0) / N_ITEMS,
         },
         "users": {"group": torch.arange(N_USERS) % 2},
-        "baseline": torch.stack([items[:N_USERS], items[:N_USERS] + 1, items[:N_USERS] + 2], 1),
+        "reference": torch.stack([items[:N_USERS], items[:N_USERS] + 1, items[:N_USERS] + 2], 1),
     }
 
 

@@ -24,10 +24,10 @@ from rankwise.errors import MetricError
 from rankwise.options import Ties
 
 __all__ = [
-    "BASELINE",
     "HISTORY",
     "POPULARITY",
     "PROPENSITY",
+    "REFERENCE",
     "SIMILARITY",
     "WHOLE_LISTS",
     "Block",
@@ -53,14 +53,14 @@ __all__ = [
 ]
 
 RowSet: TypeAlias = Literal[
-    "ideal", "judged", "recommended", "relevant", "history", "overlap_history", "overlap_baseline"
+    "ideal", "judged", "recommended", "relevant", "history", "overlap_history", "overlap_reference"
 ]
 """The sets of rows that a block can hold."""
 
 Needs: TypeAlias = frozenset[RowSet | Literal["scores"]]
 """What a block must hold beyond hits: sets of rows, and the scores of the lists."""
 
-WHOLE_LISTS: Needs = frozenset({"recommended", "overlap_history", "overlap_baseline"})
+WHOLE_LISTS: Needs = frozenset({"recommended", "overlap_history", "overlap_reference"})
 """The sets for which every row of a list is read, in the order of the list."""
 
 
@@ -154,8 +154,8 @@ class RowSets:
         Judged items of the lists, and all rows of the lists.
     relevant, history : ItemRows
         All relevant items, and the training interactions.
-    overlap_history, overlap_baseline : Overlap
-        What lists have in common with the training interactions, and with the lists of a baseline.
+    overlap_history, overlap_reference : Overlap
+        What lists have in common with the training interactions, and with reference lists.
     """
 
     ideal: Ideal | Literal["ones"] | None = None
@@ -164,7 +164,7 @@ class RowSets:
     relevant: ItemRows | None = None
     history: ItemRows | None = None
     overlap_history: Overlap | None = None
-    overlap_baseline: Overlap | None = None
+    overlap_reference: Overlap | None = None
 
 
 _K = TypeVar("_K")
@@ -172,7 +172,7 @@ _K = TypeVar("_K")
 FactKind: TypeAlias = Literal[
     "popularity",
     "history",
-    "baseline",
+    "reference",
     "categories",
     "features",
     "item_group",
@@ -389,8 +389,8 @@ SIMILARITY: Fact[Similarity] = Fact("similarity")
 """The cosine of every two items' training users."""
 HISTORY: Fact[object] = Fact("history")
 """The training interactions: read as rows of a block, not as a fact."""
-BASELINE: Fact[object] = Fact("baseline")
-"""The lists of a baseline: read as rows of a block, not as a fact."""
+REFERENCE: Fact[object] = Fact("reference")
+"""The reference lists: read as rows of a block, not as a fact."""
 
 
 Cutoffs: TypeAlias = tuple[int, ...]
@@ -490,9 +490,9 @@ class Block:
         return cast("Overlap", self._declared("overlap_history"))
 
     @property
-    def overlap_baseline(self) -> Overlap:
-        """What lists have in common with the lists of the baseline."""
-        return cast("Overlap", self._declared("overlap_baseline"))
+    def overlap_reference(self) -> Overlap:
+        """What lists have in common with the reference lists."""
+        return cast("Overlap", self._declared("overlap_reference"))
 
     @property
     def n_items(self) -> int:

@@ -87,13 +87,13 @@ class Encoded:
         compared.
     confirm : Confirm or None
         Compares the ids themselves, where codes are hashes.
-    facts, history, baseline
+    facts, history, reference
         What is known beyond lists and ground truth, by code.
     seen_items : tuple of arrays of int
         Codes of the items that occur in some table: the catalogue where none is given.
     counts : Counter
         What was counted in this piece.
-    reference_counts : dict of str to int
+    shared_counts : dict of str to int
         What was counted in the tables that all pieces share.
     """
 
@@ -109,10 +109,10 @@ class Encoded:
     confirm: Confirm | None = None
     facts: Facts = field(default_factory=dict)
     history: UserItems | None = None
-    baseline: UserItems | None = None
+    reference: UserItems | None = None
     seen_items: tuple[Ints, ...] = ()
     counts: Counter[str] = field(default_factory=Counter)
-    reference_counts: dict[str, int] = field(default_factory=dict)
+    shared_counts: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def n_items(self) -> int | None:
@@ -198,7 +198,7 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
             relevant=_relevant(truth, groups) if "relevant" in needs else None,
             history=_history(encoded, users) if "history" in needs else None,
             overlap_history=_overlap(encoded.history, matched, truth) if "overlap_history" in needs else None,
-            overlap_baseline=_overlap(encoded.baseline, matched, truth) if "overlap_baseline" in needs else None,
+            overlap_reference=_overlap(encoded.reference, matched, truth) if "overlap_reference" in needs else None,
         ),
         n_tied_rows=matched.ranks.n_tied,
         facts=encoded.facts,

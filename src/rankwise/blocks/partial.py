@@ -186,7 +186,7 @@ class Partial:
         How equal scores were ordered.
     inputs : dict of str to tuple of dict
         Source, format, rows and hash of the tables that came in chunks, by role.
-    reference_counts : dict of str to int
+    shared_counts : dict of str to int
         Counts of the tables that all chunks share, equal in each.
     digests : dict of str to int
         Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
@@ -202,7 +202,7 @@ class Partial:
     protocol: str = ""
     ties: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
-    reference_counts: Mapping[str, int] = field(default_factory=dict)
+    shared_counts: Mapping[str, int] = field(default_factory=dict)
     digests: Mapping[str, int] = field(default_factory=dict)
     sample: SampleCounts = field(default_factory=SampleCounts)
 
@@ -242,7 +242,7 @@ class Partial:
             protocol=self.protocol,
             ties=tuple(sorted({rule for partial in partials for rule in partial.ties})),
             inputs=_merged_cards([partial.inputs for partial in partials]),
-            reference_counts={name: count for partial in partials for name, count in partial.reference_counts.items()},
+            shared_counts={name: count for partial in partials for name, count in partial.shared_counts.items()},
             digests={
                 name: added(partial.digests.get(name, 0) for partial in partials)
                 for name in sorted({name for partial in partials for name in partial.digests})
@@ -277,7 +277,7 @@ class Partial:
             "protocol": self.protocol,
             "ties": self.ties,
             "inputs": dict(self.inputs),
-            "reference_counts": dict(self.reference_counts),
+            "shared_counts": dict(self.shared_counts),
             "row_digests": dict(self.digests),
             "sample": {"relevant": self.sample.relevant, "hits": self.sample.hits},
         }
@@ -303,7 +303,7 @@ class Partial:
             protocol=values["protocol"],
             ties=tuple(values["ties"]),
             inputs={role: tuple(cards) for role, cards in values["inputs"].items()},
-            reference_counts=values["reference_counts"],
+            shared_counts=values["shared_counts"],
             digests=values["row_digests"],
             sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
         )
@@ -447,7 +447,7 @@ class Measured:
             about=about,
             ties=(encoded.ties,) if len(listed) else (),
             inputs={role: tuple(cards) for role, cards in (inputs or {}).items()},
-            reference_counts=dict(encoded.reference_counts),
+            shared_counts=dict(encoded.shared_counts),
         )
 
     def _items(self, encoded: Encoded) -> pl.DataFrame:

@@ -359,7 +359,7 @@ def _across(
     from rankwise.evaluation.settings import DEFAULT_METRICS, TableOptions
 
     asked = options.pop("convention", "all")
-    known = {*TableOptions.__annotations__, "train", "items", "users", "baseline"}
+    known = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
     for name in options:
         if name not in known:
             raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)

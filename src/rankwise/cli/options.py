@@ -112,7 +112,7 @@ def table_options(function: _F) -> _F:
         "train": "Training interactions, for popularity, histories and the catalogue.",
         "items": "The catalogue, with categories, features or groups of items.",
         "users": "One row per user: groups, and columns for --by and --weights.",
-        "baseline": "The lists of another run, for overlap metrics.",
+        "reference": "The recommendation lists of another system, for overlap metrics.",
     }
     for role in reversed(texts):
         function = click.option(f"--{role}", metavar="FILE", help=texts[role])(function)

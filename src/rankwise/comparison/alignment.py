@@ -209,7 +209,7 @@ _TABLES = {
     "train": "training interactions",
     "items": "catalogues",
     "weights": "weights of users",
-    "baseline": "lists as the baseline",
+    "reference": "reference lists",
 }
 """What a table beside the ground truth is called in an error, by its name among the digests."""
 _FORCE = "; force=True compares them anyway"

@@ -116,7 +116,7 @@ class Encoder:
     ----------
     rules : EncodingRules
         How tables are read.
-    reference : Tables
+    shared : Tables
         What all pieces share: the tables that facts come from, and the ground truth unless every
         piece brings its part.
     facts : FactTables, optional
@@ -124,13 +124,13 @@ class Encoder:
     """
 
     rules: EncodingRules
-    reference: Tables
+    shared: Tables
     facts: FactTables = field(default_factory=lambda: FactTables({}, {}))
     _kept: list[_Codes] = field(default_factory=list, repr=False, compare=False)
     _lock: Any = field(default_factory=Lock, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
-        return Encoder, (self.rules, self.reference, self.facts)
+        return Encoder, (self.rules, self.shared, self.facts)
 
     def may_hash(self, recommendations: Table | None) -> bool:
         """Return whether item ids may be compared by hash: nothing asks for order or number."""
@@ -174,7 +174,7 @@ class Encoder:
         rules, context_tables = self.rules, self._context_tables
         tables = [
             piece.recommendations,
-            piece.truth or self.reference.truth,
+            piece.truth or self.shared.truth,
             piece.unlisted,
             piece.items,
             *context_tables.values(),
@@ -217,10 +217,10 @@ class Encoder:
             confirm=confirm,
             facts=context.facts,
             history=context.history,
-            baseline=context.baseline,
+            reference=context.reference,
             seen_items=(lists.items, truth.items, *ids.train_items),
             counts=counts,
-            reference_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
+            shared_counts=context.counts | (codes.truth_counts if piece.truth is None else {}),
         )
 
     def without_list(self, users: pl.Series, items: pl.Series | None = None) -> Tables | None:
@@ -248,7 +248,7 @@ class Encoder:
     def _context_tables(self) -> dict[TableRole, Table]:
         """The tables, beside recommendations and ground truth, whose ids get codes."""
         coded = (*self.facts.coded, "train")
-        return {role: t for role, t in self.reference.by_role.items() if role in coded}
+        return {role: t for role, t in self.shared.by_role.items() if role in coded}
 
     def _codes(self, piece: Tables, tables: list[Table | None], *, hashed: bool, threads: int) -> _Codes:
         """Return the codes that are kept, if they serve this piece, or new ones."""
@@ -303,7 +303,7 @@ class Encoder:
         return codes.context
 
 
-_LISTS = ("recommendations", "baseline")
+_LISTS = ("recommendations", "reference")
 
 
 def normalise(tables: Tables, choices: Choices) -> Tables:

@@ -328,7 +328,7 @@ def users_of_truth(population: Population, truth: Truth) -> Codes:
     return truth.user[:0]
 
 
-_DESCRIBING = {"recommended", "overlap_history", "overlap_baseline"}
+_DESCRIBING = {"recommended", "overlap_history", "overlap_reference"}
 _LOWEST = -(2**62)
 _SLACK = 1_000_000  # places that may be filled beside ten for every row
 

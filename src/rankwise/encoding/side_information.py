@@ -42,18 +42,18 @@ _TABLES: dict[FactKind, tuple[TableRole, ...]] = {
     "history": ("train",),
     "similarity": ("train",),
     "source": ("train", "users"),
-    "baseline": ("baseline",),
+    "reference": ("reference",),
     "categories": ("items",),
     "features": ("items",),
     "item_group": ("items",),
     "propensity": ("items",),
     "user_group": ("users",),
 }
-_NO_COLUMN = ("popularity", "history", "similarity", "baseline")
+_NO_COLUMN = ("popularity", "history", "similarity", "reference")
 _NEEDED: dict[TableRole, str] = {
     "train": "training interactions",
     "users": "a table of users with their groups",
-    "baseline": "the lists of another run",
+    "reference": "the lists of another system",
 }
 _OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups", "propensity": "propensities"}
 _OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
@@ -129,7 +129,7 @@ class FactTables:
     wanted : mapping of Fact to str
         What is needed, and the metric that needs it.
     tables : mapping of str to Table
-        Those of train, items, users and baseline that were given.
+        Those of train, items, users and reference that were given.
     columns : mapping, optional
         Columns named by the caller.
     counted : Counted, optional
@@ -205,7 +205,7 @@ class FactTables:
         """
         for kind, table in tables.items():  # codes of train are given already; arrays come after
             for role, vocabulary in (("user", ids.users), ("item", ids.items)):
-                if role in table.frame.columns and kind not in ("train", "baseline"):
+                if role in table.frame.columns and kind not in ("train", "reference"):
                     vocabulary.encode(table.frame[role].unique())
         if any(self._made(fact) is not None for fact in self.wanted):
             ids.users.encode(tables["train"].frame["user"].unique())
@@ -220,7 +220,7 @@ class FactTables:
             row[getattr(ids, f"{role}s").encode(values)] = np.arange(len(values))
             return row
 
-        wanted = [fact for fact in self.wanted if fact.kind not in ("history", "baseline")]
+        wanted = [fact for fact in self.wanted if fact.kind not in ("history", "reference")]
         return self._arrays(tables, rows, wanted, distinct=distinct)
 
     def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact[Any], object]:
@@ -245,8 +245,8 @@ class FactTables:
 
         Categories, groups and vectors count as they are read, in whatever form they are written.
         """
-        if fact.kind == "baseline":
-            return _digest_of_lists(self.tables["baseline"])
+        if fact.kind == "reference":
+            return _digest_of_lists(self.tables["reference"])
         role = "item" if fact.kind in _OF else "user"
         table = self.tables[self.tables_of(fact)[-1]]
         if fact.kind == "features":
@@ -422,15 +422,15 @@ class Context:
     ----------
     facts : mapping of Fact to object
         What is known about items and users.
-    history, baseline : UserItems or None
-        The distinct training items of every user, and the lists of another run.
+    history, reference : UserItems or None
+        The distinct training items of every user, and the reference lists.
     counts : dict of str to int
         What was out of the ordinary in these tables.
     """
 
     facts: Facts = field(default_factory=dict)
     history: UserItems | None = None
-    baseline: UserItems | None = None
+    reference: UserItems | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -443,19 +443,19 @@ def encode_context(
     """
     kinds = {fact.kind for fact in facts.wanted}
     counts: dict[str, int] = {}
-    baseline = None
-    if "baseline" in kinds:
-        baseline, counts["baseline_duplicates_dropped"] = _baseline(tables["baseline"], ids, duplicates, threads)
+    reference = None
+    if "reference" in kinds:
+        reference, counts["reference_duplicates_dropped"] = _reference(tables["reference"], ids, duplicates, threads)
     history, repeated = None, 0
     if kinds & {"history", "popularity", "similarity", "source"}:
         history, repeated = _history(tables["train"], ids)
         counts["train_rows_repeated"] = repeated
     by_code = facts.by_code(ids, tables, distinct=not repeated)
-    return Context(by_code, history, baseline, counts)
+    return Context(by_code, history, reference, counts)
 
 
-def _baseline(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) -> tuple[UserItems, int]:
-    """Return the lists of another run, and how many repeated rows were dropped."""
+def _reference(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) -> tuple[UserItems, int]:
+    """Return the reference lists, and how many repeated rows were dropped."""
     if table.frame.is_empty():  # a piece whose users it does not have
         return _user_items(Lists.none(), ids.users.size), 0
     ties: Ties = "item" if "score" in table.frame.columns else "input"
@@ -464,7 +464,7 @@ def _baseline(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) 
     repeated = repeated_rows(lists.items, lists.starts)
     if len(repeated):
         raise repeated_item(
-            "duplicate item in a list of the baseline",
+            "duplicate item in a reference list",
             table,
             lists,
             repeated,

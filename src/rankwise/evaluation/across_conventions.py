@@ -215,7 +215,7 @@ def across_conventions(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     **options: Unpack[TableOptions],
 ) -> AcrossConventions:
     """Evaluate metrics under many conventions, side by side.
@@ -231,7 +231,7 @@ def across_conventions(
         The metrics as text; each convention defines what their names mean.
     conventions : sequence of str or Convention, optional
         The conventions; by default all of `rankwise.conventions`.
-    train, items, users, baseline : table or path, optional
+    train, items, users, reference : table or path, optional
         As in `rankwise.evaluate`.
     relevance_threshold, columns, threads : optional
         As in `rankwise.evaluate`, under all conventions.
@@ -264,7 +264,7 @@ def across_conventions(
     [('recbole', 0.11111), ('ranx', 0.08333)]
     """
     texts = one_by_one([metrics] if isinstance(metrics, str) else metrics)
-    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    sources = {"train": train, "items": items, "users": users, "reference": reference}
     return _across(recommendations, truth, sources, options, texts, _chosen(conventions))
 
 
@@ -279,7 +279,7 @@ def convention_of(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     **options: Unpack[TableOptions],
 ) -> AcrossConventions:
     """Find the conventions and cut-offs under which a metric has a given value.
@@ -296,7 +296,7 @@ def convention_of(
         list); with cut-offs (``"recall@1,3"``), only at these.
     cutoffs : iterable of int, default=(1, 3, 5, 10, 20, 50, 100)
         The cut-offs to try.
-    conventions, train, items, users, baseline, relevance_threshold, columns, threads : optional
+    conventions, train, items, users, reference, relevance_threshold, columns, threads : optional
         As in `across_conventions`.
 
     Returns
@@ -334,7 +334,7 @@ def convention_of(
         raise ParameterError("cut-offs are whole numbers", found=f"cutoffs={cutoffs!r}"[:80])
     if "@" not in texts[0]:
         texts = [*texts, *(f"{name}@{k}" for name, k in product(texts, tried))]
-    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    sources = {"train": train, "items": items, "users": users, "reference": reference}
     chosen = _chosen(conventions)
     _check_known(texts, [*chosen.values()])
     across = _across(recommendations, truth, sources, options, texts, chosen, strict=False)

@@ -103,18 +103,18 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 
 _VERSION = 3
-_BY_USER = ("train", "users", "baseline")  # all pieces share them, or each brings its users' rows
+_BY_USER = ("train", "users", "reference")  # all pieces share them, or each brings its users' rows
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """The job for every piece (chunk) of lists: settings, and the tables that all pieces share.
 
-    Made by `prepare`; everything but settings and reference derives from these two.
+    Made by `prepare`; everything else derives from the settings and the shared tables.
     """
 
     settings: Settings
-    reference: Tables
+    shared: Tables
     plan: Plan
     facts: FactTables
     user_table: UserTable
@@ -123,7 +123,7 @@ class Job:
     counted: Counted | None = None
 
     def __reduce__(self) -> Any:
-        return partial(prepare, counted=self.counted), (self.settings, self.reference)
+        return partial(prepare, counted=self.counted), (self.settings, self.shared)
 
     def for_users(self, piece: Tables) -> Job:
         """Return the job for a piece that brings its rows of the tables by user.
@@ -134,17 +134,13 @@ class Job:
         parts: dict[Any, Any] = {role: table for role, table in given if role in _BY_USER}
         if not parts:
             return self
-        reference, facts = replace(self.reference, **parts), self.facts.for_users(parts)
+        shared, facts = replace(self.shared, **parts), self.facts.for_users(parts)
         user_table = self.user_table
         if "users" in parts:
             settings = self.settings
             user_table = user_table.for_users(parts["users"], settings.by, settings.weights)
         return replace(
-            self,
-            reference=reference,
-            facts=facts,
-            user_table=user_table,
-            encoder=Encoder(self.encoder.rules, reference, facts),
+            self, shared=shared, facts=facts, user_table=user_table, encoder=Encoder(self.encoder.rules, shared, facts)
         )
 
     def to_bytes(self) -> bytes:
@@ -158,7 +154,7 @@ class Job:
         if not isinstance(self.settings.weights, str | None):
             assert self.user_table.weights is not None
             options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
-        tables = self.reference.by_role
+        tables = self.shared.by_role
         cards = {
             role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
             for role, table in tables.items()
@@ -184,21 +180,21 @@ class Job:
         return prepare(settings, Tables(**tables))
 
 
-def prepare(settings: Settings, reference: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
+def prepare(settings: Settings, shared: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
     """Settle what is to be done, and check that the tables have what the metrics need.
 
     Parameters
     ----------
     settings : Settings
         What is asked.
-    reference : Tables
+    shared : Tables
         What all pieces share: ground truth, unless each piece brings its part, and training,
-        items, users and baseline.
+        items, users and reference lists.
     complete : bool, default=False
         Whether exact ranks come with the lists themselves, ranked to the last candidate.
     counted : Counted, optional
         What was counted over all users: every piece then brings its users' rows of the ground
-        truth, training interactions, users and baseline, of which ``reference`` has the columns.
+        truth, training interactions, users and reference lists, of which ``shared`` has the columns.
 
     Raises
     ------
@@ -213,16 +209,16 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
-    reference = normalise(reference, settings)
+    shared = normalise(shared, settings)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     if counted is None:
-        check_train_groups(settings.by, reference.users, reference.train)
-        made = train_groups(settings.by, reference.train)
+        check_train_groups(settings.by, shared.users, shared.train)
+        made = train_groups(settings.by, shared.train)
     else:
         made = dict(counted.train_groups)
-    user_table = UserTable.check(reference.users, settings.by, settings.weights, made)
+    user_table = UserTable.check(shared.users, settings.by, settings.weights, made)
     plan = Plan(settings.metrics, settings.rules, (*settings.by, *groups), settings.exact)
-    tables = {**reference.by_role}
+    tables = {**shared.by_role}
     tables.pop("truth", None)
     if settings.exact and not complete:
         check_exact(plan, tables)
@@ -239,21 +235,19 @@ def prepare(settings: Settings, reference: Tables, *, complete: bool = False, co
         ties_if_scored=settings.ties_if_scored,
     )
     plan.check_sums(settings.evaluated)
-    check_catalogue(plan, settings.catalogue, reference.by_role)
+    check_catalogue(plan, settings.catalogue, shared.by_role)
     plan.check_missing_lists()  # raises as well where a part would have two rules
     about = {name: json.dumps(value) for name, value in settings.to_dict().items()}
     about["jackknife"] = str(settings.jackknife)
     about["catalogue"] = settings.catalogue
     about["rules"] = repr(settings.exceptions)
     about["facts"] = ", ".join(f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
-    frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in reference.by_role.items()}
+    frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in shared.by_role.items()}
     if user_table.weights is not None:
         frames["weights"] = user_table.weights.frame
-    if "baseline" in frames and not {"rank", "score"} & set(frames["baseline"].columns):
-        frames["baseline"] = frames["baseline"].with_row_index("row")  # its order is its ranks
-    return Job(
-        settings, reference, plan, facts, user_table, Encoder(rules, reference, facts), About(about, frames), counted
-    )
+    if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
+        frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
+    return Job(settings, shared, plan, facts, user_table, Encoder(rules, shared, facts), About(about, frames), counted)
 
 
 def work(job: Job, piece: Tables) -> Partial:
@@ -266,7 +260,7 @@ def work(job: Job, piece: Tables) -> Partial:
     piece : Tables
         ``recommendations``, with ``truth`` unless the job has it; or ``unlisted`` users. With
         what was ``counted`` over all users, also the rows of these users in ``train``, ``users``
-        and ``baseline``.
+        and ``reference``.
 
     Raises
     ------
@@ -300,7 +294,7 @@ def work(job: Job, piece: Tables) -> Partial:
 
 def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
     """Return the partial result of a piece, with its counts, cards and hashes."""
-    recommendations, truth = piece.recommendations, piece.truth or job.reference.truth
+    recommendations, truth = piece.recommendations, piece.truth or job.shared.truth
     assert truth is not None
     split = None if truth.split is None else dict(truth.split)
     inputs = {} if is_absent(truth) else {"truth": [{**_card(truth, encoded), "split": split}]}
@@ -311,7 +305,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -
     digests = digest_of_truth(piece.truth)
     if job.counted is not None:  # rows that repeat are this piece's, not those of all
         digests |= digests_of_tables(job.settings, job.plan, job.facts, job.user_table, by_user=True)
-        encoded = replace(encoded, counts=encoded.counts + Counter(encoded.reference_counts), reference_counts={})
+        encoded = replace(encoded, counts=encoded.counts + Counter(encoded.shared_counts), shared_counts={})
     measured_users = measured.to_partial(
         encoded, job.about, protocol=protocol, inputs=inputs, with_items=job.plan.needs_catalogue
     )
@@ -320,7 +314,7 @@ def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -
 
 def _with_truth(job: Job, piece: Tables) -> Tables:
     """Return a piece with its ground truth, or with an empty one if no metric needs it."""
-    if (piece.truth is None) != (job.reference.truth is None):
+    if (piece.truth is None) != (job.shared.truth is None):
         return piece
     unneeded = not job.plan.reads_truth and job.settings.evaluated == "recommended"
     if piece.truth is None and piece.recommendations is not None and unneeded:
@@ -351,18 +345,13 @@ def finish(job: Job, partials: Iterable[Partial]) -> Result:
     merged = merge(partials)
     job.about.check(merged.about)
     merged = with_train_items(job, merged)
-    if job.reference.truth is not None:
+    if job.shared.truth is not None:
         items = None if merged.items is None else merged.items["item"]
         piece = job.encoder.without_list(merged.users["user"], items)
         if piece is not None:
             merged = merged.merge(replace(work(job, piece), protocol=merged.protocol))
     return summarise(
-        merged,
-        settings=job.settings,
-        plan=job.plan,
-        facts=job.facts,
-        user_table=job.user_table,
-        truth=job.reference.truth,
+        merged, settings=job.settings, plan=job.plan, facts=job.facts, user_table=job.user_table, truth=job.shared.truth
     )
 
 

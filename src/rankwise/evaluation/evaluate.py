@@ -60,7 +60,7 @@ def read_inputs(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     required: Sequence[str] = (),
 ) -> Tables:
     """Read everything that was given, a split in place of ground truth and training included."""
@@ -76,7 +76,7 @@ def read_inputs(
         train=train,
         items=items,
         users=users,
-        baseline=baseline,
+        reference=reference,
         required=required,
         progress=settings.progress,
     )
@@ -100,7 +100,7 @@ class Evaluator:
         The metrics, as in `rankwise.evaluate`.
     truth : table, path, mapping or sparse matrix, optional
         The ground truth of all users; or pass that of each chunk to `update`.
-    train, items, users, baseline : optional
+    train, items, users, reference : optional
         As in `rankwise.evaluate`; all chunks share them.
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
@@ -138,13 +138,13 @@ class Evaluator:
         train: Any = None,
         items: Any = None,
         users: Any = None,
-        baseline: Any = None,
+        reference: Any = None,
         ties: Ties | None = None,
         exact: bool = False,
         **options: Unpack[PieceOptions],
     ) -> None:
         settings = Settings.read(metrics, options, PieceOptions, ties=ties, exact=exact)
-        sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
+        sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
         self._start(settings, sources)
 
     @classmethod
@@ -159,9 +159,9 @@ class Evaluator:
         self._partials: list[Partial] = []
 
     @property
-    def reference(self) -> Tables:
+    def shared(self) -> Tables:
         """The tables that all chunks share."""
-        return self._job.reference
+        return self._job.shared
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
         """Add a chunk: the recommendation lists of some users.
@@ -186,8 +186,8 @@ class Evaluator:
         piece = read_tables(
             self._job.settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
         )
-        truth = piece.truth or self.reference.truth
-        check_dense(replace(self.reference, recommendations=piece.recommendations, truth=truth))
+        truth = piece.truth or self.shared.truth
+        check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
         return self.merge(work(self._job, piece))
 
     def merge(self, *others: Evaluator | Partial) -> Self:
@@ -294,7 +294,7 @@ def evaluate(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     chunk_rows: int | None = None,
     **options: Unpack[ListOptions],
 ) -> Result:
@@ -330,9 +330,9 @@ def evaluate(
     users : table, path or mapping, optional
         One row per user: groups for ``by`` and for metrics of user groups, a column for
         ``weights``.
-    baseline : table, path or mapping, optional
-        The lists of another run, in any form that recommendations may have, for metrics of the
-        overlap of two runs.
+    reference : table, path or mapping, optional
+        The recommendation lists of another system, in any form that recommendations may have, for metrics of the
+        overlap of two systems' lists and of unexpectedness.
     chunk_rows : int, optional
         Read a Parquet file of recommendations, or a folder or list of them, in chunks of about this
         many rows, so that it need not fit in memory. Its rows must be grouped by user.
@@ -373,7 +373,7 @@ def evaluate(
     if truth is None:
         asked = [without_truth(settings) for settings in asked]
     settings = asked[0]
-    sources = {"truth": truth, "train": train, "items": items, "users": users, "baseline": baseline}
+    sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
     if chunk_rows is not None:
         check_whole(settings, train=train, chunk_rows=chunk_rows)
         if len(asked) > 1:
@@ -481,7 +481,7 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
         for chunk in chunks:
             if said is None:
                 assert isinstance(chunk, Recommendations)
-                said = doubts(replace(evaluator.reference, recommendations=chunk))
+                said = doubts(replace(evaluator.shared, recommendations=chunk))
             evaluator.update(chunk)
             bar.update(len(chunk.frame))
         result = evaluator.result()

@@ -170,7 +170,7 @@ def explain(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     **options: Unpack[TableOptions],
 ) -> Explanation:
     """Explain why a metric has different values under two conventions, choice by choice.
@@ -192,7 +192,7 @@ def explain(
         One metric at one cut-off, by a name that both conventions have: ``"ndcg@10"``.
     first, second : str or Convention
         Names from `rankwise.conventions`, or conventions of your own; ``"default"`` is rankwise's.
-    train, items, users, baseline : table or path, optional
+    train, items, users, reference : table or path, optional
         As in `rankwise.evaluate`.
     relevance_threshold, columns, threads : optional
         As in `rankwise.evaluate`, under both conventions.
@@ -237,7 +237,7 @@ def explain(
         if len(one.metric.cells) > 1:
             raise ParameterError("explain takes one metric at one cut-off", found=metric)
     given = table_options(options)
-    sources = {"train": train, "items": items, "users": users, "baseline": baseline}
+    sources = {"train": train, "items": items, "users": users, "reference": reference}
     settings = definitions[0].settings(given)
     tables = read_inputs(
         settings, recommendations=recommendations, truth=truth, required=("recommendations",), **sources

@@ -133,7 +133,7 @@ class Plan:
     @property
     def numbers_items(self) -> bool:
         """Whether something is kept, known or counted by item, so that items need numbers."""
-        by_user = ("user_group", "history", "baseline")
+        by_user = ("user_group", "history", "reference")
         recommended = self.needs_catalogue or "recommended" in self.needs
         return recommended or any(fact.kind not in by_user for fact in self.facts)
 
@@ -233,8 +233,8 @@ def _unknown(block: Block) -> dict[str, Array]:
         counts["users_without_history"] = xp.sum(rows.overlap_history.length == 0)
     elif rows.history is not None:
         counts["users_without_history"] = xp.sum(block.count_rows(rows.history) == 0)
-    if rows.overlap_baseline is not None:
-        counts["users_without_baseline"] = xp.sum(rows.overlap_baseline.length == 0)
+    if rows.overlap_reference is not None:
+        counts["users_without_reference"] = xp.sum(rows.overlap_reference.length == 0)
     return counts
 
 
@@ -331,7 +331,7 @@ def several_questions(asked: Sequence[Settings]) -> ParameterError:
     )
 
 
-_WHOLE_LISTS = {"recommended", "overlap_history", "overlap_baseline"}
+_WHOLE_LISTS = {"recommended", "overlap_history", "overlap_reference"}
 
 
 def check_exact(plan: Plan, tables: Collection[str]) -> None:

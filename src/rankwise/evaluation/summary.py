@@ -421,7 +421,7 @@ class Summary:
     def _counts(self) -> dict[str, int]:
         merged, users = self.merged, self.share.everyone
         counts = {name: count for name, count in sorted(merged.counts.items()) if count}
-        counts |= {name: count for name, count in merged.reference_counts.items() if count}
+        counts |= {name: count for name, count in merged.shared_counts.items() if count}
         counts["users"] = users.users
         counts["users_without_list"] = users.users - users.with_list
         if "truth" in merged.inputs:

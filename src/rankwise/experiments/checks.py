@@ -218,7 +218,7 @@ def _in_keys(text: str) -> str:
     >>> _in_keys('pass train=, or catalogue="items"')
     'write data: {train: …}, or catalogue: items'
     """
-    text = re.sub(r"\bpass (train|items|users|baseline)=(?=$|,)", r"write data: {\1: …}", text)
+    text = re.sub(r"\bpass (train|items|users|reference)=(?=$|,)", r"write data: {\1: …}", text)
     text = re.sub(r"\bevaluate\(…, ([^()]*)\)", r"evaluation: {\1}", text)
     return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
@@ -514,7 +514,7 @@ def _raise(error: RankwiseError) -> None:
 
 def _tables(config: Config, folder: Path, mistakes: Mistakes) -> set[TableRole]:
     """Return the tables that the configuration names, wrongly or not, those of a split as well."""
-    roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "baseline")
+    roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
     tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}
     if mistakes.says(("split",)):
         tables |= {"truth", "train"}

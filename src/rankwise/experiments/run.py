@@ -172,7 +172,7 @@ class Inputs:
         self._others: dict[str, Any] = {
             "items": self._source(data.items, "items"),
             "users": self._source(data.users, "users"),
-            "baseline": self._source(data.baseline, "baseline"),
+            "reference": self._source(data.reference, "reference"),
         }
 
     def options(self, system: Any) -> dict[str, Any]:

@@ -504,7 +504,9 @@ class Data(_Strict):
         default=None, description="The catalogue: categories, features, groups and titles of items."
     )
     users: SourceOrPath | None = Field(default=None, description="One row per user: groups and weights.")
-    baseline: SourceOrPath | None = Field(default=None, description="The lists of another run, for overlap metrics.")
+    reference: SourceOrPath | None = Field(
+        default=None, description="The recommendation lists of another system, for overlap metrics."
+    )
     interactions: SourceOrPath | None = Field(default=None, description="Interactions to be split by `split`.")
 
 

@@ -194,17 +194,17 @@ def cold_item_share_at_k(recommended: Items, training_items: Collection[Hashable
 
 
 def overlap_at_k(
-    recommended: Items, baseline: Items, k: int, *, denominator: Literal["length", "k", "union"] = "length"
+    recommended: Items, reference: Items, k: int, *, denominator: Literal["length", "k", "union"] = "length"
 ) -> float:
-    """Share of the top k that is also in the top k of a baseline list.
+    """Share of the top k that is also in the top k of a reference list.
 
     The denominator is the number of items in the top k, k, or the number of items in at least one
-    of the two (``"union"``). NaN without a baseline list.
+    of the two (``"union"``). NaN without a reference list.
 
     >>> overlap_at_k([1, 3, 5, 7], [3, 9, 1], 2), overlap_at_k([1, 3], [3], 2, denominator="union")
     (0.5, 0.5)
     """
-    items, others = top(recommended, k), set(top(baseline, k))
+    items, others = top(recommended, k), set(top(reference, k))
     if not items or not others:
         return math.nan
     among = {"length": len(items), "k": k, "union": len(others.union(items))}[denominator]

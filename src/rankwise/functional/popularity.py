@@ -182,19 +182,19 @@ def surprisal_at_k(
 
 
 def unexpectedness_at_k(
-    recommended: Items, baseline: Items, k: int, *, denominator: Literal["length", "k"] = "length"
+    recommended: Items, reference: Items, k: int, *, denominator: Literal["length", "k"] = "length"
 ) -> float:
-    """Unexpectedness: share of the top k that is not in the top k of a baseline list.
+    """Unexpectedness: share of the top k that is not in the top k of a reference list.
 
-    ``denominator="k"`` divides by k instead of the number of items. NaN without a baseline list.
+    ``denominator="k"`` divides by k instead of the number of items. NaN without a reference list.
 
     >>> unexpectedness_at_k([1, 8, 9, 4], [1, 2], 4)
     0.75
     """
     items = top(recommended, k)
-    if not items or not baseline:
+    if not items or not reference:
         return math.nan
-    common = len(set(items) & set(top(baseline, k)))
+    common = len(set(items) & set(top(reference, k)))
     return 1 - common / (len(items) if denominator == "length" else k)
 
 

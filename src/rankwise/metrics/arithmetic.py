@@ -42,7 +42,7 @@ __all__ = [
     "or_nan",
     "retrieved",
     "running_sum",
-    "shared_with_baseline",
+    "shared_with_reference",
     "spread",
     "unit_vectors",
 ]
@@ -156,15 +156,15 @@ def unit_vectors(vectors: Array) -> Array:
     return vectors / xp.where(length > 0, length, 1.0)
 
 
-def shared_with_baseline(block: Block, k: int, denominator: Literal["length", "k", "union"]) -> Array:
-    """Return the share of the top k in the baseline's top k, (U,); NaN without a baseline."""
-    baseline, xp = block.overlap_baseline, block.xp
-    common = block.count_overlap(baseline, k, both=True)
+def shared_with_reference(block: Block, k: int, denominator: Literal["length", "k", "union"]) -> Array:
+    """Return the share of the top k in the reference list's top k, (U,); NaN without a reference list."""
+    reference, xp = block.overlap_reference, block.xp
+    common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
-        whole = retrieved(block, k) + xp.astype(xp.clip(baseline.length, max=k), xp.float64) - common
+        whole = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
     else:
         whole = listed_denominator(block, k, denominator)
-    return or_nan(divide(common, whole), baseline.length > 0)
+    return or_nan(divide(common, whole), reference.length > 0)
 
 
 def spread(values: Any) -> float:

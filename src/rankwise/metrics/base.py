@@ -72,7 +72,7 @@ _INPUTS = {
     "history": "train",
     "similarity": "train",
     "source": "train",
-    "baseline": "baseline",
+    "reference": "reference",
     "categories": "items: categories",
     "features": "items: features",
     "item_group": "items: group",

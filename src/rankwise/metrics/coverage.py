@@ -19,7 +19,7 @@ import numpy as np
 from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_baseline
+from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_reference
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Catalogue, PerUser
 
@@ -366,14 +366,14 @@ class ColdItemShare(_OfList):
 
 @metric("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
 class Overlap(_OfList):
-    r"""Share of the top k that is also in the baseline's top k.
+    r"""Share of the top k that is also in the top k of a reference list.
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``baseline``, the recommendations of another run. The mean over users with both
+    user's list in ``reference``, the recommendation lists of another system. The mean over users with both
     lists. Range [0, 1]; neither direction counts as better. Equal to 1 minus ``unexpectedness``.
-    Needs ``baseline``.
+    Needs ``reference``.
 
     Parameters
     ----------
@@ -390,11 +390,11 @@ class Overlap(_OfList):
     --------
     >>> import rankwise as rw
     >>> name, other = "overlap@2", {"ann": [2, 1, 3]}
-    >>> rw.evaluate({"ann": [1, 5]}, {"ann": {1}}, name, baseline=other)[name]
+    >>> rw.evaluate({"ann": [1, 5]}, {"ann": {1}}, name, reference=other)[name]
     0.5
     """
 
-    inputs = ("overlap_baseline",)
+    inputs = ("overlap_reference",)
     denominator: Literal["length", "k", "union"] = "length"
 
     def require_cutoff(self) -> None:
@@ -403,7 +403,7 @@ class Overlap(_OfList):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the share of common items, shape (U,)."""
-        return shared_with_baseline(block, k, self.denominator)
+        return shared_with_reference(block, k, self.denominator)
 
 
 @metric("mean_score", range=(-math.inf, math.inf), higher_is_better=None, plain=plain.mean_score_at_k, family="hygiene")
@@ -437,15 +437,15 @@ class MeanScore(_OfList):
 
 @metric("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)
 class RankBiasedOverlap(PerUser):
-    r"""Rank-biased overlap of the top k with the baseline's top k.
+    r"""Rank-biased overlap of the top k with the top k of a reference list.
 
     .. math:: (1 - p) \left(\sum_{d=1}^{l} p^{d - 1} \frac{X_d}{d}
               + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
               + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
     :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
-    :math:`s` that of the shorter, both cut at k. Users without a baseline list have no value. Range
-    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``baseline``.
+    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value. Range
+    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``reference``.
 
     Parameters
     ----------
@@ -464,11 +464,11 @@ class RankBiasedOverlap(PerUser):
     --------
     >>> import rankwise as rw
     >>> name, other = "rbo(p=0.5,form=lower)@2", {"ann": [2, 1, 3]}
-    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, name, baseline=other)[name]
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, name, reference=other)[name]
     0.25
     """
 
-    inputs = ("overlap_baseline",)
+    inputs = ("overlap_reference",)
     defined_for = "list"
     p: float = 0.9
     form: Literal["extrapolated", "lower"] = "extrapolated"
@@ -480,7 +480,7 @@ class RankBiasedOverlap(PerUser):
 
     def value(self, block: Block, k: int) -> Array:
         """Return rank-biased overlap, shape (U,)."""
-        xp, overlap, p = block.xp, block.overlap_baseline, float(self.p)
+        xp, overlap, p = block.xp, block.overlap_reference, float(self.p)
         ours, theirs = block.top_length(k), xp.clip(overlap.length, max=k)
         short, longer = xp.minimum(ours, theirs), xp.maximum(ours, theirs)
         # An item that is in both top d from depth m on adds p^(d-1) / d at each depth from m to l.

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import polars as pl
 
-from rankwise.blocks.block import BASELINE, HISTORY, Block, Fact, Facts, Groups, Needs, RowSet
+from rankwise.blocks.block import HISTORY, REFERENCE, Block, Fact, Facts, Groups, Needs, RowSet
 from rankwise.blocks.partial import ItemColumn
 from rankwise.core.arrays import Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
 
@@ -311,7 +311,7 @@ Input: TypeAlias = RowSet | Literal["scores", "catalogue", "whole_catalogue"] | 
 rows that it reads."""
 
 _NAMES = (*get_args(RowSet), "scores")
-_IMPLIED = {"history": HISTORY, "overlap_history": HISTORY, "overlap_baseline": BASELINE}
+_IMPLIED = {"history": HISTORY, "overlap_history": HISTORY, "overlap_reference": REFERENCE}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
 
-Novelty: how unfamiliar recommended items are, by training popularity or to a baseline run.
+Novelty: how unfamiliar recommended items are, by training popularity or to reference lists.
 
 :math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
 :math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
@@ -30,7 +30,7 @@ from rankwise.metrics.arithmetic import (
     need_cutoff,
     or_nan,
     running_sum,
-    shared_with_baseline,
+    shared_with_reference,
 )
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import CatalogueSums, HitCount, Input, ItemSum, RecommendationCount, RelevantCount
@@ -298,13 +298,13 @@ class Surprisal(_ListMean):
 
 @metric("unexpectedness", range=(0, 1), higher_is_better=True, plain=plain.unexpectedness_at_k, family="novelty")
 class Unexpectedness(_ListMean):
-    r"""Share of the top k that is not in the top k of a baseline run.
+    r"""Share of the top k that is not in the top k of a reference list.
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``baseline``. The mean over users with both lists. Range [0, 1]; higher is less
-    expected. Needs ``baseline``.
+    user's list in ``reference``. The mean over users with both lists. Range [0, 1]; higher is less
+    expected. Needs ``reference``.
 
     Parameters
     ----------
@@ -321,16 +321,16 @@ class Unexpectedness(_ListMean):
     >>> import rankwise as rw
     >>> popular = {"ann": [1, 2, 3]}
     >>> name = "unexpectedness@3"
-    >>> rw.evaluate({"ann": [1, 8, 9]}, {"ann": {8}}, name, baseline=popular)[name]
+    >>> rw.evaluate({"ann": [1, 8, 9]}, {"ann": {8}}, name, reference=popular)[name]
     0.6667
     """
 
-    inputs = ("overlap_baseline",)
+    inputs = ("overlap_reference",)
     denominator: Literal["length", "k"] = "length"
 
     def value(self, block: Block, k: int) -> Array:
         """Return the share of unexpected items, shape (U,)."""
-        return 1.0 - shared_with_baseline(block, k, self.denominator)
+        return 1.0 - shared_with_reference(block, k, self.denominator)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

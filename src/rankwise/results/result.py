@@ -151,8 +151,8 @@ _COUNTS = {
     "padding": "padded places",
     "recommendations_of_cold_items": "recommendations of items never seen in training",
     "users_without_history": "without a history",
-    "users_without_baseline": "without a baseline list",
-    "baseline_duplicates_dropped": "repeated baseline rows dropped",
+    "users_without_reference": "without a reference list",
+    "reference_duplicates_dropped": "repeated reference rows dropped",
     "train_rows_repeated": "repeated training rows, counted once",
     "users_model_failed_for": "for whom the model failed",
     "users_with_nothing_to_rank": "with nothing left to rank",
@@ -172,7 +172,7 @@ _COUNTS = {
     "users_with_fewer_negatives": "with fewer negatives than requested",
     "users_repeated": "repeated users, counted once",
     "history_rows_of_unknown_ids": "training rows of unknown users or items, left out",
-    "baseline_rows_of_unknown_ids": "baseline rows of unknown users or items, left out",
+    "reference_rows_of_unknown_ids": "reference rows of unknown users or items, left out",
 }
 _SAID_WITH = {
     "lists_without_relevant_items": (("users_without_relevant_items",), ", as many lists"),

@@ -64,9 +64,9 @@ __all__ = [
     "groups_named",
     "load_job",
     "merge_rows",
-    "reference_of",
     "rows_of",
     "share_of",
+    "shared_tables",
     "tables_needed",
     "users_of",
     "values_of",
@@ -294,8 +294,8 @@ def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUs
     """Return the users of a bucket, ready to be summed or listed."""
     evaluated, users = users_of(packed)
     if users is not None:
-        assert job.reference.users is not None
-        job = job.for_users(Tables(users=job.reference.users.with_frame(users)))
+        assert job.shared.users is not None
+        job = job.for_users(Tables(users=job.shared.users.with_frame(users)))
     return _evaluated(job, evaluated, catalogue_size)
 
 
@@ -482,7 +482,7 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
     return groups
 
 
-def reference_of(settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None) -> Tables:
+def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], items: Table | None) -> Tables:
     """Return the tables that a job checks: the catalogue, and those by user without rows."""
     empty: dict[Any, Any] = {role: table.empty for role, table in tables.items() if role != "truth"}
     lists = empty.pop("recommendations")
@@ -538,7 +538,7 @@ def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTable]:
     """Return the tables whose rows buckets need, of users the columns that something asks for."""
-    roles = {"recommendations", "truth", "users", "baseline"}
+    roles = {"recommendations", "truth", "users", "reference"}
     if needs_rows_of_train(job.plan, job.settings):
         roles.add("train")
     needed = {role: table for role, table in tables.items() if role in roles}

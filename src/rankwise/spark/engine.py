@@ -40,9 +40,9 @@ from rankwise.spark.bucket_work import (
     groups_named,
     load_job,
     merge_rows,
-    reference_of,
     rows_of,
     share_of,
+    shared_tables,
     tables_needed,
     users_of,
     values_of,
@@ -349,7 +349,7 @@ class Engine:
         unify_ids(tables)
         known = {role: table.empty for role, table in tables.items()}
         check_train_groups(settings.by, known.get("users"), known.get("train"))
-        for role in ("recommendations", "baseline"):
+        for role in ("recommendations", "reference"):
             if role in tables:
                 check_order(tables[role], settings.ties)
         if settings.warm_and_cold:
@@ -365,7 +365,7 @@ class Engine:
         lists = tables["recommendations"].empty
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
-        job = prepare(settings, reference_of(settings, tables, self.items), counted=Counted())
+        job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
         return _Prepared(job, tables)
@@ -450,7 +450,7 @@ class _Prepared:
         groups = groups_named(users, names)
         train = self.tables.get("train")
         counted, counts = count_over_users(job, train, groups, users)
-        return prepare(job.settings, job.reference, counted=counted), counts
+        return prepare(job.settings, job.shared, counted=counted), counts
 
 
 def _check_names(job: Job, data: bytes) -> None:
@@ -513,8 +513,8 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True).sort("user")
     tables = [table for _, table in parts if table is not None]
     if tables:
-        assert job.reference.users is not None
-        whole = job.reference.users.with_frame(pl.concat(tables))
+        assert job.shared.users is not None
+        whole = job.shared.users.with_frame(pl.concat(tables))
         job = job.for_users(Tables(users=whole))
     return finish(job, [replace(merged, users=users)])
 

@@ -310,7 +310,7 @@ def evaluate(
     train: Any = None,
     items: Any = None,
     users: Any = None,
-    baseline: Any = None,
+    reference: Any = None,
     spark: SparkSession | None = None,
     buckets: int | None = None,
     collect: bool | None = None,
@@ -347,8 +347,9 @@ def evaluate(
     users : DataFrame, path or table, optional
         One row per user: groups for ``by`` and for metrics of user groups, a column for
         ``weights``.
-    baseline : DataFrame, path or table, optional
-        The lists of another run, for metrics of the overlap of two runs.
+    reference : DataFrame, path or table, optional
+        The recommendation lists of another system, for metrics of the overlap of two systems' lists and
+        of unexpectedness.
     spark : SparkSession, optional
         The session; by default the active one.
     buckets : int, optional
@@ -398,7 +399,7 @@ def evaluate(
         "truth": truth,
         "train": train,
         "users": users,
-        "baseline": baseline,
+        "reference": reference,
     }
     tables = {
         role: read_spark(session, source, role, settings.columns)
@@ -450,7 +451,7 @@ def bucket(
     path : str or Path
         The folder to write, under a name that driver and executors share: a shared folder, or an
         address that PyArrow supports (``s3://…``, ``gs://…``, ``hdfs://…``).
-    role : {"recommendations", "truth", "train", "users", "baseline"}, default="recommendations"
+    role : {"recommendations", "truth", "train", "users", "reference"}, default="recommendations"
         The role of the table in an evaluation.
     buckets : int, optional
         Number of buckets; by default one per 64 MiB of input, as estimated by Spark.
@@ -499,7 +500,7 @@ def bucket(
 def _check_source(source: SparkTable, uri: str, table: Any) -> None:
     """Raise before anything is written if the table could not be evaluated from its buckets."""
     role, names = source.empty.role, source.empty.frame.columns
-    if role in ("recommendations", "baseline"):
+    if role in ("recommendations", "reference"):
         check_order(source, None)
     if BUCKET in (name.lower() for name in names):
         raise ColumnError(f"a column is called {BUCKET!r}, as the folders are", where=role)

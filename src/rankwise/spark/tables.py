@@ -407,7 +407,7 @@ def read_spark(
         return table
     local = read_table(source, role, columns)
     ordered = {"rank", "score"} & set(local.frame.columns)
-    if role in ("recommendations", "baseline") and not ordered:  # rows are in order here
+    if role in ("recommendations", "reference") and not ordered:  # rows are in order here
         rank = pl.int_range(1, pl.len() + 1).over("user").alias("rank")
         local = local.with_frame(local.frame.with_columns(rank))
     frame = send(spark, local.frame)
@@ -420,7 +420,7 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
     if files is None:
         table = named(_read_path(spark, path), role, columns)
     else:
-        lists = {"recommendations", "baseline"}
+        lists = {"recommendations", "reference"}
         if files.role != role and not {files.role, role} <= lists:
             raise ParameterError(
                 "this table was bucketed for another role",

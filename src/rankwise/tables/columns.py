@@ -76,7 +76,7 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
     "users": {"user": _USER},
-    "baseline": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
+    "reference": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
 }
 """For each role of a table its columns, and for each column the names that it usually has."""
 
@@ -104,7 +104,7 @@ _WEAK = {"score": "rating", "relevance": "score"}
 
 _DECIDING: dict[TableRole, tuple[str, ...]] = {
     "recommendations": ("rank", "score"),
-    "baseline": ("rank", "score"),
+    "reference": ("rank", "score"),
     "truth": ("relevance",),
 }
 """The columns that order lists or decide what is relevant."""

@@ -51,7 +51,7 @@ __all__ = [
     "whole",
 ]
 
-RANKED = ("recommendations", "baseline")
+RANKED = ("recommendations", "reference")
 """Roles of tables that have a score in place of a relevance."""
 
 

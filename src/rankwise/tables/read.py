@@ -217,7 +217,7 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
         user, a list of (user, item) or (user, item, number) tuples or of records, a pandas Series
         by user, ranx's Run or Qrels, a dense array with one row per user, or a SciPy sparse
         matrix. For items also any iterable of ids.
-    role : {"recommendations", "truth", "train", "items", "users", "baseline", "interactions"}
+    role : {"recommendations", "truth", "train", "items", "users", "reference", "interactions"}
         What the table is for: decides which columns are looked for.
     columns : mapping of str to str or None, optional
         Names of columns that are not recognised, ``{"user": "uid"}``; with a dot for one table

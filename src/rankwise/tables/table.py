@@ -279,7 +279,7 @@ def in_words(card: Mapping[str, Any]) -> str:
     return f"{one_line(card['rule'])}{when}, {test['rows']} test rows, id {card['id'][:12]}"
 
 
-TableRole: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "baseline", "interactions"]
+TableRole: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "reference", "interactions"]
 
 
 TRAINED = "trained"
@@ -439,7 +439,7 @@ class Tables:
     train: Table | None = None
     items: Table | None = None
     users: Table | None = None
-    baseline: Table | None = None
+    reference: Table | None = None
     weights: Table | None = None
     unlisted: Table | None = None
 

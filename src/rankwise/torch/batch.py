@@ -92,7 +92,7 @@ class MetricSpec:
         train: Any,
         items: Any,
         users: Any,
-        baseline: Any,
+        reference: Any,
         exclude_seen: bool,
         list_length: int | None,
         negatives: int | None,
@@ -106,7 +106,7 @@ class MetricSpec:
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
-        given: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "baseline": baseline}
+        given: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "reference": reference}
         by_position = tuple(role for role, value in given.items() if is_by_position(value, role))
         sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in given.items()}
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
@@ -201,7 +201,7 @@ class MetricSpec:
     @cached_property
     def top(self) -> int:
         """How many items of a complete ranking some metric looks at one by one."""
-        wanted = {"recommended", "overlap_history", "overlap_baseline"}
+        wanted = {"recommended", "overlap_history", "overlap_reference"}
         leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & wanted]
         if any(not leaf.k for leaf in leaves):
             return 2**31
@@ -245,7 +245,7 @@ class MetricSpec:
     @property
     def needs_users(self) -> bool:
         """Whether ``users=`` is required in updates."""
-        by_user = ("user_group", "history", "baseline")
+        by_user = ("user_group", "history", "reference")
         has_facts = any(fact.kind in by_user for fact in self.plan.facts)
         options = self.settings.by or self.settings.weights is not None or self.exclude_seen
         return has_facts or bool(options)
@@ -267,7 +267,7 @@ class MetricSpec:
 _CELLS = 1 << 26  # scores per block: larger batches are ranked a block of users at a time
 _READ_BY: dict[str, Needs] = {
     "history": frozenset({"history", "overlap_history"}),
-    "baseline": frozenset({"overlap_baseline"}),
+    "reference": frozenset({"overlap_reference"}),
 }
 """The sets of items that users have, by what metrics may need of them."""
 

@@ -93,7 +93,7 @@ class FactTensors:
     users : UserIds
         The users that the facts are about.
     user_items : dict of str to object
-        The ``"history"`` of users, and the lists of a ``"baseline"``.
+        The ``"history"`` of users, and the ``"reference"`` lists.
     id_rank : tensor of int or None
         The place of every item among the sorted ids; None where items are in this order.
     counts : dict of str to int
@@ -158,9 +158,9 @@ def as_source(value: Any, role: str, items: Axis | None, users: Axis | None) -> 
 
     Tensors name users and items by position. ``{"features": tensor, "group": tensor}`` has one
     entry per item or user, in order; training interactions are a sparse matrix, users by items, or
-    pairs of user and item, shape (n, 2); the lists of a baseline have one row per user.
+    pairs of user and item, shape (n, 2); reference lists have one row per user.
     """
-    if isinstance(value, Tensor) and role in ("train", "baseline"):
+    if isinstance(value, Tensor) and role in ("train", "reference"):
         user, item = _pairs(value.detach().cpu(), role)
         return pl.DataFrame({"user": _ids_of(user, users, "user", role), "item": _ids_of(item, items, "item", role)})
     if isinstance(value, Tensor):
@@ -180,7 +180,7 @@ def is_by_position(value: Any, role: str) -> bool:
     """Whether a source names items by their positions: interactions, lists or columns as tensors."""
     if isinstance(value, Mapping):
         return role == "items" and "item" not in value and any(isinstance(x, Tensor) for x in value.values())
-    return isinstance(value, Tensor) and role in ("train", "baseline")
+    return isinstance(value, Tensor) and role in ("train", "reference")
 
 
 def check_positions(table: Table, items: Axis) -> None:
@@ -205,12 +205,12 @@ def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
         return rows.row, rows.item
     is_whole = not (value.dtype.is_floating_point or value.dtype.is_complex)
     if value.ndim == 2 and is_whole and value.dtype != torch.bool:
-        if role == "baseline":
+        if role == "reference":
             user, place = (value != PAD).nonzero(as_tuple=True)
             return user, value[user, place]
         if value.shape[1] == 2:
             return value[:, 0], value[:, 1]
-    what = "lists of items, one row per user" if role == "baseline" else "pairs of user and item"
+    what = "lists of items, one row per user" if role == "reference" else "pairs of user and item"
     raise InputError(
         f"{role} as a tensor holds {what}, or it is a sparse matrix",
         found=f"{value.dtype} of shape {tuple(value.shape)}",
@@ -246,7 +246,7 @@ def _column(values: Any, where: str) -> Any:
 def _users(tables: Tables, users: Axis | None) -> UserIds:
     if users is not None:
         return UserIds(users.ids, None)
-    named = [t.frame["user"] for t in (tables.train, tables.users, tables.baseline) if t is not None]
+    named = [t.frame["user"] for t in (tables.train, tables.users, tables.reference) if t is not None]
     for ids in named:
         if not ids.dtype.is_integer():
             raise IdError(
@@ -262,13 +262,13 @@ def _users(tables: Tables, users: Axis | None) -> UserIds:
 def _user_items(
     facts: FactTables, tables: Tables, items: Axis | None, users: UserIds, *, history: bool
 ) -> tuple[dict[str, _UserItems], dict[str, int]]:
-    """Return histories and baseline by row of the known users."""
+    """Return histories and reference lists by row of the known users."""
     kinds = {fact.kind for fact in facts.wanted}
     wanted: dict[Fact[Any], str] = {}
     if history or kinds & {"popularity", "similarity", "source"}:  # to count repeated rows
         wanted[Fact("history")] = "exclude_seen"
-    if "baseline" in kinds:
-        wanted[Fact("baseline")] = "the baseline"
+    if "reference" in kinds:
+        wanted[Fact("reference")] = "the reference lists"
     if not wanted or items is None:
         return {}, {}
     needed = FactTables(wanted, {r: t for r, t in tables.by_role.items() if r != "truth"})
@@ -278,7 +278,7 @@ def _user_items(
     context = encode_context(needed, aligned, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
-    for name, found in (("history", context.history), ("baseline", context.baseline)):
+    for name, found in (("history", context.history), ("reference", context.reference)):
         if found is None or (name == "history" and not history):
             continue
         lengths = np.diff(found.starts)
@@ -351,7 +351,7 @@ def cut(
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)
 
-    def overlap(name: Literal["history", "baseline"]) -> Overlap | None:
+    def overlap(name: Literal["history", "reference"]) -> Overlap | None:
         wanted = f"overlap_{name}" in needs
         return _overlap(ranked, ranked.item_sets[name], judged, relevant) if wanted else None
 
@@ -372,7 +372,7 @@ def cut(
             relevant=_items(judged, relevant) if "relevant" in needs else None,
             history=_items(ranked.item_sets["history"]) if "history" in needs else None,
             overlap_history=overlap("history"),
-            overlap_baseline=overlap("baseline"),
+            overlap_reference=overlap("reference"),
         ),
         n_tied_rows=0 if ranked.n_tied is None else ranked.n_tied.sum(),
         facts=facts,

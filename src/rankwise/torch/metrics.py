@@ -45,7 +45,7 @@ class Collection(UserStates):
     item_ids, user_ids : iterable, optional
         The ids of items and of users, by position, as tables and results name them. By default
         ids are positions.
-    train, items, users, baseline : table, path, mapping or tensor, optional
+    train, items, users, reference : table, path, mapping or tensor, optional
         As in `rankwise.evaluate`. Also tensors, which name users and items by position: training
         interactions as pairs of user and item, shape (n, 2), or as a sparse matrix; ``{"features":
         tensor, "group": tensor}`` with one entry per item or user, in which a row of bools is a set
@@ -114,7 +114,7 @@ class Collection(UserStates):
         train: Any = None,
         items: Any = None,
         users: Any = None,
-        baseline: Any = None,
+        reference: Any = None,
         exclude_seen: bool = False,
         list_length: int | None = None,
         negatives: int | None = None,
@@ -139,7 +139,7 @@ class Collection(UserStates):
             train=train,
             items=items,
             users=users,
-            baseline=baseline,
+            reference=reference,
             exclude_seen=exclude_seen,
             list_length=list_length,
             negatives=negatives,

@@ -82,7 +82,7 @@ class Ranked:
     n_candidates : tensor of int, shape (B,), or None
         The number of candidates, where every one of them is ranked.
     item_sets : dict of str to ItemRanks
-        Other sets of items: the ``"history"``, the lists of a ``"baseline"``.
+        Other sets of items: the ``"history"``, the ``"reference"`` lists.
     n_tied : tensor of int, shape (B,), or None
         How many items of each list tie; of a complete ranking, how many judged items. None: none.
     has_ties : bool

@@ -487,7 +487,7 @@ def partial_of(
     job: Job,
     states: States,
     counts: Mapping[str, int],
-    reference_counts: Mapping[str, int],
+    shared_counts: Mapping[str, int],
 ) -> Partial:
     """Return the states as the mergeable result of these users, with ids for numbers.
 
@@ -503,7 +503,7 @@ def partial_of(
         The states of all processes.
     counts : dict of str to int
         What was counted, by name.
-    reference_counts : dict of str to int
+    shared_counts : dict of str to int
         What was counted in the tables that facts come from.
     """
     protocol = Protocol(PASSED) if counts["with_candidates"] else None
@@ -524,7 +524,7 @@ def partial_of(
             )
         ),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
-        reference_counts=dict(reference_counts),
+        shared_counts=dict(shared_counts),
         digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
     )
 

@@ -10,7 +10,7 @@ training data set with the items of train, as its users have it, and under names
 all items. Features are a sparse attribute: 2026.3.0 loses a dense one that every item has. Rating errors get
 predictions for the truth rows where every item has a score; elsewhere the lists of users with a
 row in the truth, and pairs that only one side has are ignored. `AveragePrecision` raises where a
-user with a list has no row in the truth, so it is also run without such users. `rank_biased_overlap` compares the list with the baseline list.
+user with a list has no row in the truth, so it is also run without such users. `rank_biased_overlap` compares the list with the reference list.
 """
 
 from __future__ import annotations
@@ -262,11 +262,11 @@ def overlap(n: int) -> Callable[[Any, Any], float]:
     Returns
     -------
     callable
-        Takes the list and the baseline's.
+        Takes the list and the reference list.
     """
 
-    def rank_biased_overlap(output: Any, baseline: Any) -> float:
-        return float(lm.rank_biased_overlap(baseline, output, n=n))
+    def rank_biased_overlap(output: Any, reference: Any) -> float:
+        return float(lm.rank_biased_overlap(reference, output, n=n))
 
     return rank_biased_overlap
 
@@ -299,11 +299,11 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
             with report.guard(name):
                 report.add(name, measure(getattr(lm, name)(), outputs, test, "mean"))
     measure_errors(data, test, report)
-    baseline = collect(table(data, "baseline"))
+    reference = collect(table(data, "reference"))
     for n in cutoffs:
         if hasattr(lm, "rank_biased_overlap"):
             report.measure(
-                f"rank_biased_overlap(baseline)@{n}", partial(measure, overlap(n), outputs, baseline, "mean")
+                f"rank_biased_overlap(reference)@{n}", partial(measure, overlap(n), outputs, reference, "mean")
             )
 
 

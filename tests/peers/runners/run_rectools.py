@@ -128,7 +128,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
         "interactions": table(data, "truth"),
         "prev_interactions": table(data, "train"),
         "catalog": data.table("items")["item"].tolist(),
-        "ref_reco": {"baseline": table(data, "baseline")},
+        "ref_reco": {"reference": table(data, "reference")},
     }
 
     def compute(name: str, metric: rm.base.MetricAtK) -> float:

@@ -3,7 +3,7 @@
 A RePlay user hands over frames of ``query_id``, ``item_id`` and ``rating``, where the rating of a
 recommendation is its score: there is no rank column, and RePlay orders each list by score, tied
 items by decreasing item. That is done here with ``lists.csv`` and, as the other model's lists,
-``baseline.csv``; their ranks are dropped. The ground truth is all rows of ``truth.csv``, grade 0
+``reference.csv``; their ranks are dropped. The ground truth is all rows of ``truth.csv``, grade 0
 included, for RePlay reads no ratings there. Short lists, users without a list and users without
 ground truth are handed over as they are.
 
@@ -105,7 +105,7 @@ def run(data: common.Data, cutoffs: list[int], report: common.Report) -> None:
     asked: list[tuple[Any, tuple[pd.DataFrame, ...]]] = [
         *((metric, (lists, table(data, "truth"))) for metric in COMPARED_WITH_TRUTH),
         *((metric, (lists, train)) for metric in COMPARED_WITH_TRAIN),
-        (rm.Unexpectedness, (lists, table(data, "baseline"))),
+        (rm.Unexpectedness, (lists, table(data, "reference"))),
         (rm.CategoricalDiversity, (categories(data),)),
     ]
     for k in cutoffs:
