@@ -48,7 +48,7 @@ def main() -> None:
     scores = np.random.default_rng(0).random((lists, LENGTH))
 
     def table() -> int:
-        with kernels.turned_off():
+        with kernels.disabled():
             return len(match(items, edges, judged, starts).rows)
 
     def road() -> int:

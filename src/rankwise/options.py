@@ -17,10 +17,12 @@ from rankwise.errors import ParameterError
 
 __all__ = [
     "ANY_ROW",
-    "BY_DEFAULT",
-    "EVERYONE",
+    "DEFAULT_RULE",
+    "DEFAULT_RULES",
     "ONE_PER_PASS",
     "Agreement",
+    "AveragingRule",
+    "AveragingRules",
     "CatalogueRule",
     "Choices",
     "Duplicates",
@@ -35,15 +37,13 @@ __all__ = [
     "TakenBy",
     "Ties",
     "Undefined",
-    "UserRule",
-    "UserRules",
     "WithoutList",
     "choice_values",
     "compared_options",
     "declare_option",
     "members",
     "options_of",
-    "population_of_all",
+    "widest_population",
 ]
 
 Duplicates: TypeAlias = Literal["error", "first"]
@@ -281,7 +281,7 @@ def choice_values(*scopes: Scope, per_metric: bool | None = None) -> dict[str, A
 
 
 @dataclass(frozen=True)
-class UserRule:
+class AveragingRule:
     """Who one metric is averaged over, and what a user counts whom it is not defined for."""
 
     population: Population = Choices.population
@@ -309,7 +309,7 @@ class UserRule:
         return members(self.population, n_relevant > 0, list_length > 0, judged)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> UserRule:
+    def of(cls, options: Mapping[str, Any]) -> AveragingRule:
         """Return the rule that options say."""
         return cls(**{name: options[name] for name in choice_values("population")})
 
@@ -320,19 +320,19 @@ class UserRule:
 
 
 @dataclass(frozen=True)
-class UserRules:
+class AveragingRules:
     """One rule for all metrics, and the exceptions by name of the metric without cut-offs."""
 
-    default: UserRule = field(default_factory=UserRule)
-    exceptions: Mapping[str, UserRule] = field(default_factory=dict)
+    default: AveragingRule = field(default_factory=AveragingRule)
+    exceptions: Mapping[str, AveragingRule] = field(default_factory=dict)
 
-    def of(self, metric: str) -> UserRule:
+    def of(self, metric: str) -> AveragingRule:
         """Return the rule of a metric."""
         return self.exceptions.get(metric, self.default)
 
 
-BY_DEFAULT = UserRule()
-EVERYONE = UserRules()
+DEFAULT_RULE = AveragingRule()
+DEFAULT_RULES = AveragingRules()
 
 _WIDER: dict[Population, tuple[Population, ...]] = {
     "both": ("truth", "recommended", "judged_both", "judged", "all"),
@@ -345,7 +345,7 @@ _WIDER: dict[Population, tuple[Population, ...]] = {
 """The populations that include each one, the narrowest first."""
 
 
-def population_of_all(populations: Iterable[Population]) -> Population | None:
+def widest_population(populations: Iterable[Population]) -> Population | None:
     """Return the narrowest population that includes all of these; None if there is none.
 
     >>> population_of_all(["both", "recommended"]), population_of_all(["truth", "recommended"])

@@ -8,11 +8,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from rankwise.blocks.partial import Joined, Measured
+from rankwise.blocks.partial import BlockCollector, BlockValues
 
 
 def block(users, values, tied):
-    return Measured(
+    return BlockValues(
         user=np.array(users),
         columns={"ndcg@3": np.array(values)},
         item_sums={"item": np.array([len(users), 1])},
@@ -30,7 +30,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_in_any_order(order):
-    whole = Joined([0, 2, 3, 3, 6])
+    whole = BlockCollector([0, 2, 3, 3, 6])
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda at: whole.add(BLOCKS[at], at), order))
     joined = whole.measured()

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rankwise.cli.main import cli, in_options, respelled
+from rankwise.cli.main import cli, in_options, with_option_names
 from rankwise.errors import MetricError
 
 MESSAGES = Path(__file__).parents[1] / "error_messages.txt"
@@ -69,6 +69,6 @@ def test_no_hint_names_an_option_as_python_does(name):
 
 def test_data_is_left_alone():
     error = MetricError("no train=", where="by=1.csv", found="by=2", hint="pass train=")
-    ours = respelled(error, command("evaluate"), cli)
+    ours = with_option_names(error, command("evaluate"), cli)
     assert (ours.what, ours.where, ours.found) == ("no --train FILE", "by=1.csv", "by=2")
     assert (type(ours), ours.hint) == (MetricError, "pass --train FILE")

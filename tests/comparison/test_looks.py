@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.comparison.decision import look_again
+from rankwise.comparison.decision import record_interim_analysis
 from rankwise.errors import FileError, ParameterError
 
 
@@ -27,12 +27,12 @@ def compared(n, shift=0.0, **options):
 
 def test_looks_until_it_is_shown(tmp_path):
     file = tmp_path / "looks.json"
-    outcomes = [look_again(compared(n), file)[0].outcome for n in (200, 400, 5000)]
+    outcomes = [record_interim_analysis(compared(n), file)[0].outcome for n in (200, 400, 5000)]
     assert outcomes == ["not shown", "not shown", "passed"]
     record = json.loads(file.read_text())["pairs"]["new − old: ndcg@10"]
     assert record["planned"] == 800  # fixed with the first look
     assert [look["users"] for look in record["looks"]] == [200, 400, 5000]
-    (failed,) = look_again(compared(5000, shift=-0.05), tmp_path / "other.json")
+    (failed,) = record_interim_analysis(compared(5000, shift=-0.05), tmp_path / "other.json")
     assert failed.outcome == "failed"
 
 
@@ -44,32 +44,32 @@ def test_lower_is_better_turns_the_sides(tmp_path):
     ]
     results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
     found = rw.compare(results, baseline="old", margin="1%")
-    assert look_again(found, tmp_path / "a.json")[0].outcome == "failed"
+    assert record_interim_analysis(found, tmp_path / "a.json")[0].outcome == "failed"
 
 
 @pytest.mark.parametrize("options", [{"margin": 0.02}, {"alpha": 0.4}, {"missing": "common"}])
 def test_another_question_is_refused(tmp_path, options):
     file = tmp_path / "looks.json"
-    look_again(compared(1000), file)
+    record_interim_analysis(compared(1000), file)
     before = file.read_text()
     with pytest.raises(ParameterError, match="the settings differ from those of the first look"):
-        look_again(compared(2000, **options), file)
+        record_interim_analysis(compared(2000, **options), file)
     with pytest.raises(ParameterError, match="planned: 4000 before, 7 now"):
-        look_again(compared(2000), file, planned=7)
+        record_interim_analysis(compared(2000), file, planned=7)
     assert file.read_text() == before
 
 
 def test_what_is_refused(tmp_path):
     file = tmp_path / "looks.json"
-    look_again(compared(1000), file)
+    record_interim_analysis(compared(1000), file)
     with pytest.raises(ParameterError, match="must include the users of all earlier looks"):
-        look_again(compared(500), file)
+        record_interim_analysis(compared(500), file)
     with pytest.raises(ParameterError, match="with a margin"):
-        look_again(compared(1000, margin=None), tmp_path / "b.json")
+        record_interim_analysis(compared(1000, margin=None), tmp_path / "b.json")
     for text in ("{}", "[]", "no", '{"version": 9, "pairs": {}}', '{"version": 1, "pairs": {"a": 3}}'):
         file.write_text(text)
         with pytest.raises(FileError, match="no record of looks"):
-            look_again(compared(1000), file)
+            record_interim_analysis(compared(1000), file)
         assert file.read_text() == text
 
 

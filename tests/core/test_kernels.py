@@ -25,13 +25,13 @@ from rankwise.core.ids import IntegerVocabulary
 from rankwise.core.ragged import bucket, group, owners
 from rankwise.errors import ScoreError
 from rankwise.stats import cliffs_delta
-from rankwise.stats.differences import Side, moments_of_pairs, paired_differences
+from rankwise.stats.differences import SortedColumn, moments_of_pairs, paired_differences
 
 needs_kernels = pytest.mark.skipif(kernels.road() != "compiled", reason=f"the road is {kernels.road()}")
 
 
 def on_both_roads(work):
-    with kernels.turned_off():
+    with kernels.disabled():
         reference = work()
     return work(), reference
 
@@ -288,7 +288,7 @@ def test_moments_of_pairs(n, seed, size, kind):
     values = np.round(values) if kind == "levels" else values
     if kind in ("equal", "nearly equal"):
         values[:] = values[0] * (1 + 1e-15 * (kind == "nearly equal") * np.arange(3)[:, None])
-    sides, pairs = [Side(size * column) for column in values], [(0, 1), (1, 2), (2, 0), (1, 1)]
+    sides, pairs = [SortedColumn(size * column) for column in values], [(0, 1), (1, 2), (2, 0), (1, 1)]
     ours, reference = on_both_roads(lambda: [astuple(m) for m in moments_of_pairs(sides, pairs)])
     assert np.array_equal(np.array(ours), np.array(reference), equal_nan=True)
     for (x, y), found in zip(pairs, ours, strict=True):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankwise.core.ids
 from rankwise.core import kernels
-from rankwise.core.ids import StringVocabulary, plain_texts, text_hashes, texts_of
+from rankwise.core.ids import StringVocabulary, plain_strings, string_views, text_hashes
 from rankwise.core.ragged import user_runs
 
 needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
@@ -53,7 +53,7 @@ def test_hashes_are_equal_where_texts_are(values, cut, chunked):
 def test_runs_of_text_ids(compiled, runs, cut, chunked, threads):
     values = [text for text, length in runs for _ in range(length)]
     vocabulary = StringVocabulary()
-    with nullcontext() if compiled else kernels.turned_off():
+    with nullcontext() if compiled else kernels.disabled():
         starts, codes = user_runs(column_of(values, cut, chunked), vocabulary, threads)
     heads = [at for at, text in enumerate(values) if not at or text != values[at - 1]]
     if starts is None:  # hardly grouped: a run for every row
@@ -78,7 +78,7 @@ def test_hashes_of_many_similar_ids_differ():
 @needs_kernels
 def test_no_loop_reads_what_is_no_text():
     for column in (pl.Series([1, 2]), pl.Series([], dtype=pl.String), pl.Series([b"a"])):
-        with texts_of(column) as found:
+        with string_views(column) as found:
             assert found is None
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_kept_of_a_column():
 
     def lend():
         column = pl.Series(["a long text that stands in a buffer"]).new_from_index(0, 1_000_000)
-        with texts_of(column) as found:
+        with string_views(column) as found:
             assert found is not None
 
     lend()
@@ -113,13 +113,13 @@ def test_nothing_is_kept_of_a_column():
 )
 def test_categories_become_the_text_of_each_row(values, dtype, first):
     column = pl.Series("id", values, dtype=dtype)[first:]
-    assert plain_texts(column).equals(pl.Series("id", values[first:], dtype=pl.String))
+    assert plain_strings(column).equals(pl.Series("id", values[first:], dtype=pl.String))
 
 
 def test_columns_without_categories_of_their_own(monkeypatch):
     every = pl.Series([f"item {at}" for at in range(1000)], dtype=pl.Categorical)
-    assert plain_texts(every).equals(every.cast(pl.String))
+    assert plain_strings(every).equals(every.cast(pl.String))
     monkeypatch.setattr(rankwise.core.ids.np, "arange", lambda n: pytest.fail(f"{n} texts"))
     for column in (every[-3:], every.clear(), pl.Series([None], dtype=pl.Categorical)):
-        assert plain_texts(column).equals(column.cast(pl.String))
-    assert plain_texts(pl.Series([1, 2])).to_list() == [1, 2]
+        assert plain_strings(column).equals(column.cast(pl.String))
+    assert plain_strings(pl.Series([1, 2])).to_list() == [1, 2]

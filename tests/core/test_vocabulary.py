@@ -147,7 +147,7 @@ def test_items_of_any_size_and_sign_are_the_same_rows(order, column, scale, comp
         lists = lists.with_columns(score=-pl.col("rank").cast(pl.Float64)).drop("rank")
     if order == "shuffled":
         lists = lists.sample(fraction=1, shuffle=True, seed=1)
-    with nullcontext() if compiled else kernels.turned_off():
+    with nullcontext() if compiled else kernels.disabled():
         result = rw.evaluate(lists, truth.with_columns(item=far), asked)
     assert result.per_user.equals(expected.per_user)
 

@@ -26,7 +26,7 @@ def test_ranks_are_kept(text, shuffled):
     discount = (1 / math.log2(5) + 1 / math.log2(3)) / 2
     assert list(result.values.values()) == pytest.approx([discount, 0.375, 0.25, 0.5, 0.375])
     assert result.counts["lists_with_rank_gaps"] == 1
-    assert result.counts["places_without_item"] == 2
+    assert result.counts["ranks_without_item"] == 2
     closed = rw.evaluate(lists, truth, CELLS)
     assert closed["mrr"] == 0.5
     assert closed.counts["lists_with_rank_gaps"] == 1

@@ -18,7 +18,7 @@ import rankwise as rw
 from rankwise.convention.convention import CHOICES, ENTRY_CHOICES
 from rankwise.evaluation import settings
 from rankwise.evaluation.across_conventions import CHOICE_NAMES
-from rankwise.options import Choices, Options, Scope, UserRule, choice_values
+from rankwise.options import AveragingRule, Choices, Options, Scope, choice_values
 
 NEW = """
     tail: Literal["keep", "cut"] = declare_option(
@@ -162,8 +162,8 @@ def test_every_choice_is_declared_with_its_scope_and_its_values():
 
 
 def test_rule_of_a_metric_has_the_choices_of_who_is_averaged_over():
-    assert [entry.name for entry in fields(UserRule)] == [*choice_values("population")]
-    assert UserRule() == UserRule.of(vars(Choices()))
+    assert [entry.name for entry in fields(AveragingRule)] == [*choice_values("population")]
+    assert AveragingRule() == AveragingRule.of(vars(Choices()))
 
 
 def test_order_of_choices_is_that_of_saved_conventions_and_of_explanations():

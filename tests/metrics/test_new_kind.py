@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.core.arrays import AllValues
+from rankwise.core.arrays import SortedValues
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.states import CellValues
@@ -37,7 +37,7 @@ class TrimmedMean(Metric):
 
     def reduce(self, users):
         values = [users.averaged(self.user_values(users, at)) for at in range(len(self.cells))]
-        return {cell: (AllValues((own,)),) for cell, own in zip(self.cells, values, strict=True)}
+        return {cell: (SortedValues((own,)),) for cell, own in zip(self.cells, values, strict=True)}
 
     def finalise(self, aggregates, at):
         (values,) = aggregates.users.cells[self.cells[at]]

@@ -59,10 +59,10 @@ def test_replicates_are_evaluations_without_each_group():
 
 
 def groups_of(result, lists, truth, users):
-    from rankwise.evaluation.summary import JACKKNIFE, deal_groups
+    from rankwise.evaluation.summary import JACKKNIFE, assign_jackknife_groups
     from rankwise.tables.read import read_tables
 
-    made = deal_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users
+    made = assign_jackknife_groups(read_tables(None, truth=truth, recommendations=lists), 10, None).users
     frame = result.per_user.select("user").join(made.frame, on="user", how="left", maintain_order="left")
     return frame[JACKKNIFE].to_list()
 

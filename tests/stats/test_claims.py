@@ -67,7 +67,7 @@ def default_route(d, seed):
     if len(d) >= 1000:
         return stats.paired_t(d), stats.t_interval(d)
     make = {"n_resamples": 499, "seed": seed}
-    return stats.sign_flip(d, **make), stats.flip_interval(d, **make)
+    return stats.sign_flip(d, **make), stats.sign_flip_interval(d, **make)
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_intervals_of_all_pairs_together_are_wider():
         assert (table["low_together"] < table["low"]).all()
         assert (table["high_together"] > table["high"]).all()
         x, y = (frames[table[0, side]]["z"].to_numpy() for side in ("system", "baseline"))
-        make = stats.t_interval if n >= 1000 else stats.flip_interval
+        make = stats.t_interval if n >= 1000 else stats.sign_flip_interval
         expected = make(x, y, confidence=1 - 0.05 / 6)
         assert table[0, "low_together"] == pytest.approx(expected.low)
 

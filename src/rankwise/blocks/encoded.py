@@ -34,14 +34,14 @@ from rankwise.core.ragged import Ints, UserItems, offsets, owners, positions, ra
 from rankwise.errors import DuplicateError
 from rankwise.options import Ties
 
-__all__ = ["Confirm", "Encoded", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
+__all__ = ["Encoded", "HashCheck", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
 
 _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
 _ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confirm:
+class HashCheck:
     """Item ids beside their hashes, to confirm what equal hashes suggest.
 
     Raises `HashCollision` where two ids have one hash.
@@ -106,7 +106,7 @@ class Encoded:
     users: Vocabulary
     items: Vocabulary
     numbers_items: bool = False
-    confirm: Confirm | None = None
+    confirm: HashCheck | None = None
     facts: Facts = field(default_factory=dict)
     history: UserItems | None = None
     reference: UserItems | None = None

@@ -36,7 +36,17 @@ from rankwise.core.ids import digest_of
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import DuplicateError, InputError, ParameterError
 
-__all__ = ["ADDED", "About", "ItemColumn", "Joined", "Measured", "Partial", "UserSum", "pack", "unpack"]
+__all__ = [
+    "ADDED",
+    "BlockCollector",
+    "BlockValues",
+    "ItemColumn",
+    "JobFingerprint",
+    "Partial",
+    "UserSum",
+    "pack",
+    "unpack",
+]
 
 
 def pack(what: str, version: int, values: Any, frames: Mapping[str, pl.DataFrame]) -> bytes:
@@ -90,7 +100,7 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
     )
 
 
-class About:
+class JobFingerprint:
     """The settings of an evaluation, and the tables that all of its chunks share.
 
     Tables are hashed only when partials made from different objects are merged, or when a partial
@@ -124,9 +134,9 @@ class About:
         }
 
     def __reduce__(self) -> Any:
-        return About, (self.settings, {}, self.digests)
+        return JobFingerprint, (self.settings, {}, self.digests)
 
-    def check(self, other: About) -> None:
+    def check(self, other: JobFingerprint) -> None:
         """Raise unless both are about the same, naming the first difference."""
         if other is self:
             return
@@ -195,7 +205,7 @@ class Partial:
     """
 
     users: pl.DataFrame
-    about: About
+    about: JobFingerprint
     items: pl.DataFrame | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     outside: pl.Series | None = None
@@ -296,7 +306,7 @@ class Partial:
         values, frames = unpack("partial", _VERSION, data)
         return cls(
             users=frames["users"],
-            about=About(values["settings"], {}, values["digests"]),
+            about=JobFingerprint(values["settings"], {}, values["digests"]),
             items=frames.get("items"),
             counts=values["counts"],
             outside=frames["outside"]["user"] if "outside" in frames else None,
@@ -390,7 +400,7 @@ _USER = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class BlockValues:
     """What metrics give for a block: arrays of the library that the block has.
 
     Attributes
@@ -413,7 +423,7 @@ class Measured:
     def to_partial(
         self,
         encoded: Encoded,
-        about: About,
+        about: JobFingerprint,
         *,
         protocol: str = "",
         inputs: Mapping[str, Sequence[dict[str, Any]]] | None = None,
@@ -465,7 +475,7 @@ class Measured:
         )
 
 
-class Joined:
+class BlockCollector:
     """The users of several blocks, put together as blocks come, by the threads that have them.
 
     A block that is copied when it comes leaves its memory to the next one.
@@ -483,7 +493,7 @@ class Joined:
         self._sums: dict[ItemColumn, Array] = {}
         self._counts: Counter[str] = Counter()
 
-    def add(self, block: Measured, number: int) -> None:
+    def add(self, block: BlockValues, number: int) -> None:
         """Add the block with this number."""
         first = self._firsts[number]
         columns = {name: np.asarray(values) for name, values in {_USER: block.user, **block.columns}.items()}
@@ -502,7 +512,7 @@ class Joined:
             else:  # no other thread may be writing when it is replaced
                 self._wider.append((name, first, values))
 
-    def measured(self) -> Measured:
+    def measured(self) -> BlockValues:
         """Return all users, once the last block was added."""
         columns = self._columns
         for name, first, values in self._wider:
@@ -510,4 +520,4 @@ class Joined:
             columns[name][first : first + len(values)] = values
         self._wider.clear()
         others = {name: values for name, values in columns.items() if name != _USER}
-        return Measured(user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts)
+        return BlockValues(user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts)

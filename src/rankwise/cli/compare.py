@@ -299,11 +299,11 @@ def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any
 
 def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tuple[str, str, str]]:
     """Return outcome, pair and reason of every system in this look, valid at all looks."""
-    from rankwise.comparison.decision import look_again
+    from rankwise.comparison.decision import record_interim_analysis
 
     return [
         (look.outcome, f"{look.system} against {look.baseline} in {look.metric}", look.why)
-        for look in look_again(comparison, file, planned=planned)
+        for look in record_interim_analysis(comparison, file, planned=planned)
     ]
 
 

@@ -31,7 +31,7 @@ from rankwise.cli.options import examples
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 
-__all__ = ["cli", "flag_of", "in_options", "main", "respelled"]
+__all__ = ["cli", "flag_of", "in_options", "main", "with_option_names"]
 
 _FUNCTION = re.compile(
     r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
@@ -46,7 +46,7 @@ _KEYWORD = re.compile(
 _PAIR = re.compile(r"""["']([^"']*)["']: *(?:["']([^"']*)["']|None|(…))""")
 
 
-def respelled(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:
+def with_option_names(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:
     """Return an error that names options as the command line does; what it found stays as it is."""
     hint = None if error.hint is None else in_options(error.hint, command, group)
     what = in_options(error.what, command, group)
@@ -247,7 +247,7 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
         command = None if ctx is None or name is None else cli.get_command(ctx, name)
         said: RankwiseError = error
         if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
-            said = respelled(error, command, cli)
+            said = with_option_names(error, command, cli)
         return _code(error), f"error: {said}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()

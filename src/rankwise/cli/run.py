@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.main import respelled
+from rankwise.cli.main import with_option_names
 from rankwise.cli.options import PATH, column_option, examples
 from rankwise.errors import printable
 
@@ -343,7 +343,7 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command
-        said = respelled(error, ctx.command, group) if isinstance(group, click.Group) else error
+        said = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
         return {"problem": "; ".join(line.strip() for line in str(said).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {

@@ -19,13 +19,13 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.options import compared_options
 from rankwise.results.intervals import cluster_codes
 from rankwise.results.result import Result
-from rankwise.stats.differences import Differences, Floats, Moments, Side, moments_of_pairs
+from rankwise.stats.differences import Differences, Floats, Moments, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs
 from rankwise.tables.table import PASSED
 
 __all__ = [
-    "Aligned",
-    "Given",
+    "AlignedUsers",
+    "SystemResults",
     "Systems",
     "align_users",
     "align_values",
@@ -56,7 +56,7 @@ def some_missing(metric: str, found: str) -> ParameterError:
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class AlignedUsers:
     """Values of one metric for the same users.
 
     Attributes
@@ -92,8 +92,8 @@ class Aligned:
         return list(each(Distribution.of, self.values.T, threads))
 
     @cached_property
-    def _sides(self) -> list[Side]:
-        return [Side(column) for column in self.values.T]
+    def _sides(self) -> list[SortedColumn]:
+        return [SortedColumn(column) for column in self.values.T]
 
     def differences(self, pairs: Sequence[tuple[int, int]]) -> list[Differences]:
         """Return the paired values of results, the first of each pair minus the second."""
@@ -140,7 +140,7 @@ def main_metric(result: Result) -> str:
 
 def align_users(
     results: Mapping[str, Result], metric: str, missing: Missing, clusters: pl.DataFrame | None = None
-) -> Aligned:
+) -> AlignedUsers:
     """Return the values of a metric for the same users in the same order.
 
     ``clusters`` has every user with the group of users who are not independent.
@@ -189,20 +189,20 @@ def _kept(values: Floats, missing: Missing) -> Any:
     return ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
 
 
-def align_values(values: Floats, missing: Missing) -> Aligned:
+def align_values(values: Floats, missing: Missing) -> AlignedUsers:
     """Return the users who have all values, or any with ``missing="zero"``; NaN is no value."""
     gaps: Any = np.isnan(values)
     if not gaps.any():
-        return Aligned(np.asfortranarray(values), len(values), 0, 0, 0)
+        return AlignedUsers(np.asfortranarray(values), len(values), 0, 0, 0)
     undefined = gaps.all(axis=1)
     partial = gaps.any(axis=1) & ~undefined
     users, n_undefined = len(gaps), int(undefined.sum())
     if missing == "zero":
         filled = int((gaps & ~undefined[:, None]).sum())
         kept = np.asfortranarray(np.nan_to_num(values[~undefined]))
-        return Aligned(kept, users, n_undefined, 0, filled)
+        return AlignedUsers(kept, users, n_undefined, 0, filled)
     kept = np.asfortranarray(values[~gaps.any(axis=1)])  # every system's values side by side
-    return Aligned(kept, users, n_undefined, int(partial.sum()), 0)
+    return AlignedUsers(kept, users, n_undefined, int(partial.sum()), 0)
 
 
 _TABLES = {
@@ -484,7 +484,7 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
     return f"{what} ({means_only or 'evaluate with jackknife=64'})"
 
 
-Given: TypeAlias = Result | Sequence[Result] | Mapping[str, Result | Sequence[Result]]
+SystemResults: TypeAlias = Result | Sequence[Result] | Mapping[str, Result | Sequence[Result]]
 """A result; results, one per seed; or either by data set."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import (
-    Given,
+    SystemResults,
     Systems,
     align_users,
     check_ids,
@@ -27,12 +27,19 @@ from rankwise.comparison.comparison import (
     Margin,
     check_difference,
     check_margin,
+    combine_data_sets,
     margins_by_cell,
-    rows_over_data_sets,
     size_of,
     verdict,
 )
-from rankwise.comparison.pairwise import JOINT, DesignPairs, Pairs, joint_ranks, ranks_of_pairs, set_adjusted
+from rankwise.comparison.pairwise import (
+    JOINT,
+    ClusteredPairwiseTests,
+    PairwiseTests,
+    joint_ranks,
+    ranks_of_pairs,
+    set_adjusted,
+)
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -74,7 +81,7 @@ _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hour
 
 
 def compare(
-    *results: Given | Mapping[str, Given],
+    *results: SystemResults | Mapping[str, SystemResults],
     baseline: str | None = None,
     by: str | None = None,
     primary: str | None = None,
@@ -194,7 +201,7 @@ def compare(
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
     tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
-    template = DesignPairs(
+    template = ClusteredPairwiseTests(
         {},
         None,
         pairs,
@@ -216,7 +223,7 @@ def compare(
     rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
     if systems.data_sets:
         sets = len(systems.data_sets)
-        rows = rows_over_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
+        rows = combine_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
         if not any(row["primary"] for row in rows):
             why = "; ".join(f"{cell}: {reason}" for cell, reason in not_compared.items())
             raise MetricError(f"{main} cannot be compared on every data set", found=why)
@@ -254,8 +261,8 @@ def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, st
 
 
 def _pairs_of_part(
-    template: DesignPairs, systems: Systems, results: dict[str, Result], group: str | None
-) -> DesignPairs:
+    template: ClusteredPairwiseTests, systems: Systems, results: dict[str, Result], group: str | None
+) -> ClusteredPairwiseTests:
     """Return the pairs of some results: of single ones, or of several seeds."""
     seeds = systems.seeds(group or "" if systems.data_sets else "")
     if any(len(names) > 1 for names in seeds.values()):
@@ -278,7 +285,9 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
 
 
-def _ranks(systems: Systems, family: DesignPairs, rows: Sequence[Mapping[str, Any]], main: str) -> list[dict[str, Any]]:
+def _ranks(
+    systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[Mapping[str, Any]], main: str
+) -> list[dict[str, Any]]:
     """Return the ranks of all systems on the primary metric; empty where they are not known."""
     single = not systems.several_seeds and not systems.data_sets
     if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
@@ -381,7 +390,11 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 
 
 def _rows(
-    families: Sequence[Pairs], cells: Sequence[str], asked: set[str], parts: str | None, not_compared: dict[str, str]
+    families: Sequence[PairwiseTests],
+    cells: Sequence[str],
+    asked: set[str],
+    parts: str | None,
+    not_compared: dict[str, str],
 ) -> list[dict[str, Any]]:
     """Return the rows of every metric; why a metric has none goes into ``not_compared``.
 

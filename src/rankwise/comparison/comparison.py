@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import Aligned, Systems
+from rankwise.comparison.alignment import AlignedUsers, Systems
 from rankwise.comparison.view import pair_view, system_view
 from rankwise.core.arguments import check_number, check_path
 from rankwise.core.ids import json_hash
@@ -55,6 +55,7 @@ __all__ = [
     "check_groups_left_out",
     "check_margin",
     "check_plain_design",
+    "combine_data_sets",
     "detectable",
     "folder_names",
     "is_comparison",
@@ -67,7 +68,6 @@ __all__ = [
     "result_folders",
     "row_of",
     "row_of_all_lists",
-    "rows_over_data_sets",
     "size_of",
     "verdict",
     "write_comparison",
@@ -136,7 +136,7 @@ def make_row(
     pair: tuple[str, str],
     differences: Differences,
     tested: TestResult,
-    aligned: Aligned,
+    aligned: AlignedUsers,
     intervals: tuple[Interval, Interval],
     *,
     alpha: float,
@@ -409,7 +409,7 @@ def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
     return [f"{margin} of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin"]
 
 
-def rows_over_data_sets(
+def combine_data_sets(
     rows: Sequence[Mapping[str, Any]], sets: int, main: str, alpha: float, margin: Margin, pairs: int
 ) -> list[dict[str, Any]]:
     """Return one row per metric and pair that all data sets have a row of.

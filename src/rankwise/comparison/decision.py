@@ -29,7 +29,16 @@ from rankwise.stats.intervals import confidence_sequence_of
 from rankwise.stats.many_systems import adjust
 from rankwise.tables.storage import output_errors, write_text
 
-__all__ = ["CHECKS", "Decision", "Look", "Outcome", "decide", "deciding_cell", "look_again", "rule_for"]
+__all__ = [
+    "CHECKS",
+    "Decision",
+    "InterimAnalysis",
+    "Outcome",
+    "decide",
+    "deciding_cell",
+    "record_interim_analysis",
+    "rule_for",
+]
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
@@ -561,7 +570,7 @@ _FORWARD = 4  # times the users of the first look: where the sequence is narrowe
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimAnalysis:
     """What one more look shows of a pair of systems.
 
     Attributes
@@ -581,7 +590,7 @@ class Look:
     why: str
 
 
-def look_again(comparison: Comparison, file: Path, *, planned: int | None = None) -> list[Look]:
+def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int | None = None) -> list[InterimAnalysis]:
     """Return what a comparison shows at any number of looks, and record this one in a file.
 
     Parameters
@@ -611,7 +620,7 @@ def look_again(comparison: Comparison, file: Path, *, planned: int | None = None
     check_plain_design(settings, "a look")
     rows = comparison.table.to_dicts()
     record = _read(file) if file.exists() else {}
-    looks: list[Look] = []
+    looks: list[InterimAnalysis] = []
     for row in rows:
         if not row["primary"]:
             continue
@@ -648,7 +657,9 @@ def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
     return Differences(aligned[:, column[row["system"]]], aligned[:, column[row["baseline"]]])
 
 
-def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]) -> Look:
+def _looked(
+    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]
+) -> InterimAnalysis:
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
     alpha = settings["alpha"]
@@ -679,7 +690,7 @@ def _looked(comparison: Comparison, row: Mapping[str, Any], pairs: Differences, 
     )
     why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
-    return Look(row["system"], row["baseline"], row["metric"], outcome, why)
+    return InterimAnalysis(row["system"], row["baseline"], row["metric"], outcome, why)
 
 
 def _finite(value: float) -> float | None:

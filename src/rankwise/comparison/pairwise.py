@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import Aligned, align_users
+from rankwise.comparison.alignment import AlignedUsers, align_users
 from rankwise.comparison.comparison import (
     RANKS,
     Margin,
@@ -40,15 +40,15 @@ from rankwise.stats.differences import (
     t_is_valid,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
-from rankwise.stats.intervals import constant_interval, matching_interval
+from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
 from rankwise.stats.variance_components import Variance, seed_variance, variance_of_means
 
 __all__ = [
     "JOINT",
-    "DesignPairs",
-    "Pairs",
+    "ClusteredPairwiseTests",
+    "PairwiseTests",
     "check_zero",
     "joint_ranks",
     "largest_difference",
@@ -62,7 +62,7 @@ _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairwiseTests:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
     ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
@@ -107,7 +107,7 @@ class Pairs:
             self._set_by_max_t(rows, aligned)
         return rows
 
-    def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: Aligned) -> None:
+    def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: AlignedUsers) -> None:
         """Give rows p-values and intervals by the largest t of all pairs."""
         values = aligned.values.T
         d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
@@ -123,7 +123,7 @@ class Pairs:
                     "high_together": max(row["difference"] + half, row["high"]),
                 }
 
-    def _by_tukey(self, aligned: Aligned) -> list[float]:
+    def _by_tukey(self, aligned: AlignedUsers) -> list[float]:
         """Return the p-values of Tukey's test of all pairs together."""
         p, at = tukey(significant_digits(aligned.values)), self._at
         return [float(p[at[baseline], at[system]]) for baseline, system in self.pairs]
@@ -136,7 +136,7 @@ class Pairs:
         """Return how many pairs have intervals that hold together, and are corrected together."""
         return (self.tests, self.tests) if cell == self.main else (1, self.others)
 
-    def _rows_of_means(self, cell: str, aligned: Aligned) -> list[dict[str, Any]]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[dict[str, Any]]:
         """Return the rows of all pairs of means over users."""
         together, corrected = self._tests(cell)
         largest = largest_difference(self.results, cell)
@@ -171,7 +171,7 @@ class Pairs:
     def _intervals(self, differences: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
         """Return the interval of a pair, and that of all pairs of the family together."""
         make = partial(
-            matching_interval,
+            interval_of_test,
             differences,
             self._test(differences),
             seed=self.seed,
@@ -182,16 +182,16 @@ class Pairs:
         alone = make(confidence=1 - self.alpha)
         return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
 
-    def aligned(self, cell: str) -> Aligned | None:
+    def aligned(self, cell: str) -> AlignedUsers | None:
         """Return the users' values; None if the value is not a mean over users."""
         return self._main_aligned if cell == self.main else self._align(cell)
 
     @cached_property
-    def _main_aligned(self) -> Aligned | None:
+    def _main_aligned(self) -> AlignedUsers | None:
         """The users' values of the primary metric, which rows and ranks are made from."""
         return self._align(self.main)
 
-    def _align(self, cell: str) -> Aligned | None:
+    def _align(self, cell: str) -> AlignedUsers | None:
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))
@@ -267,7 +267,7 @@ _TEST = "two-level t"
 
 
 @dataclass(frozen=True)
-class DesignPairs(Pairs):
+class ClusteredPairwiseTests(PairwiseTests):
     """Pairs of systems with several seeds each, over users that may come in clusters.
 
     Attributes
@@ -281,12 +281,12 @@ class DesignPairs(Pairs):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _rows_of_means(self, cell: str, aligned: Aligned) -> list[dict[str, Any]]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[dict[str, Any]]:
         if not self.seeds and self.clusters is None:
             return super()._rows_of_means(cell, aligned)
         return [self._row(cell, pair, aligned) for pair in self.pairs]
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: Aligned) -> dict[str, Any]:
+    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> dict[str, Any]:
         if not len(aligned.values):
             raise MetricError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
@@ -328,7 +328,7 @@ class DesignPairs(Pairs):
         return row
 
     def _constant(
-        self, d: Differences, aligned: Aligned, largest: float, tests: int
+        self, d: Differences, aligned: AlignedUsers, largest: float, tests: int
     ) -> tuple[TestResult, Interval, Interval]:
         """Return the test and the intervals of a difference without variance: by its signs."""
         if aligned.cluster is None:
@@ -342,12 +342,12 @@ class DesignPairs(Pairs):
         flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), alone, together
 
-    def _values(self, system: str, aligned: Aligned) -> Floats:
+    def _values(self, system: str, aligned: AlignedUsers) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
         columns = [self._at[name] for name in self.seeds.get(system, [system])]
         return np.ascontiguousarray(aligned.values[:, columns].T)
 
-    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: Aligned) -> Variance:
+    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> Variance:
         """Return the variance of a mean over users and seeds."""
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
@@ -355,7 +355,7 @@ class DesignPairs(Pairs):
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
-    def _of_clusters(self, d: Differences, aligned: Aligned, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _of_clusters(self, d: Differences, aligned: AlignedUsers, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a row about clusters."""
         count = aligned.n_clusters
         flags = [*row["flags"], *cluster_flags(count, str(self.clusters))]
@@ -421,7 +421,7 @@ class DesignPairs(Pairs):
         }
 
     def _lift(
-        self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: Aligned
+        self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: AlignedUsers
     ) -> dict[str, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         of_x, of_y = (
@@ -474,7 +474,7 @@ class DesignPairs(Pairs):
 _FEWEST = 3  # of two systems the pair says all
 
 
-def joint_ranks(family: Pairs, cell: str) -> list[dict[str, Any]]:
+def joint_ranks(family: PairwiseTests, cell: str) -> list[dict[str, Any]]:
     """Return the ranks of single results from their users' values, the best first."""
     better = family.better(cell)
     aligned = None if better is None else family.aligned(cell)

@@ -35,9 +35,9 @@ from rankwise.errors import InputError, ScoreError
 
 __all__ = [
     "LARGEST",
-    "AllValues",
     "Array",
     "ExactTotal",
+    "SortedValues",
     "bincount",
     "check_sparse",
     "checked_csr",
@@ -446,7 +446,7 @@ def reaches(relevance: Any, threshold: float) -> Any:
 
 
 @dataclass(frozen=True)
-class AllValues:
+class SortedValues:
     """Values of users in any order; results computed from them must not depend on it.
 
     Examples
@@ -458,8 +458,8 @@ class AllValues:
 
     parts: tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...] = ()
 
-    def __add__(self, other: AllValues) -> AllValues:
-        return AllValues(self.parts + other.parts)
+    def __add__(self, other: SortedValues) -> SortedValues:
+        return SortedValues(self.parts + other.parts)
 
     @property
     def ascending(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.ids import combined, hash_of_text, id_numbers, plain_texts
+from rankwise.core.ids import combined, hash_of_text, id_numbers, plain_strings
 from rankwise.core.kernels import default_threads, each
 
 __all__ = [
@@ -171,4 +171,4 @@ def digest_of_rows(frame: pl.DataFrame, number: str) -> int:
 
 def column_words(column: pl.Series) -> Words:
     """Return a word for each number of a column, which a file may hold as text; other text is missing."""
-    return number_words(plain_texts(column).cast(pl.Float64, strict=False).to_numpy())
+    return number_words(plain_strings(column).cast(pl.Float64, strict=False).to_numpy())

@@ -54,8 +54,8 @@ __all__ = [
     "Hashes",
     "IntegerVocabulary",
     "PlainIntegers",
+    "StringViews",
     "StringVocabulary",
-    "Texts",
     "Vocabulary",
     "combined",
     "digest_of",
@@ -64,9 +64,9 @@ __all__ = [
     "id_numbers",
     "json_hash",
     "labels",
-    "plain_texts",
+    "plain_strings",
+    "string_views",
     "text_hashes",
-    "texts_of",
     "vocabulary_for",
     "whole_numbers",
 ]
@@ -124,7 +124,7 @@ class _Stream(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Texts:
+class StringViews:
     """The texts of a column: the address of their views, and that of the buffers behind these."""
 
     views: int
@@ -151,7 +151,7 @@ class Texts:
 
 
 @contextmanager
-def texts_of(column: pl.Series) -> Iterator[Texts | None]:
+def string_views(column: pl.Series) -> Iterator[StringViews | None]:
     """Lend the texts of a column without nulls; None where compiled loops cannot read them.
 
     They are there until the context ends.
@@ -168,7 +168,7 @@ def texts_of(column: pl.Series) -> Iterator[Texts | None]:
     try:
         buffers = ctypes.addressof(array.buffers.contents)
         texts = buffers + 2 * ctypes.sizeof(ctypes.c_void_p)  # behind validity and views
-        yield Texts((array.buffers[1] or 0) + _VIEW * array.offset, texts)
+        yield StringViews((array.buffers[1] or 0) + _VIEW * array.offset, texts)
     finally:
         array.release(ctypes.addressof(array))
 
@@ -185,7 +185,7 @@ def _first_array(address: int) -> _Array | None:
     return array
 
 
-def plain_texts(column: pl.Series) -> pl.Series:
+def plain_strings(column: pl.Series) -> pl.Series:
     """Return the texts of a column of categories; any other column as it is.
 
     >>> plain_texts(pl.Series(["b", "a", "b"], dtype=pl.Categorical)).to_list()
@@ -211,7 +211,7 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     >>> id_numbers(pl.Series(["7", "-12"])).tolist(), id_numbers(pl.Series(["07"])).tolist() == [7]
     ([7, -12], False)
     """
-    with texts_of(column) as texts:
+    with string_views(column) as texts:
         if texts is not None:
             out = np.empty(len(column), dtype=np.int64)
             texts.numbers(0, len(out), out)
@@ -244,7 +244,7 @@ def labels(column: pl.Series) -> pl.Series:
     """
     if isinstance(column.dtype, pl.Categorical | pl.Enum):  # kept where it can be: it has an order
         names = column.unique().cast(pl.String)
-        return column if labels(names).equals(names) else labels(plain_texts(column))
+        return column if labels(names).equals(names) else labels(plain_strings(column))
     if column.dtype != pl.String:
         return column
     text = column.str.strip_chars()
@@ -258,7 +258,7 @@ def text_hashes(column: pl.Series, threads: int = 1) -> np.ndarray[tuple[int], n
     >>> one == same, one == other
     (True, False)
     """
-    with texts_of(column) as texts:
+    with string_views(column) as texts:
         if texts is None:
             return column.hash().to_numpy().view(np.int64)
         out = np.empty(len(column), dtype=np.uint64)

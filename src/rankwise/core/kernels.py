@@ -46,6 +46,7 @@ __all__ = [
     "count_above",
     "counts_up",
     "default_threads",
+    "disabled",
     "each",
     "ends",
     "exact_parts",
@@ -62,7 +63,6 @@ __all__ = [
     "shares",
     "sums",
     "top",
-    "turned_off",
 ]
 
 _STEP = 1 << 18
@@ -294,7 +294,7 @@ def road() -> str:
 
 
 @contextmanager
-def turned_off() -> Iterator[None]:
+def disabled() -> Iterator[None]:
     """Leave the compiled loops out, in all threads, to compare them with their twins."""
     _off.append(True)
     try:

@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.arrays import namespace
-from rankwise.core.ids import Codes, Vocabulary, texts_of
+from rankwise.core.ids import Codes, Vocabulary, string_views
 from rankwise.core.kernels import each, shares
 
 __all__ = [
@@ -375,7 +375,7 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
     """
     text = users.dtype == pl.String
     values: Any = users if text else users.to_numpy()
-    with texts_of(users) as texts:
+    with string_views(users) as texts:
 
         def changes(share: tuple[int, int]) -> Ints:
             first, stop = share

@@ -21,12 +21,12 @@ from rankwise.encoding.lists import (
     encode_lists,
     encode_ranks,
     encode_truth,
-    fill_gaps,
+    fill_rank_gaps,
     no_ranks,
     users_evaluated,
     users_of_truth,
 )
-from rankwise.encoding.side_information import Context, FactTables, encode_context
+from rankwise.encoding.side_information import Context, SideTables, encode_side_information
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Population, Ties
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
@@ -125,7 +125,7 @@ class Encoder:
 
     rules: EncodingRules
     shared: Tables
-    facts: FactTables = field(default_factory=lambda: FactTables({}, {}))
+    facts: SideTables = field(default_factory=lambda: SideTables({}, {}))
     _kept: list[_Codes] = field(default_factory=list, repr=False, compare=False)
     _lock: Any = field(default_factory=Lock, repr=False, compare=False)
 
@@ -183,7 +183,7 @@ class Encoder:
         ids, counts = codes.ids, Counter[str]()
         recommended, truth_table, unlisted, _, *others = ids.align(tables)
         if rules.options.ranks == "keep" and isinstance(recommended, Recommendations) and not rules.exact:
-            recommended = fill_gaps(recommended)
+            recommended = fill_rank_gaps(recommended)
         if codes.truth is None:
             codes.truth = encode_truth(
                 truth_table,
@@ -298,7 +298,9 @@ class Encoder:
             return Context()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
-            codes.context = encode_context(self.facts, tables, codes.ids, self.rules.options.duplicates, threads)
+            codes.context = encode_side_information(
+                self.facts, tables, codes.ids, self.rules.options.duplicates, threads
+            )
             codes.sizes = sizes
         return codes.context
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Needs
-from rankwise.blocks.encoded import Confirm
+from rankwise.blocks.encoded import HashCheck
 from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
 from rankwise.blocks.matching import match
 from rankwise.core.ids import Codes, HashCollision, HashedStrings, Vocabulary, vocabulary_for
@@ -37,7 +37,7 @@ __all__ = [
     "encode_lists",
     "encode_ranks",
     "encode_truth",
-    "fill_gaps",
+    "fill_rank_gaps",
     "later_rows",
     "no_ranks",
     "repeated_item",
@@ -254,11 +254,11 @@ def _rising(lists: Lists) -> int:
     return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
 
 
-def confirmation(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> Confirm | None:
+def confirmation(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> HashCheck | None:
     """Return what compares ids where hashes are equal; None where codes are not hashes."""
     if not isinstance(ids.items, HashedStrings):
         return None
-    return Confirm(
+    return HashCheck(
         recommended=listed.frame["item"],
         truth=truth_table.frame["item"],
         origin=lists.origin,
@@ -343,7 +343,7 @@ def check_kept(needs: Needs, *, numbers_items: bool) -> None:
         )
 
 
-def fill_gaps(table: Recommendations) -> Recommendations:
+def fill_rank_gaps(table: Recommendations) -> Recommendations:
     """Return lists with a placeholder item at every missing rank above the last.
 
     The lists with gaps are counted as ``lists_with_rank_gaps``.
@@ -376,7 +376,7 @@ def fill_gaps(table: Recommendations) -> Recommendations:
     name = pl.format("\x00{}", "rank") if text else pl.col("rank").cast(pl.Int64) + _LOWEST
     filled = pl.concat([frame, missing.with_columns(item=name)], how="diagonal_relaxed")
     filled = filled.sort("user", "rank", maintain_order=True)
-    counts = {**table.counts, "lists_with_rank_gaps": len(last), "places_without_item": len(missing)}
+    counts = {**table.counts, "lists_with_rank_gaps": len(last), "ranks_without_item": len(missing)}
     return replace(table, frame=filled.select(frame.columns), counts=counts)
 
 

@@ -32,7 +32,7 @@ from rankwise.tables.columns import Columns
 from rankwise.tables.table import TRAINED, Table, TableRole
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching
 
-__all__ = ["Context", "Counted", "FactTables", "check_tables", "digest_of_interactions", "encode_context"]
+__all__ = ["Context", "Counted", "SideTables", "check_tables", "digest_of_interactions", "encode_side_information"]
 
 RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
 """Ids of a table and their role to the row that each target has among them, -1 for none."""
@@ -121,7 +121,7 @@ def _roles(fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, .
 
 
 @dataclass(frozen=True)
-class FactTables:
+class SideTables:
     """The tables beside recommendations and ground truth, and what metrics need of them.
 
     Parameters
@@ -184,7 +184,7 @@ class FactTables:
         """Return the tables that a fact comes from."""
         return _roles(fact, () if self._made(fact) is None else (fact.column,))
 
-    def for_users(self, tables: Mapping[TableRole, Table]) -> FactTables:
+    def for_users(self, tables: Mapping[TableRole, Table]) -> SideTables:
         """Return the facts of a piece with these rows of the tables by user.
 
         What was read of items, and counted over all users, is kept.
@@ -434,8 +434,8 @@ class Context:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def encode_context(
-    facts: FactTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
+def encode_side_information(
+    facts: SideTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
 ) -> Context:
     """Return what metrics need to know beyond lists and ground truth.
 

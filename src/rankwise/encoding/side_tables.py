@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Categories, Fact, Features, Groups, Popularity, Propensity, Similarity, Source
-from rankwise.core.ids import labels, plain_texts
+from rankwise.core.ids import labels, plain_strings
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, MetricError, ParameterError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
@@ -202,7 +202,7 @@ def _lists_of_categories(table: Table, name: str) -> tuple[pl.Series, str]:
 
     However they are written, blanks around a category do not belong to it, and empty text is none.
     """
-    values, description = plain_texts(table.frame[name]), f"column {name!r}"
+    values, description = plain_strings(table.frame[name]), f"column {name!r}"
     if values.dtype == pl.String:
         filled = values.fill_null("").str.strip_chars()
         lists = _written_lists(table, name, filled)

@@ -25,21 +25,21 @@ from typing import Any
 import polars as pl
 
 from rankwise.blocks.encoded import Encoded, cut, parts
-from rankwise.blocks.partial import About, Joined, Measured, Partial, pack, unpack
+from rankwise.blocks.partial import BlockCollector, BlockValues, JobFingerprint, Partial, pack, unpack
 from rankwise.convention.convention import Convention
 from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
-from rankwise.encoding.side_information import Counted, FactTables
+from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import Plan, check_catalogue, check_exact, check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
 from rankwise.metrics.base import parse_all
-from rankwise.options import ANY_ROW, UserRule
+from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
 from rankwise.tables.table import Table, Tables, absent_truth, is_absent
 from rankwise.tables.training import check_train_groups, train_groups
@@ -49,7 +49,7 @@ __all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settin
 
 def run(
     encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
-) -> Measured:
+) -> BlockValues:
     """Metric every evaluated user.
 
     Parameters
@@ -69,7 +69,7 @@ def run(
     counted = encoded.is_counted(encoded.lists.user)
     users = (int(counted[job].sum()) if isinstance(job, slice) else len(job) for job in jobs)
     firsts = list(accumulate(users, initial=0))  # the users evaluated before each block, and after the last
-    joined = Joined(firsts)
+    joined = BlockCollector(firsts)
 
     def add_values(job: int) -> int:
         joined.add(plan.block_values(cut(encoded, jobs[job])), job)
@@ -98,7 +98,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
     if options["convention"] is not None:
         options["convention"] = Convention.of(options["convention"])
     options["metrics"] = parse_all(options["metrics"])
-    options["exceptions"] = tuple((name, UserRule(**rule)) for name, rule in options["exceptions"])
+    options["exceptions"] = tuple((name, AveragingRule(**rule)) for name, rule in options["exceptions"])
     return Settings(**options)
 
 
@@ -116,10 +116,10 @@ class Job:
     settings: Settings
     shared: Tables
     plan: Plan
-    facts: FactTables
+    facts: SideTables
     user_table: UserTable
     encoder: Encoder
-    about: About
+    about: JobFingerprint
     counted: Counted | None = None
 
     def __reduce__(self) -> Any:
@@ -222,7 +222,7 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     tables.pop("truth", None)
     if settings.exact and not complete:
         check_exact(plan, tables)
-    facts = FactTables(plan.facts, tables, settings.columns, counted, made)
+    facts = SideTables(plan.facts, tables, settings.columns, counted, made)
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
     rules = EncodingRules(
@@ -247,7 +247,9 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
         frames["weights"] = user_table.weights.frame
     if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
         frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
-    return Job(settings, shared, plan, facts, user_table, Encoder(rules, shared, facts), About(about, frames), counted)
+    return Job(
+        settings, shared, plan, facts, user_table, Encoder(rules, shared, facts), JobFingerprint(about, frames), counted
+    )
 
 
 def work(job: Job, piece: Tables) -> Partial:
@@ -292,7 +294,7 @@ def work(job: Job, piece: Tables) -> Partial:
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
 
 
-def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: Measured) -> Partial:
+def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues) -> Partial:
     """Return the partial result of a piece, with its counts, cards and hashes."""
     recommendations, truth = piece.recommendations, piece.truth or job.shared.truth
     assert truth is not None

@@ -17,7 +17,7 @@ from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import finish, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
-from rankwise.evaluation.plan import questions, several_questions
+from rankwise.evaluation.plan import questions, several_passes_error
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -26,7 +26,7 @@ from rankwise.evaluation.settings import (
     check_population,
     takes_options,
 )
-from rankwise.evaluation.summary import deal_groups, joined
+from rankwise.evaluation.summary import assign_jackknife_groups, joined
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -35,7 +35,7 @@ from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
-from rankwise.tables.training import matching, take_out_seen, with_column
+from rankwise.tables.training import matching, take_out_seen, with_user_column
 
 __all__ = [
     "Evaluator",
@@ -245,7 +245,7 @@ def with_history(tables: Tables) -> Tables:
         return ids.is_in(warm.implode()).replace_strict({True: "warm", False: "cold"})
 
     named = [truth] if recommendations is None else [truth, recommendations]
-    users = with_column(tables.users, named, HISTORY, "warm_and_cold", state)
+    users = with_user_column(tables.users, named, HISTORY, "warm_and_cold", state)
     return replace(tables, users=users)
 
 
@@ -377,7 +377,7 @@ def evaluate(
     if chunk_rows is not None:
         check_whole(settings, train=train, chunk_rows=chunk_rows)
         if len(asked) > 1:
-            raise several_questions(asked)
+            raise several_passes_error(asked)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
@@ -459,7 +459,7 @@ def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) ->
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
     """Deal users to jackknife groups, remove seen items, and say who has a training history."""
     if settings.jackknife is not None:
-        tables = deal_groups(tables, settings.jackknife, settings.relevance_threshold)
+        tables = assign_jackknife_groups(tables, settings.jackknife, settings.relevance_threshold)
     if settings.exclude_seen:
         recommendations, train, truth = tables.recommendations, tables.train, tables.truth
         assert recommendations is not None

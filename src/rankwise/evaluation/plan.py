@@ -14,22 +14,22 @@ from functools import cached_property
 from typing import Any
 
 from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Groups, Needs, Popularity
-from rankwise.blocks.partial import Measured
+from rankwise.blocks.partial import BlockValues
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array
 from rankwise.errors import MetricError, ParameterError
-from rankwise.evaluation.settings import Settings, chosen_for, requested
+from rankwise.evaluation.settings import Settings, choices_for, requested
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
 from rankwise.options import (
-    EVERYONE,
+    DEFAULT_RULES,
     ONE_PER_PASS,
+    AveragingRule,
+    AveragingRules,
     CatalogueRule,
     Population,
-    UserRule,
-    UserRules,
     choice_values,
-    population_of_all,
+    widest_population,
 )
 from rankwise.tables.table import Protocol, Recommendations, Table
 
@@ -41,7 +41,7 @@ __all__ = [
     "check_sampled",
     "check_threshold",
     "questions",
-    "several_questions",
+    "several_passes_error",
     "sums_same_lists",
     "whole_settings",
 ]
@@ -62,7 +62,7 @@ class Plan:
     """Metrics in the order asked for, and the simple ones that they are made of."""
 
     metrics: tuple[Metric, ...]
-    rules: UserRules = EVERYONE
+    rules: AveragingRules = DEFAULT_RULES
     """Who each metric is averaged over, and what it counts for other users."""
     by: tuple[str, ...] = ()
     """Columns of user groups that get values of their own."""
@@ -70,9 +70,9 @@ class Plan:
     """Whether recommendations are exact ranks, which know the whole candidate set."""
 
     @cached_property
-    def leaf_rules(self) -> dict[Metric, UserRule]:
+    def leaf_rules(self) -> dict[Metric, AveragingRule]:
         """The rule of every metric without cut-offs; parts have that of what they are parts of."""
-        rules: dict[Metric, UserRule] = {}
+        rules: dict[Metric, AveragingRule] = {}
         for metric in self.metrics:
             rule = self.rules.of(str(metric @ ()))
             for part in metric.tree:
@@ -191,12 +191,12 @@ class Plan:
         """Return the metrics whose intervals need a jackknife; with ``weighted``, where users have weights."""
         return tuple(metric for metric in self.metrics if metric.needs_jackknife(weighted=weighted))
 
-    def block_values(self, block: Block) -> Measured:
+    def block_values(self, block: Block) -> BlockValues:
         """Compute everything that the metrics need of a block, in its array library."""
         columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
         for leaf in self.leaves:
             columns |= leaf.columns(block, self.leaf_rules[leaf @ ()])
-        return Measured(
+        return BlockValues(
             user=block.user,
             columns=columns,
             item_sums={
@@ -258,10 +258,10 @@ def questions(
         If a metric or an option makes no sense.
     """
     wanted, convention, given = requested(metrics, options)
-    return wanted, settings_of_each(wanted, convention, given)
+    return wanted, settings_of_passes(wanted, convention, given)
 
 
-def settings_of_each(
+def settings_of_passes(
     wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]
 ) -> list[Settings]:
     """Return the settings of each evaluation that metrics need."""
@@ -269,7 +269,7 @@ def settings_of_each(
         return [Settings.of(wanted, None, given)]
     groups: dict[tuple[Any, ...], list[Metric]] = {}
     for metric, population in _populations(wanted, convention, given).items():
-        chosen = chosen_for(convention, metric, given)
+        chosen = choices_for(convention, metric, given)
         key = (*(chosen[name] for name in choice_values(*ONE_PER_PASS, per_metric=True)), population)
         groups.setdefault(key, []).append(metric)
     return [
@@ -281,7 +281,7 @@ def settings_of_each(
 
 def whole_settings(wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
     """Return settings with all metrics, whether or not one evaluation has them all."""
-    first, *_ = settings_of_each(wanted, convention, given)
+    first, *_ = settings_of_passes(wanted, convention, given)
     return replace(first, metrics=wanted)
 
 
@@ -289,9 +289,9 @@ def _without_conflicts(
     metrics: Sequence[Metric], convention: Convention, given: Mapping[str, Any]
 ) -> list[list[Metric]]:
     """Return metrics in as few groups as it takes that no part has two rules in one of them."""
-    groups: list[tuple[list[Metric], dict[str, UserRule]]] = []
+    groups: list[tuple[list[Metric], dict[str, AveragingRule]]] = []
     for metric in metrics:
-        rule = UserRule.of(chosen_for(convention, metric, given))
+        rule = AveragingRule.of(choices_for(convention, metric, given))
         parts = {str(part @ ()): rule for part in metric.tree}
         for some, rules in groups:
             if all(rules.get(part, rule) == rule for part in parts):
@@ -310,11 +310,11 @@ def _populations(
     if "population" in given:
         return dict.fromkeys(metrics)
     wanted = {metric: convention.choices_of(metric)["population"] for metric in metrics}
-    everyone = population_of_all(wanted.values())
+    everyone = widest_population(wanted.values())
     if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
         return dict.fromkeys(metrics)
     over_items = {metric for metric in metrics if any(leaf.sums_items for leaf in metric.leaves)}
-    together = population_of_all(population for metric, population in wanted.items() if metric not in over_items)
+    together = widest_population(population for metric, population in wanted.items() if metric not in over_items)
     out: dict[Metric, str | None] = {}
     for metric, population in wanted.items():
         fits = together is not None and (metric not in over_items or sums_same_lists(metric, population, together))
@@ -322,7 +322,7 @@ def _populations(
     return out
 
 
-def several_questions(asked: Sequence[Settings]) -> ParameterError:
+def several_passes_error(asked: Sequence[Settings]) -> ParameterError:
     """Return the error for several evaluations where only one is possible."""
     return ParameterError(
         "under this convention these metrics need several evaluations, with all lists at once",

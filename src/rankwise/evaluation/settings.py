@@ -20,6 +20,8 @@ from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
     ONE_PER_PASS,
+    AveragingRule,
+    AveragingRules,
     CatalogueRule,
     Duplicates,
     IdType,
@@ -32,13 +34,11 @@ from rankwise.options import (
     TakenBy,
     Ties,
     Undefined,
-    UserRule,
-    UserRules,
     WithoutList,
     choice_values,
     declare_option,
     options_of,
-    population_of_all,
+    widest_population,
 )
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ __all__ = [
     "TableOptions",
     "WholeOptions",
     "check_population",
+    "convention_options",
     "option_fields",
     "option_summary",
     "option_types",
     "options_text",
-    "options_under",
     "requested",
     "table_options",
     "taken_options",
@@ -214,7 +214,7 @@ def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
             )
 
 
-def chosen_for(convention: Convention, metric: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+def choices_for(convention: Convention, metric: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all choices for a metric: options that were given take precedence."""
     chosen = convention.choices_of(metric)
     if given.get("relevance_threshold") is not None:  # says what is relevant
@@ -223,12 +223,12 @@ def chosen_for(convention: Convention, metric: Metric, given: Mapping[str, Any])
     return chosen | {name: given[name] for name in said}
 
 
-def options_under(convention: Convention, metrics: Sequence[Metric], given: Mapping[str, Any]) -> dict[str, Any]:
+def convention_options(convention: Convention, metrics: Sequence[Metric], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
     The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
-    chosen = {str(metric): chosen_for(convention, metric, given) for metric in metrics}
+    chosen = {str(metric): choices_for(convention, metric, given) for metric in metrics}
     for choice in choice_values(*ONE_PER_PASS, per_metric=True):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
@@ -238,8 +238,8 @@ def options_under(convention: Convention, metrics: Sequence[Metric], given: Mapp
                 hint="evaluate them in several calls; rankwise.evaluate does so by itself",
             )
     first = next(iter(chosen.values()))
-    rules = {str(m @ ()): UserRule.of(chosen[str(m)]) for m in metrics}
-    exceptions = {name: rule for name, rule in rules.items() if rule != UserRule.of(first)}
+    rules = {str(m @ ()): AveragingRule.of(chosen[str(m)]) for m in metrics}
+    exceptions = {name: rule for name, rule in rules.items() if rule != AveragingRule.of(first)}
     return {
         **given,
         **first,
@@ -282,7 +282,7 @@ class Settings(Options):
     """Whether recommendations are exact ranks of judged items."""
     adjusted: bool = field(default=False, compare=False)
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
-    exceptions: tuple[tuple[str, UserRule], ...] = ()
+    exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
@@ -334,13 +334,13 @@ class Settings(Options):
         cls, metrics: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any], **explicit: Any
     ) -> Self:
         """Return the settings of metrics that are read already."""
-        options = given if convention is None else options_under(convention, metrics, given)
+        options = given if convention is None else convention_options(convention, metrics, given)
         return cls(metrics=metrics, **{**options, **explicit})
 
     @cached_property
-    def rules(self) -> UserRules:
+    def rules(self) -> AveragingRules:
         """The population of each metric, and the value of users for whom it is undefined."""
-        return UserRules(UserRule.of(vars(self)), dict(self.exceptions))
+        return AveragingRules(AveragingRule.of(vars(self)), dict(self.exceptions))
 
     @cached_property
     def evaluated(self) -> Population:
@@ -353,7 +353,7 @@ class Settings(Options):
         """
         rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
         wanted = {rule.population for rule in rules} or {self.population}
-        widest = population_of_all(wanted)
+        widest = widest_population(wanted)
         if widest is None:
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",

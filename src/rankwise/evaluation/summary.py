@@ -19,7 +19,7 @@ from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels
-from rankwise.encoding.side_information import FactTables, digest_of_interactions
+from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
@@ -34,17 +34,17 @@ from rankwise.results.result import Result, Values
 from rankwise.tables.columns import check_was_read
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
-from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_column
+from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
 
 __all__ = [
     "JACKKNIFE",
-    "EvaluatedUsers",
+    "PartitionState",
     "Summary",
-    "UserShare",
+    "UserPartition",
     "UserTable",
+    "assign_jackknife_groups",
     "catalogue",
     "check_not_empty",
-    "deal_groups",
     "digest_of_truth",
     "digests_of_tables",
     "joined",
@@ -176,7 +176,7 @@ JACKKNIFE = "jackknife group"
 """The column of users that says which group each is left out with."""
 
 
-def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Tables:
+def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | None) -> Tables:
     """Return the tables with users dealt to groups of one size, give or take a user.
 
     Values that depend on the number of users would otherwise differ because groups do. Users with
@@ -197,7 +197,7 @@ def deal_groups(tables: Tables, n_groups: int, threshold: float | None) -> Table
         return (order.to_series() % n_groups).cast(pl.String)
 
     given = [table for table in (truth, recommendations) if table is not None]
-    users = with_column(tables.users, given, JACKKNIFE, "jackknife", group)
+    users = with_user_column(tables.users, given, JACKKNIFE, "jackknife", group)
     return replace(tables, users=users)
 
 
@@ -223,7 +223,7 @@ def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, Aggr
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserShare:
+class PartitionState:
     """What some users add to a result; shares of different users add up.
 
     Attributes
@@ -253,8 +253,8 @@ class UserShare:
     weight: ExactTotal
     dealt: int = 0
 
-    def __add__(self, other: UserShare) -> UserShare:
-        return UserShare(
+    def __add__(self, other: PartitionState) -> PartitionState:
+        return PartitionState(
             everyone=self.everyone + other.everyone,
             groups={by: add_groups(mine, other.groups[by]) for by, mine in self.groups.items()},
             names={by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()},
@@ -271,7 +271,7 @@ class UserShare:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluatedUsers:
+class UserPartition:
     """Users with their columns, and what is asked about them.
 
     Attributes
@@ -289,7 +289,7 @@ class EvaluatedUsers:
     frame: pl.DataFrame
     settings: Settings
     plan: Plan
-    facts: FactTables
+    facts: SideTables
     user_table: UserTable
     catalogue_size: int
 
@@ -311,7 +311,7 @@ class EvaluatedUsers:
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
         return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
 
-    def share(self) -> UserShare:
+    def share(self) -> PartitionState:
         """Return the partial result of these users."""
         metrics, columns = self.plan.metrics, self.columns
         groups, names = {}, {}
@@ -323,7 +323,7 @@ class EvaluatedUsers:
             groups[by] = {
                 name: reduce_users(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)
             }
-        return UserShare(
+        return PartitionState(
             everyone=reduce_users(metrics, columns),
             groups=groups,
             names=names,
@@ -375,11 +375,11 @@ class Summary:
 
     settings: Settings
     plan: Plan
-    facts: FactTables
+    facts: SideTables
     user_table: UserTable
     truth: Table | None
     merged: Partial
-    share: UserShare
+    share: PartitionState
     items: CatalogueSums | None
     catalogue_counts: Mapping[str, int]
 
@@ -518,7 +518,7 @@ def digest_of_truth(truth: Table | None) -> dict[str, int]:
 
 
 def digests_of_tables(
-    settings: Settings, plan: Plan, facts: FactTables, user_table: UserTable, *, by_user: bool | None = None
+    settings: Settings, plan: Plan, facts: SideTables, user_table: UserTable, *, by_user: bool | None = None
 ) -> dict[str, int]:
     """Return the digest of what metrics read of each table beside the ground truth.
 
@@ -541,7 +541,7 @@ def digests_of_tables(
     return digests
 
 
-def _reads_training(settings: Settings, plan: Plan, facts: FactTables, read: Iterable[Fact[Any]]) -> bool:
+def _reads_training(settings: Settings, plan: Plan, facts: SideTables, read: Iterable[Fact[Any]]) -> bool:
     """Whether there are training interactions, and metrics or options read them."""
     if "train" not in facts.tables:
         return False
@@ -563,7 +563,7 @@ def labelled(result: Result) -> Result:
 
 
 def summarise(
-    merged: Partial, *, settings: Settings, plan: Plan, facts: FactTables, user_table: UserTable, truth: Table | None
+    merged: Partial, *, settings: Settings, plan: Plan, facts: SideTables, user_table: UserTable, truth: Table | None
 ) -> Result:
     """Turn a merged partial into a `Result`.
 
@@ -575,7 +575,7 @@ def summarise(
     with_list = int((merged.users["list_length"] > 0).sum())
     check_not_empty(merged, len(merged.users), with_list, settings)
     items, catalogue_counts = catalogue(settings, plan, facts, merged, with_list)
-    users = EvaluatedUsers(
+    users = UserPartition(
         frame=merged.users,
         settings=settings,
         plan=plan,
@@ -610,7 +610,7 @@ def check_not_empty(merged: Partial, users: int, with_list: int, settings: Setti
 
 
 def catalogue(
-    settings: Settings, plan: Plan, facts: FactTables, merged: Partial, with_list: int
+    settings: Settings, plan: Plan, facts: SideTables, merged: Partial, with_list: int
 ) -> tuple[CatalogueSums | None, dict[str, int]]:
     """Return the sums of the catalogue's items, and what was counted on the way."""
     if not plan.needs_catalogue or merged.items is None:
@@ -622,7 +622,7 @@ def catalogue(
     return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), counts
 
 
-def _catalogue_table(settings: Settings, facts: FactTables) -> Table | None:
+def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
     """Return the table with the items of the catalogue; None: every item seen."""
     if settings.catalogue == "items":
         return facts.tables.get("items")
@@ -681,7 +681,7 @@ def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> t
     return inside.sort("item"), len(outside)
 
 
-def _catalogue_in_words(settings: Settings, facts: FactTables) -> str:
+def _catalogue_in_words(settings: Settings, facts: SideTables) -> str:
     if settings.catalogue == "train":
         return "the items of training"
     return "given" if "items" in facts.tables else "every item seen"

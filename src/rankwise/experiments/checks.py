@@ -61,7 +61,7 @@ from rankwise.tables.training import TRAIN_GROUPS
 
 __all__ = [
     "AS_BOOLEAN",
-    "Mistakes",
+    "ConfigErrors",
     "check_comparisons",
     "check_decision",
     "check_files",
@@ -86,7 +86,7 @@ AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "f
 """What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
 
 
-class Mistakes:
+class ConfigErrors:
     """The mistakes found so far, each with the line that it is about."""
 
     def __init__(self, document: Document) -> None:
@@ -257,7 +257,7 @@ def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, A
         yield node
 
 
-def systems_by_name(config: Config, mistakes: Mistakes) -> dict[str, Any]:
+def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
     """Return the systems by name, those of ``data.recommendations`` as well."""
     alone = config.data.recommendations
     if alone is not None and config.systems:
@@ -288,7 +288,7 @@ def has_training(config: Config, folder: Path) -> bool:
     return any("train" in part.name for part in path.iterdir())
 
 
-def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> None:
+def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
     """Check that the tables that are needed are named, and none twice."""
     data, place = config.data, ("data",)
     if config.split is None and data.interactions is not None:
@@ -353,7 +353,7 @@ def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
         raise OutputError("this is a file, not a folder", where=str(out))
 
 
-def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> list[str]:
+def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> list[str]:
     """Check what is ranked, samples, candidate sets and seen items; return notes about it."""
     evaluation, trained = config.evaluation, has_training(config, folder)
     sampled, notes = evaluation.strategy == "sampled", []
@@ -381,7 +381,7 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
     return notes
 
 
-def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Mistakes, *, trained: bool) -> None:
+def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors, *, trained: bool) -> None:
     """Check the items that may be ranked: cold or warm ones, seen ones."""
     evaluation = config.evaluation
     if evaluation.candidates != "all" and evaluation.strategy == "full":
@@ -424,7 +424,7 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
     return found
 
 
-def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: Mistakes) -> None:
+def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
     """Check that files are there, and that what is said of their format makes sense."""
     for place, source in sources_of(config, systems):
         path = folder / source.path
@@ -441,7 +441,7 @@ def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistak
             mistakes.add((*place, "format"), "Spark recognises formats itself")
 
 
-def check_tools(config: Config, mistakes: Mistakes) -> None:
+def check_tools(config: Config, mistakes: ConfigErrors) -> None:
     """Check that the libraries that the outputs need are installed, before any work."""
     if config.output.report is not False:
         needed = ("jinja2", "altair", "vl_convert")
@@ -474,7 +474,7 @@ def check_tools(config: Config, mistakes: Mistakes) -> None:
 
 
 def check_inputs(
-    config: Config, folder: Path, metrics: Mapping[Metric, Place], settings: Settings, mistakes: Mistakes
+    config: Config, folder: Path, metrics: Mapping[Metric, Place], settings: Settings, mistakes: ConfigErrors
 ) -> None:
     """Check that every metric and option has the tables that it needs."""
     tables = _tables(config, folder, mistakes)
@@ -496,7 +496,7 @@ def check_inputs(
         )
 
 
-def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes: Mistakes) -> None:
+def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes: ConfigErrors) -> None:
     """Check that the metrics can be evaluated together, read from text as the run reads them."""
 
     def check() -> None:
@@ -512,7 +512,7 @@ def _raise(error: RankwiseError) -> None:
     raise error
 
 
-def _tables(config: Config, folder: Path, mistakes: Mistakes) -> set[TableRole]:
+def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
     """Return the tables that the configuration names, wrongly or not, those of a split as well."""
     roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
     tables: set[TableRole] = {role for role in roles if mistakes.says(("data", role))}
@@ -549,7 +549,7 @@ def _problems(metric: Metric, config: Config, settings: Settings, tables: set[Ta
 def check_comparisons(
     comparisons: Sequence[tuple[Place, dict[str, Any]]],
     expected: Mapping[str, Result],
-    mistakes: Mistakes,
+    mistakes: ConfigErrors,
     *,
     complete: bool,
 ) -> None:
@@ -613,7 +613,7 @@ def _is_group(result: Result, name: str) -> bool:
 
 
 def check_decision(
-    options: Mapping[str, Any], expected: Mapping[str, Result], mistakes: Mistakes, *, complete: bool
+    options: Mapping[str, Any], expected: Mapping[str, Result], mistakes: ConfigErrors, *, complete: bool
 ) -> None:
     """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
     if not expected:
@@ -667,7 +667,7 @@ def expected_results(
 
 
 def comparisons_of(
-    config: Config, systems: Mapping[str, Any], mistakes: Mistakes
+    config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors
 ) -> list[tuple[Place, dict[str, Any]]]:
     """Return the options of every comparison, with its place."""
     evaluation = config.evaluation
@@ -697,7 +697,7 @@ def comparisons_of(
     return out
 
 
-def decision_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) -> dict[str, Any] | None:
+def decision_of(config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors) -> dict[str, Any] | None:
     """Return the options of the decision, its names checked."""
     if config.decision is None:
         return None
@@ -715,7 +715,7 @@ def decision_of(config: Config, systems: Mapping[str, Any], mistakes: Mistakes) 
 
 
 def _check_names_and_alpha(
-    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any], mistakes: Mistakes
+    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any], mistakes: ConfigErrors
 ) -> None:
     """Check that the systems that options name are there, and the significance level."""
     for key in keys:
@@ -726,7 +726,7 @@ def _check_names_and_alpha(
         mistakes.tried((*place, "alpha"), partial(check_level, "alpha", options["alpha"]))
 
 
-def cutoffs_of(config: Config, mistakes: Mistakes) -> list[int]:
+def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
     """Return the cut-offs of metrics that name none, without those that are wrong."""
     evaluation = config.evaluation
     if evaluation.k is not None and evaluation.top_k is not None:
@@ -747,7 +747,7 @@ def cutoffs_of(config: Config, mistakes: Mistakes) -> list[int]:
     return right
 
 
-def metrics_of(config: Config, convention: Convention | None, mistakes: Mistakes) -> dict[Metric, Place]:
+def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigErrors) -> dict[Metric, Place]:
     """Return the metrics that are asked for, each once, with the first place that asks for it."""
     evaluation, known = config.evaluation, len(mistakes)
     cutoffs = cutoffs_of(config, mistakes)
@@ -778,7 +778,7 @@ def metrics_of(config: Config, convention: Convention | None, mistakes: Mistakes
     return places
 
 
-def _with_propensity(metric: Metric, config: Config, mistakes: Mistakes) -> Metric:
+def _with_propensity(metric: Metric, config: Config, mistakes: ConfigErrors) -> Metric:
     """Return a metric with the propensities of the section ``propensity``, if there is one."""
     propensity = config.evaluation.propensity
     if propensity is None:

@@ -14,7 +14,7 @@ from rankwise.convention.convention import Convention
 from rankwise.evaluation.plan import whole_settings
 from rankwise.evaluation.settings import Settings, option_fields, without_shorthands
 from rankwise.experiments.checks import (
-    Mistakes,
+    ConfigErrors,
     check_comparisons,
     check_decision,
     check_files,
@@ -132,7 +132,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
         If there is no such file.
     """
     document = read_document(path)
-    mistakes = Mistakes(document)
+    mistakes = ConfigErrors(document)
     config = _validated(document, mistakes)
     if config is None:
         mistakes.check()
@@ -175,7 +175,7 @@ def _evaluation(
     systems: Mapping[str, Any],
     comparisons: Sequence[tuple[Place, dict[str, Any]]],
     decision: dict[str, Any] | None,
-    mistakes: Mistakes,
+    mistakes: ConfigErrors,
 ) -> tuple[Settings | None, dict[str, Any]]:
     """Return the settings of the evaluation and the options given, checked with what is made of its results."""
     options = _options(config, [one for _, one in comparisons], decision, mistakes)
@@ -195,7 +195,7 @@ def _evaluation(
     return settings, given
 
 
-def _validated(document: Document, mistakes: Mistakes) -> Config | None:
+def _validated(document: Document, mistakes: ConfigErrors) -> Config | None:
     """Return the configuration without the values that are wrong, so that all others are checked.
 
     None if nothing is left that could be checked.
@@ -229,7 +229,7 @@ def _remove(values: Any, place: Place) -> None:
         _remove(values, tuple(path))
 
 
-def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
+def _splitter(config: Config, mistakes: ConfigErrors) -> SingleSplitter | None:
     if config.split is None:
         return None
     rule = config.split.model_dump(exclude={"time_unit", "time_format"})
@@ -245,7 +245,7 @@ def _splitter(config: Config, mistakes: Mistakes) -> SingleSplitter | None:
 
 
 def _options(
-    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None, mistakes: Mistakes
+    config: Config, comparisons: Sequence[dict[str, Any]], decision: dict[str, Any] | None, mistakes: ConfigErrors
 ) -> dict[str, Any]:
     """Return the options of the evaluation, with what single tables say of their columns."""
     evaluation = config.evaluation
@@ -278,7 +278,7 @@ def _options(
     return options
 
 
-def _shorthands(options: Mapping[str, Any], mistakes: Mistakes) -> tuple[Convention | None, dict[str, Any]]:
+def _shorthands(options: Mapping[str, Any], mistakes: ConfigErrors) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention, and all other options without shorthands."""
     chosen = options.get("convention")
     convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
@@ -294,7 +294,7 @@ _SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exc
 
 
 def _settings(
-    metrics: Mapping[Metric, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: Mistakes
+    metrics: Mapping[Metric, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: ConfigErrors
 ) -> Settings | None:
     """Return the settings of the evaluation without options that are wrong."""
     places: dict[str, Place] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rankwise.metrics.base import Metric, ValueKind
 from rankwise.metrics.inputs import CatalogueSums
 from rankwise.metrics.states import Aggregates, AggregateState, Floats, State, UserColumns
-from rankwise.options import UserRules
+from rankwise.options import AveragingRules
 
 __all__ = ["finalise", "reduce_users", "value_kinds", "values_of_users"]
 
@@ -32,7 +32,7 @@ def finalise(
     *,
     group_names: Mapping[str, Sequence[str]],
     catalogue_size: int,
-    rules: UserRules,
+    rules: AveragingRules,
 ) -> dict[str, float]:
     """Return the value of every metric at every cut-off, and of their cells.
 

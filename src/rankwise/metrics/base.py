@@ -28,7 +28,7 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
 from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
-from rankwise.options import UserRule
+from rankwise.options import AveragingRule
 
 __all__ = [
     "FAMILIES",
@@ -359,7 +359,7 @@ class Metric(Registered):
         """The metric as a sum down the list; None for other metrics."""
         return None
 
-    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+    def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
         """Return what is measured of each user, by name of a column, arrays of shape (U,)."""
         return {}
 

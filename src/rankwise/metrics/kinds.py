@@ -46,7 +46,7 @@ import numpy as np
 
 from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
-from rankwise.core.arrays import AllValues, Array, ExactTotal, is_tensor, namespace
+from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.arithmetic import divide, spread
 from rankwise.metrics.base import Metric, ValueKind
@@ -61,7 +61,7 @@ from rankwise.metrics.inputs import (
     label,
 )
 from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns, mean_of
-from rankwise.options import UserRule
+from rankwise.options import AveragingRule
 
 __all__ = [
     "Accumulated",
@@ -191,7 +191,7 @@ class MeanOfUsers(Metric):
         """Return the value of a state: the mean."""
         return mean_of(state)
 
-    def fill_undefined(self, values: Array, n_relevant: Array, list_length: Array, rule: UserRule) -> Array:
+    def fill_undefined(self, values: Array, n_relevant: Array, list_length: Array, rule: AveragingRule) -> Array:
         """Return the values, with that of the rule for users for whom the metric is not defined."""
         if self.defined_for == "user":
             return values
@@ -247,7 +247,7 @@ class PerUser(MeanOfUsers):
         """
         return [self.value(block, cutoff) for cutoff in k]
 
-    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+    def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
         """Return the values at every cut-off, by cell."""
         return {
             cell: self.fill_undefined(values, block.n_relevant, block.list_length, rule)
@@ -342,7 +342,7 @@ class Pooled(MeanOfUsers):
         """Whether the value is the mean of per-user values."""
         return self.mean_of_users
 
-    def columns(self, block: Block, rule: UserRule) -> dict[str, Array]:
+    def columns(self, block: Block, rule: AveragingRule) -> dict[str, Array]:
         """Return what each user adds to each sum."""
         return {
             str(UserSum(cell, number)): column
@@ -638,7 +638,7 @@ class OverUsers(MetricOfMetrics):
         for at, cell in enumerate(self.cells):
             (part,) = self.parts
             values = users.averaged(part.user_values(users, part.cutoff_at(at)))
-            states[cell] = (AllValues((values[~np.isnan(values)],)),)
+            states[cell] = (SortedValues((values[~np.isnan(values)],)),)
         return states
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:

@@ -20,7 +20,7 @@ import polars as pl
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal
 from rankwise.metrics.inputs import CatalogueSums
-from rankwise.options import BY_DEFAULT, EVERYONE, Population, UserRule, UserRules
+from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules, Population
 
 __all__ = ["AggregateState", "Aggregates", "CellValues", "Floats", "State", "UserColumns", "add_groups", "mean_of"]
 
@@ -29,7 +29,7 @@ _G = TypeVar("_G")
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 State: TypeAlias = tuple[Any, ...]
-"""The state of one cell: entries such as `ExactTotal`, `AllValues` or int, which add up elementwise."""
+"""The state of one cell: entries such as `ExactTotal`, `SortedValues` or int, which add up elementwise."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class UserColumns:
     weights: Floats | None = None
     groups: Mapping[str, Groups] = field(default_factory=dict)
     catalogue_size: int = 0
-    rules: UserRules = EVERYONE
+    rules: AveragingRules = DEFAULT_RULES
     evaluated: Population = "truth"
-    rule: UserRule = BY_DEFAULT
+    rule: AveragingRule = DEFAULT_RULE
     """The rule of the metric at hand."""
     inside: Any = None
     """Who belongs to the population of this rule, shape (U,); None: all users."""
@@ -56,7 +56,7 @@ class UserColumns:
         return self._under[rule]
 
     @cached_property
-    def _under(self) -> dict[UserRule, UserColumns]:
+    def _under(self) -> dict[AveragingRule, UserColumns]:
         return {}  # mostly all metrics have one rule
 
     def select(self, mask: Any) -> UserColumns:
@@ -168,7 +168,7 @@ class Aggregates:
     items: CatalogueSums | None
     group_names: Mapping[str, Sequence[str]]
     catalogue_size: int
-    rule: UserRule
+    rule: AveragingRule
 
     def leaves_undefined(self, without_relevant: int, *, needs_relevant: bool) -> bool:
         """Whether users of the population without relevant items leave a metric undefined.

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import bounded
-from rankwise.core.ids import plain_texts, whole_numbers
+from rankwise.core.ids import plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
@@ -443,7 +443,7 @@ def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
         series = pl.Series(role, [None])
     if not len(series):
         series = series.cast(pl.Int64)
-    series = plain_texts(series)
+    series = plain_strings(series)
     if series.null_count() or not (series.dtype.is_integer() or series.dtype == pl.String):
         raise IdError("ids are integers or strings, and all of one kind", where=where, found=str(series.dtype))
     return series.alias(role)

@@ -29,7 +29,7 @@ from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.plots import charts
-from rankwise.reporting.report_data import Block, Figure, Folded, Material, Missing, Section, fault, reason, section
+from rankwise.reporting.report_data import Block, Figure, Folded, Missing, ReportData, Section, fault, reason, section
 from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
@@ -88,7 +88,7 @@ _INTERVAL = re.compile(r"^(.*?)( \[[-+\d.–, ]*\])?$", re.DOTALL)  # at the end
 _ROWS = 100  # of a chart's data on the page: all of them are among the assets
 
 
-def sections_of(material: Material) -> list[Section]:
+def sections_of(material: ReportData) -> list[Section]:
     """Return the sections of a report, in the order in which a reader asks."""
     m = material
     decided = (
@@ -357,7 +357,7 @@ def make_report(
     ``items``, and ``columns`` the columns of all of these.
     """
     from rankwise.reporting.plots import Estimates  # every result has a report: late
-    from rankwise.reporting.report_data import Lists, Material
+    from rankwise.reporting.report_data import Lists, ReportData
 
     if not results:
         raise ParameterError(
@@ -385,7 +385,7 @@ def make_report(
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: table for role, table in (given or {}).items() if table is not None}
     lists = Lists(results, dict(runs or {}), tables, columns)
-    material = Material(Estimates(results), main, table, not_compared, settings, lists, checks, view)
+    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, view)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     return Report(heading, sections_of(material))
 

@@ -35,9 +35,9 @@ __all__ = [
     "Folded",
     "Grid",
     "Lists",
-    "Material",
     "Missing",
     "Notes",
+    "ReportData",
     "Section",
     "Text",
     "audit",
@@ -297,7 +297,7 @@ _DRAWN = 12  # systems in a chart of several groups or curves: more cannot be to
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ReportData:
     """Results, their comparison, and the tables behind them.
 
     Attributes
@@ -405,7 +405,7 @@ class Material:
         )
 
 
-def data(material: Material) -> list[Block]:
+def data(material: ReportData) -> list[Block]:
     """Return the counts of users, rows and irregularities of every system."""
     names = dict.fromkeys(name for r in material.results.values() for name in sorted(r.counts))
     rows = [
@@ -421,7 +421,7 @@ def data(material: Material) -> list[Block]:
     return [Grid(TableView(["counts", *material.estimates.systems], rows))]
 
 
-def split(material: Material) -> list[Block]:
+def split(material: ReportData) -> list[Block]:
     """Return the card of the split."""
     cards = [result.split for result in material.results.values() if result.split is not None]
     if not cards:
@@ -469,7 +469,7 @@ def _moment(value: Any, time: Mapping[str, Any]) -> str:
     return f"{date:%Y-%m-%d %H:%M:%S} UTC ({value})"
 
 
-def audit(material: Material) -> list[Block]:
+def audit(material: ReportData) -> list[Block]:
     """Return the checks of the audit."""
     if material.audit is None:
         raise MetricError("the split was not audited", hint="pass audit=rw.audit(train, test)")
@@ -488,7 +488,7 @@ def audit(material: Material) -> list[Block]:
     return [Text(text, strong=bool(bad)), Folded("The checks", [Grid(view, sortable=True)])]
 
 
-def conventions(material: Material) -> list[Block]:
+def conventions(material: ReportData) -> list[Block]:
     """Return every setting of the evaluation, and the parameters of every metric."""
     known = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
     first, *others = ({k: v for k, v in s.items() if k != "metrics"} for s in known.values())
@@ -518,7 +518,7 @@ def _said(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def inputs(material: Material) -> list[Block]:
+def inputs(material: ReportData) -> list[Block]:
     """Return where every table came from, with its hash, and the versions of software."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for system, result in material.results.items():
@@ -552,7 +552,7 @@ def _card(card: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def remarks(material: Material) -> list[Block]:
+def remarks(material: ReportData) -> list[Block]:
     """Return the notes below the table of each result."""
     return [
         Folded(f"Notes of {name}", [Notes(notes)])
@@ -561,7 +561,7 @@ def remarks(material: Material) -> list[Block]:
     ]
 
 
-def glossary(material: Material) -> list[Block]:
+def glossary(material: ReportData) -> list[Block]:
     """Return the definition of each metric, from its docstring."""
     rows = [
         [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary, found.range, found.better]

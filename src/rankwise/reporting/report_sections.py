@@ -33,7 +33,7 @@ from rankwise.reporting.plots import (
     pareto_frame,
     slice_frame,
 )
-from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Material, Missing, Notes, Text
+from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
 from rankwise.results.intervals import interval_of
 from rankwise.results.result import Result, labelled_values
 from rankwise.stats.differences import Floats
@@ -63,7 +63,7 @@ _LIST = 20  # items of a list that are shown
 _MOST_ROWS, _FEWEST_GROUPS = 120, 6  # of a chart of groups and systems
 
 
-def given_slices(material: Material) -> list[Block]:
+def given_slices(material: ReportData) -> list[Block]:
     """Return the primary metric within the groups that results were evaluated with."""
     known = groups_of(material.results)
     if not known:
@@ -82,7 +82,7 @@ def given_slices(material: Material) -> list[Block]:
     return blocks
 
 
-def _slices(name: str, caption: str, frame: pl.DataFrame, material: Material) -> Figure:
+def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
     def draw(data: pl.DataFrame) -> Any:
         return charts().slice_chart(data, material.primary)
 
@@ -91,13 +91,13 @@ def _slices(name: str, caption: str, frame: pl.DataFrame, material: Material) ->
     return Figure(name, caption + ending + material.left_out, frame, draw)
 
 
-def activity(material: Material) -> list[Block]:
+def activity(material: ReportData) -> list[Block]:
     """Return the primary metric by thirds of users: by their number of training interactions."""
     counts = material.lists.known.group_by("user").agg(value=pl.len().cast(pl.Float64))
     return _thirds(material, counts, "activity", "training interactions", absent=0.0)
 
 
-def truth_popularity(material: Material) -> list[Block]:
+def truth_popularity(material: ReportData) -> list[Block]:
     """Return the primary metric by thirds of users: by the popularity of their relevant items."""
     popularity = material.lists.train.group_by("item").agg(pl.len().cast(pl.Float64))
     relevant = material.lists.relevant.join(popularity, on="item", how="left")
@@ -107,7 +107,9 @@ def truth_popularity(material: Material) -> list[Block]:
     )
 
 
-def _thirds(material: Material, values: pl.DataFrame, name: str, what: str, absent: float | None = None) -> list[Block]:
+def _thirds(
+    material: ReportData, values: pl.DataFrame, name: str, what: str, absent: float | None = None
+) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
     systems = {
@@ -152,7 +154,7 @@ def _groups(users: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     return out
 
 
-def exposure(material: Material) -> list[Block]:
+def exposure(material: ReportData) -> list[Block]:
     """Return the Lorenz curves of exposure of items."""
     exposures, missing = material.lists.exposures(material.drawn.systems, material.k)
     if not exposures:
@@ -163,7 +165,7 @@ def exposure(material: Material) -> list[Block]:
     return [Figure("exposure", caption, lorenz_frame(exposures), charts().lorenz_chart), *without]
 
 
-def fairness(material: Material) -> list[Block]:
+def fairness(material: ReportData) -> list[Block]:
     """Return the metrics with a value per group, one table each."""
     metrics: dict[str, dict[str, None]] = {}
     for result in material.results.values():
@@ -182,7 +184,7 @@ def fairness(material: Material) -> list[Block]:
     return blocks
 
 
-def _fairness_table(material: Material, name: str, labels: Sequence[str]) -> list[Block]:
+def _fairness_table(material: ReportData, name: str, labels: Sequence[str]) -> list[Block]:
     systems = material.estimates.systems
     names = [("", name), *((label, f"{name}[{label}]") for label in labels)]
     rows = [
@@ -198,7 +200,7 @@ def _fairness_table(material: Material, name: str, labels: Sequence[str]) -> lis
     return blocks
 
 
-def examples(material: Material) -> list[Block]:
+def examples(material: ReportData) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
     baseline, system = _most_telling(material)
     cell = material.primary
@@ -220,7 +222,7 @@ def examples(material: Material) -> list[Block]:
     return [Text(f"{text}items are in bold, after ✓."), *folded]
 
 
-def _most_telling(material: Material) -> tuple[str, str]:
+def _most_telling(material: ReportData) -> tuple[str, str]:
     """Return the pair of systems to show users of: the two that are ahead, of those compared."""
     if material.pairs is None:
         raise MetricError(material.not_compared)
@@ -241,7 +243,7 @@ def _by_user(rows: pl.DataFrame, users: pl.Series) -> dict[str, list[str]]:
 
 
 def _example(
-    material: Material,
+    material: ReportData,
     row: dict[str, Any],
     pair: tuple[str, str],
     lists: dict[str, dict[str, list[str]]],
@@ -286,7 +288,7 @@ _ROWS, _VALUES = 150, 400  # rows of a folded table
 _BEYOND = ("coverage", "novelty", "diversity", "popularity", "fairness")
 
 
-def verdict(material: Material) -> list[Block]:
+def verdict(material: ReportData) -> list[Block]:
     """Return the verdict in one sentence, and the pairs behind it."""
     if material.pairs is None:
         return [*_single(material), *_not_compared(material)]
@@ -303,7 +305,7 @@ def verdict(material: Material) -> list[Block]:
     return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
 
 
-def _said_by(material: Material, say: Callable[[Result], Sequence[str]]) -> dict[str, str]:
+def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> dict[str, str]:
     """Return the notes of all results, each once, with the names of the results that have it."""
     names: dict[str, list[str]] = {}
     for name, result in material.results.items():
@@ -313,7 +315,7 @@ def _said_by(material: Material, say: Callable[[Result], Sequence[str]]) -> dict
     return {text: "all systems" if len(who) == every > 1 else ", ".join(who) for text, who in names.items()}
 
 
-def _single(material: Material) -> list[Block]:
+def _single(material: ReportData) -> list[Block]:
     texts = []
     for name in material.estimates.systems:
         found = material.estimates.of(name, material.primary)
@@ -322,7 +324,7 @@ def _single(material: Material) -> list[Block]:
     return [Text(text, strong=True) for text in texts[:_PAIRS]]
 
 
-def _not_compared(material: Material) -> list[Block]:
+def _not_compared(material: ReportData) -> list[Block]:
     if len(material.results) == 1:
         return [
             Text("One system was evaluated: nothing is compared. Is it better than another? Add the other's result.")
@@ -330,7 +332,7 @@ def _not_compared(material: Material) -> list[Block]:
     return [Missing("the comparison", material.not_compared)]
 
 
-def decision(material: Material) -> list[Block]:
+def decision(material: ReportData) -> list[Block]:
     """Return the outcome of a decision, why, and its checks."""
     view = material.decision
     if view is None:
@@ -339,7 +341,7 @@ def decision(material: Material) -> list[Block]:
     return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
 
 
-def leaderboard(material: Material) -> list[Block]:
+def leaderboard(material: ReportData) -> list[Block]:
     """Return systems by metrics with intervals, and marks for significance; the best first."""
     cells = _columns(material)
     marks, notes = _marks(material)
@@ -362,7 +364,7 @@ def leaderboard(material: Material) -> list[Block]:
     return [Grid(TableView(["system", *cells], rows), sortable=True), Notes(notes)]
 
 
-def _columns(material: Material) -> list[str]:
+def _columns(material: ReportData) -> list[str]:
     """Return the values to show: of each metric that at the primary cut-off, or its last one."""
     chosen: dict[str, str] = {}
     for cell in material.whole_cells:
@@ -374,12 +376,12 @@ def _columns(material: Material) -> list[str]:
     return list(chosen.values())[:_COLUMNS]
 
 
-def _wanted(metric: Metric, material: Material) -> tuple[str, ...]:
+def _wanted(metric: Metric, material: ReportData) -> tuple[str, ...]:
     """Return the values of a metric that are kept when another of its cut-offs comes."""
     return material.primary, str(metric @ material.k)
 
 
-def _marks(material: Material) -> tuple[dict[tuple[str, str], Marked], list[str]]:
+def _marks(material: ReportData) -> tuple[dict[tuple[str, str], Marked], list[str]]:
     """Return the marks of a comparison by system and value, and what they mean.
 
     The mark of the value ``""`` is the name of the system with its letter.
@@ -405,7 +407,7 @@ def _marks(material: Material) -> tuple[dict[tuple[str, str], Marked], list[str]
     return found, [view.caption if few else caption]
 
 
-def all_values(material: Material) -> list[Block]:
+def all_values(material: ReportData) -> list[Block]:
     """Return every value of every system, in a table to be opened."""
     systems = material.estimates.systems
     rows = [
@@ -419,7 +421,7 @@ def all_values(material: Material) -> list[Block]:
     return [Folded(f"All {len(rows):,} values", blocks)]
 
 
-def differences(material: Material) -> list[Block]:
+def differences(material: ReportData) -> list[Block]:
     """Return paired differences as dots and intervals, those of the primary metric first."""
     pairs = _pairs(material)
     main = leader_first(pairs.filter(pl.col("primary")), material.settings)
@@ -436,7 +438,7 @@ def differences(material: Material) -> list[Block]:
     return blocks
 
 
-def _difference_figure(name: str, rows: pl.DataFrame, material: Material) -> Figure:
+def _difference_figure(name: str, rows: pl.DataFrame, material: ReportData) -> Figure:
     return Figure(
         name,
         f"Paired differences with {100 - 100 * material.settings['alpha']:g} % confidence "
@@ -447,7 +449,7 @@ def _difference_figure(name: str, rows: pl.DataFrame, material: Material) -> Fig
     )
 
 
-def pair_table(material: Material) -> list[Block]:
+def pair_table(material: ReportData) -> list[Block]:
     """Return every row of the comparison, with tests and effect sizes."""
     rows = _pairs(material)
     view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings)
@@ -456,13 +458,13 @@ def pair_table(material: Material) -> list[Block]:
     return [Folded(f"All {len(rows):,} paired comparisons", [Grid(view, sortable=True), Notes([*view.notes, *more])])]
 
 
-def _pairs(material: Material) -> pl.DataFrame:
+def _pairs(material: ReportData) -> pl.DataFrame:
     if material.pairs is None:
         raise MetricError(material.not_compared)
     return material.pairs
 
 
-def curves(material: Material) -> list[Block]:
+def curves(material: ReportData) -> list[Block]:
     """Return metrics against the cut-off k."""
     known: Mapping[str, Mapping[int, str]] = curves_of(material.results)
     if not known:
@@ -481,7 +483,7 @@ def _some(cells: Mapping[int, str]) -> dict[int, str]:
     return dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
 
 
-def trade_offs(material: Material) -> list[Block]:
+def trade_offs(material: ReportData) -> list[Block]:
     """Return accuracy against coverage, novelty, diversity and popularity bias."""
     xs = [cell for cell in material.in_families(_BEYOND) if cell != material.primary][:_PANELS]
     if not xs:
@@ -500,7 +502,7 @@ def trade_offs(material: Material) -> list[Block]:
     return [Figure("trade-offs", caption, frame, draw)]
 
 
-def distribution(material: Material) -> list[Block]:
+def distribution(material: ReportData) -> list[Block]:
     """Return how many users win and lose, and by how much."""
     rows = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null())
     rows = leader_first(rows.drop_nulls("wins"), material.settings).head(_PANELS)
@@ -518,7 +520,7 @@ def distribution(material: Material) -> list[Block]:
     return [Grid(TableView(head, counts)), *_gains_figure(values, material)]
 
 
-def _gains_figure(values: Mapping[str, Floats], material: Material) -> list[Block]:
+def _gains_figure(values: Mapping[str, Floats], material: ReportData) -> list[Block]:
     if not values:
         return []
     primary = material.primary
@@ -532,7 +534,7 @@ def _gains_figure(values: Mapping[str, Floats], material: Material) -> list[Bloc
     return [Figure("users", caption, histogram_frame(values, symmetric=True), draw)]
 
 
-def _wins(row: Mapping[str, Any], material: Material) -> list[str]:
+def _wins(row: Mapping[str, Any], material: ReportData) -> list[str]:
     """Return who gains, stays and loses; of some metrics small values are the gain."""
     counts = [row["wins"], row["ties"], row["losses"]]
     if material.direction(row["metric"]) is False:

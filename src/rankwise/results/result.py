@@ -144,7 +144,7 @@ _COUNTS = {
     "duplicates_dropped": "repeated rows dropped",
     "truth_duplicates_dropped": "repeated truth rows dropped",
     "lists_with_rank_gaps": "lists with gaps in their ranks",
-    "places_without_item": "ranks without an item, kept",
+    "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
     "recommended_items_outside_catalogue": "recommended items outside the catalogue",
     "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",

@@ -37,7 +37,7 @@ from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.evaluate import with_history
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import JACKKNIFE, EvaluatedUsers, UserShare, user_hash
+from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
 from rankwise.results.intervals import HISTORY
 from rankwise.spark.tables import SparkTable, collected, column, small_strings
 from rankwise.tables.columns import empty_table, null_ids, where_in
@@ -290,7 +290,7 @@ def users_of(packed: bytes) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     return frames["evaluated"], frames.get("users")
 
 
-def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUsers:
+def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
     """Return the users of a bucket, ready to be summed or listed."""
     evaluated, users = users_of(packed)
     if users is not None:
@@ -299,8 +299,8 @@ def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> EvaluatedUs
     return _evaluated(job, evaluated, catalogue_size)
 
 
-def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> EvaluatedUsers:
-    return EvaluatedUsers(
+def _evaluated(job: Job, users: pl.DataFrame, catalogue_size: int) -> UserPartition:
+    return UserPartition(
         frame=users,
         settings=job.settings,
         plan=job.plan,
@@ -318,7 +318,7 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
 
     def shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for packed in _packed(batches):
-            share: UserShare | RankwiseError
+            share: PartitionState | RankwiseError
             try:
                 share = evaluated_users(load_job(job), packed, catalogue_size).share()
             except RankwiseError as error:
@@ -501,7 +501,7 @@ def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], it
 def dealt_users(
     lists: SparkTable, truth: SparkTable | None, users: SparkTable | None, n_groups: int, threshold: float | None
 ) -> SparkTable:
-    """Return the table of users with the jackknife group of each, as `deal_groups` deals them.
+    """Return the table of users with the jackknife group of each, as `assign_jackknife_groups` deals them.
 
     All users are ordered, which Spark does in one task: their ids alone go there.
     """

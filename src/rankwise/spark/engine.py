@@ -26,7 +26,7 @@ from rankwise.evaluation.evaluate import check_whole, with_doubts, with_item_sli
 from rankwise.evaluation.input_warnings import swapped
 from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import Summary, UserShare, catalogue, check_not_empty
+from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
 from rankwise.results.intervals import HISTORY
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
@@ -548,9 +548,9 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     return _Evaluated(result, values, output)
 
 
-def _sum(shares: list[UserShare | RankwiseError]) -> UserShare:
+def _sum(shares: list[PartitionState | RankwiseError]) -> PartitionState:
     """Add shares up, or raise the first error among them."""
-    total: UserShare | None = None
+    total: PartitionState | None = None
     for share in shares:
         if isinstance(share, RankwiseError):
             raise share

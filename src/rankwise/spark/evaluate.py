@@ -17,7 +17,7 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
 from rankwise.comparison.alignment import (
-    Aligned,
+    AlignedUsers,
     align_values,
     check_digests,
     check_questions,
@@ -55,7 +55,7 @@ from rankwise.spark.tables import (
 )
 from rankwise.splits.split import Split
 from rankwise.stats.differences import MANY, Differences, check_level
-from rankwise.stats.intervals import matching_interval
+from rankwise.stats.intervals import interval_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
@@ -272,7 +272,7 @@ def _row(
 ) -> dict[str, Any]:
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
     users, undefined, dropped, filled = sums.users[cell]
-    aligned = Aligned(np.empty((0, 0)), users, undefined, dropped, filled)
+    aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
     first = next(iter(results.values()))
     known, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
     tested = t_test(known)
@@ -281,7 +281,7 @@ def _row(
         tested = replace(tested, flags=(*tested.flags, few))
     largest = largest_difference(results, cell)
     alone, together = (
-        matching_interval(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
+        interval_of_test(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
         for level in (alpha, alpha / (tests or 1))
     )
     row = row_of(

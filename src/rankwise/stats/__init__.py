@@ -35,7 +35,7 @@ from rankwise.stats.intervals import (
     bootstrap_confidence_interval,
     bootstrap_means,
     confidence_sequence,
-    flip_interval,
+    sign_flip_interval,
 )
 from rankwise.stats.many_systems import (
     PairTests,
@@ -77,7 +77,6 @@ __all__ = [
     "effect",
     "equivalence",
     "finite_population",
-    "flip_interval",
     "friedman",
     "jackknife",
     "kruskal_wallis",
@@ -94,6 +93,7 @@ __all__ = [
     "rank_systems",
     "sign",
     "sign_flip",
+    "sign_flip_interval",
     "sign_flip_of_all",
     "t_interval",
     "tukey",

@@ -27,7 +27,7 @@ __all__ = [
     "Missing",
     "Moments",
     "PairStatistics",
-    "Side",
+    "SortedColumn",
     "TestResult",
     "caveats",
     "check_above_zero",
@@ -104,7 +104,7 @@ def check_above_zero(name: str, value: object) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SortedColumn:
     """The values of one system; quantities that all its pairs share are computed once."""
 
     values: Floats
@@ -164,7 +164,7 @@ def paired_differences(x: Floats, y: Floats) -> Floats:
     return d
 
 
-def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) -> list[Moments]:
+def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, int]]) -> list[Moments]:
     """Return what tests ask of the differences of each pair of sides, the first minus the second.
 
     A mean difference is that of the exact sums of both sides, so that it is the difference of two
@@ -194,7 +194,7 @@ def moments_of_pairs(sides: Sequence[Side], pairs: Sequence[tuple[int, int]]) ->
     return _moments(n, found)
 
 
-def _mean(x: Side, y: Side) -> float:
+def _mean(x: SortedColumn, y: SortedColumn) -> float:
     """Return the mean difference; 0 if within rounding error of the means."""
     mean = (x.total - y.total).value / len(x.values)
     return 0.0 if abs(mean) <= DIGITS * max(abs(x.mean), abs(y.mean)) else mean
@@ -353,13 +353,13 @@ class Differences:
     x: Floats
     y: Floats
     omitted: int = 0
-    sides: tuple[Side, Side] | None = None
+    sides: tuple[SortedColumn, SortedColumn] | None = None
     known: Moments | None = None
     paired: bool = True
 
     @cached_property
-    def _sides(self) -> tuple[Side, Side]:
-        return self.sides or (Side(self.x), Side(self.y))
+    def _sides(self) -> tuple[SortedColumn, SortedColumn]:
+        return self.sides or (SortedColumn(self.x), SortedColumn(self.y))
 
     @cached_property
     def _moments(self) -> Moments:

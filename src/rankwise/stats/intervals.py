@@ -45,13 +45,13 @@ __all__ = [
     "bootstrap",
     "bootstrap_confidence_interval",
     "bootstrap_means",
+    "bounded_mean_limit",
     "confidence_sequence",
     "confidence_sequence_of",
     "constant_interval",
-    "flip_interval",
     "flip_interval_of",
-    "matching_interval",
-    "mean_limit",
+    "interval_of_test",
+    "sign_flip_interval",
     "usual_interval",
 ]
 
@@ -59,7 +59,7 @@ _DOUBLINGS = 12  # 8,000 standard errors: no difference is rejected there with s
 _CLOSE = 1e-7  # of a standard error
 
 
-def flip_interval(
+def sign_flip_interval(
     x: Any,
     y: Any = None,
     *,
@@ -175,7 +175,7 @@ def _limit(flips: _Flips, mean: float, step: float, level: float) -> float:
     return near
 
 
-def matching_interval(
+def interval_of_test(
     pairs: PairStatistics,
     test: str,
     *,
@@ -457,7 +457,7 @@ def bootstrap_confidence_interval(
     return bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
 
 
-def mean_limit(values: Floats, largest: float, confidence: float) -> float:
+def bounded_mean_limit(values: Floats, largest: float, confidence: float) -> float:
     """Return the upper confidence limit of the mean of values that are at most ``largest``.
 
     >>> round(mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit

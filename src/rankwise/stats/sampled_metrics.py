@@ -45,7 +45,7 @@ import numpy as np
 
 from rankwise.errors import InputError
 from rankwise.stats.differences import Floats
-from rankwise.stats.intervals import mean_limit
+from rankwise.stats.intervals import bounded_mean_limit
 
 __all__ = [
     "Method",
@@ -149,7 +149,7 @@ def _upper(
         largest = max(largest, function.max())
     if total.sum() < len(fold) - 1e-6:  # what was not ranked has the value 0
         ceiling, largest = max(ceiling, 0.0), max(largest, 0.0)
-    limit = mean_limit(values, max(largest, values.max()), 1.0 - tail)
+    limit = bounded_mean_limit(values, max(largest, values.max()), 1.0 - tail)
     return min(limit, ceiling), min(float(values.mean()), ceiling)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 import polars as pl
 
-from rankwise.core.ids import plain_texts
+from rankwise.core.ids import plain_strings
 from rankwise.errors import ColumnError, EmptyError, IdError, ParameterError, ScoreError, nearest
 from rankwise.tables.table import Table, TableRole
 
@@ -309,7 +309,7 @@ EXACT = 2**53
 def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     """Return ids as integers or strings; raise if they are null or of another type."""
     where = where_in(table, column)
-    ids = plain_texts(ids)
+    ids = plain_strings(ids)
     if ids.dtype in (pl.Int128, pl.UInt128) or (
         ids.dtype == pl.UInt64 and int(cast("int | None", ids.max()) or 0) >= 2**63
     ):

@@ -25,8 +25,8 @@ __all__ = [
     "take_out_seen",
     "train_groups",
     "user_values",
-    "with_column",
     "with_train_groups",
+    "with_user_column",
 ]
 
 
@@ -155,7 +155,7 @@ def check_new_column(users: Table | None, name: str, option: str) -> None:
         )
 
 
-def with_column(
+def with_user_column(
     users: Table | None, others: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
@@ -335,5 +335,5 @@ def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], populari
             return terciles.groups(frame["value"])
 
         others = [table for table in (piece.truth, piece.recommendations) if table is not None]
-        users = with_column(users, others, name, f"by={name!r}", group)
+        users = with_user_column(users, others, name, f"by={name!r}", group)
     return replace(piece, users=users)

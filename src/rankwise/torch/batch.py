@@ -21,7 +21,7 @@ from rankwise.evaluation.settings import AveragingOptions, Settings
 from rankwise.options import ANY_ROW, Ties
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import TableRole, Tables
-from rankwise.torch.blocks import FactTensors, as_source, check_positions, is_by_position, read_facts
+from rankwise.torch.blocks import SideTensors, as_source, check_positions, is_by_position, read_facts
 from rankwise.torch.ranked import Ranked, TieOrder, cells_of, rank_lists, rank_scores
 from rankwise.torch.user_items import (
     PAD,
@@ -221,7 +221,7 @@ class MetricSpec:
         return prepare(self.settings, self.tables)
 
     @cached_property
-    def facts(self) -> FactTensors:
+    def facts(self) -> SideTensors:
         """What metrics need to know, on the processor."""
         listed = Plan(self.settings.metrics).needs & {"history", "overlap_history"}
         return read_facts(
@@ -237,7 +237,7 @@ class MetricSpec:
         """Return how equal scores are ordered; ready lists are in order."""
         return (self.settings.ties or "expected") if from_scores else "input"
 
-    def tie_order(self, facts: FactTensors, *, from_scores: bool = True) -> TieOrder:
+    def tie_order(self, facts: SideTensors, *, from_scores: bool = True) -> TieOrder:
         """Return how ties are broken."""
         ties = self.ties(from_scores=from_scores)
         return TieOrder(ties, None if ties == "input" else facts.id_rank)
@@ -334,7 +334,7 @@ class Batch:
             items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
             yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude, is_product)
 
-    def rank(self, spec: MetricSpec, facts: FactTensors) -> Ranked:
+    def rank(self, spec: MetricSpec, facts: SideTensors) -> Ranked:
         """Return the ranked lists."""
         from_scores, code = self.scores is not None, facts.users.codes(self.user)
         needs = spec.job(from_scores=from_scores).plan.needs

@@ -29,7 +29,7 @@ from rankwise.core.arrays import checks_at_end, count, reaches, sum_whole
 from rankwise.core.digests import id_words
 from rankwise.core.ragged import offsets
 from rankwise.encoding.lists import IdSpace
-from rankwise.encoding.side_information import FactTables, encode_context
+from rankwise.encoding.side_information import SideTables, encode_side_information
 from rankwise.errors import IdError, InputError
 from rankwise.options import IdType
 from rankwise.ranking.scores import Axis
@@ -37,7 +37,7 @@ from rankwise.tables.table import Table, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
 from rankwise.torch.user_items import PAD, Rows, find, place_of, read_rows, uncoalesced
 
-__all__ = ["FactTensors", "UserIds", "as_source", "check_positions", "cut", "is_by_position", "mapped", "read_facts"]
+__all__ = ["SideTensors", "UserIds", "as_source", "check_positions", "cut", "is_by_position", "mapped", "read_facts"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _UserItems:
 
 
 @dataclass(frozen=True)
-class FactTensors:
+class SideTensors:
     """Facts of items and users, and sets of items of users.
 
     Attributes
@@ -112,14 +112,14 @@ class FactTensors:
 
 
 def read_facts(
-    facts: FactTables,
+    facts: SideTables,
     tables: Tables,
     items: Axis | None,
     users: Axis | None,
     *,
     history: bool,
     id_type: IdType = "typed",
-) -> FactTensors:
+) -> SideTensors:
     """Turn the facts that metrics need into tensors.
 
     Parameters
@@ -149,7 +149,7 @@ def read_facts(
     if items is not None:
         id_rank = items.id_rank if id_type == "typed" else items.text_rank
     words: list[Any] = [None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)]
-    arrays = FactTensors(found, user_ids, user_items, id_rank, counts, *words)
+    arrays = SideTensors(found, user_ids, user_items, id_rank, counts, *words)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 
@@ -260,7 +260,7 @@ def _users(tables: Tables, users: Axis | None) -> UserIds:
 
 
 def _user_items(
-    facts: FactTables, tables: Tables, items: Axis | None, users: UserIds, *, history: bool
+    facts: SideTables, tables: Tables, items: Axis | None, users: UserIds, *, history: bool
 ) -> tuple[dict[str, _UserItems], dict[str, int]]:
     """Return histories and reference lists by row of the known users."""
     kinds = {fact.kind for fact in facts.wanted}
@@ -271,11 +271,11 @@ def _user_items(
         wanted[Fact("reference")] = "the reference lists"
     if not wanted or items is None:
         return {}, {}
-    needed = FactTables(wanted, {r: t for r, t in tables.by_role.items() if r != "truth"})
+    needed = SideTables(wanted, {r: t for r, t in tables.by_role.items() if r != "truth"})
     given: list[Table | None] = [tables.by_role[role] for role in needed.coded]
     ids = IdSpace(given, count_items=True)
     aligned = dict(zip(needed.coded, ids.align(given), strict=True))
-    context = encode_context(needed, aligned, ids, "error", 1)
+    context = encode_side_information(needed, aligned, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
     for name, found in (("history", context.history), ("reference", context.reference)):

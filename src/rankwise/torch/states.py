@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from rankwise.blocks.partial import ItemColumn, Measured, Partial
+from rankwise.blocks.partial import BlockValues, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
 from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
@@ -30,7 +30,7 @@ from rankwise.evaluation.plan import Plan
 from rankwise.options import Population, members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
-from rankwise.torch.blocks import FactTensors, cut, is_relevant, mapped
+from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
 from rankwise.torch.ranked import Ranked, rank_scores
 from rankwise.torch.user_items import PAD, Rows
 
@@ -317,7 +317,7 @@ def layout_of(spec: MetricSpec) -> Layout:
     return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
 
 
-def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTensors) -> Sums:
+def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> Sums:
     """Measure some lists.
 
     Parameters
@@ -359,7 +359,7 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: FactTe
     )
 
 
-def _digests(ranked: Ranked, facts: FactTensors) -> Tensor:
+def _digests(ranked: Ranked, facts: SideTensors) -> Tensor:
     """Return the digest of each user's ground truth as two halves, shape (B, 2): doubles hold 32 bits exactly.
 
     The digest is that of `rankwise.core.digests.row_digest`, in integers that wrap around.
@@ -436,7 +436,7 @@ def _check(spec: MetricSpec, plan: Plan, ranked: Ranked) -> None:
             )
 
 
-def _metric(spec: MetricSpec, ranked: Ranked, facts: FactTensors, plan: Plan) -> Measured:
+def _metric(spec: MetricSpec, ranked: Ranked, facts: SideTensors, plan: Plan) -> BlockValues:
     # Metrics make arrays without saying where; here they are made beside the lists.
     with torch.device(ranked.user.device), checks_at_end():
         block = cut(
@@ -608,7 +608,7 @@ class UserStates(Metric):
         # Which columns and sums there are does not depend on the number of items: that of one tells it.
         sized = spec.with_items(1) if spec.lacks_items else spec
         self._layout: Layout = layout_of(sized)
-        self._facts: FactTensors = sized.facts
+        self._facts: SideTensors = sized.facts
         self._last: list[Ranked] = []
         self._names = self._add_states(sized)
 
@@ -633,7 +633,7 @@ class UserStates(Metric):
             self.add_state(names[name], default=zeros, dist_reduce_fx=reduction, persistent=True)
         return names
 
-    def _sized(self, n_items: int | None) -> tuple[MetricSpec, FactTensors]:
+    def _sized(self, n_items: int | None) -> tuple[MetricSpec, SideTensors]:
         """Return spec and facts, for a number of items if none is known yet."""
         if not self.spec.lacks_items:
             return self.spec, self._facts
