@@ -596,14 +596,15 @@ class Grouped(MetricOfMetrics):
         """
         (part,) = self.parts
         groups, irrelevant = users.groups[self.user_group], users.column("n_relevant") == 0
-        members = {name: groups.code == code for code, name in enumerate(groups.names)}
+        values = [part.user_values(users, part.cutoff_at(at)) for at in range(len(self.cells))]
         states: dict[str, State] = {}
-        for at in range(len(self.cells)):
-            values = part.user_values(users, part.cutoff_at(at))
-            for name, inside in members.items():
-                if count := int(inside.sum()):
-                    mean = users.mean_state(np.where(inside, values, math.nan))
-                    states[self._cell(at, name)] = (*mean, count, int((inside & irrelevant).sum()))
+        for code, name in enumerate(groups.names):
+            inside = groups.code == code
+            if inside.any():
+                counts = int(inside.sum()), int((inside & irrelevant).sum())
+                for at, at_cutoff in enumerate(values):
+                    mean = users.mean_state(np.where(inside, at_cutoff, math.nan))
+                    states[self._cell(at, name)] = (*mean, *counts)
         return states
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
