@@ -348,9 +348,9 @@ _WIDER: dict[Population, tuple[Population, ...]] = {
 def widest_population(populations: Iterable[Population]) -> Population | None:
     """Return the narrowest population that includes all of these; None if there is none.
 
-    >>> population_of_all(["both", "recommended"]), population_of_all(["truth", "recommended"])
+    >>> widest_population(["both", "recommended"]), widest_population(["truth", "recommended"])
     ('recommended', 'all')
-    >>> population_of_all(["judged", "recommended"]) is None
+    >>> widest_population(["judged", "recommended"]) is None
     True
     """
     wanted = set(populations)

@@ -451,7 +451,7 @@ class SortedValues:
 
     Examples
     --------
-    >>> values = AllValues((np.array([2.0, 1.0]),)) + AllValues() + AllValues((np.array([0.5]),))
+    >>> values = SortedValues((np.array([2.0, 1.0]),)) + SortedValues() + SortedValues((np.array([0.5]),))
     >>> values.ascending
     array([0.5, 1. , 2. ])
     """

@@ -188,7 +188,7 @@ def _first_array(address: int) -> _Array | None:
 def plain_strings(column: pl.Series) -> pl.Series:
     """Return the texts of a column of categories; any other column as it is.
 
-    >>> plain_texts(pl.Series(["b", "a", "b"], dtype=pl.Categorical)).to_list()
+    >>> plain_strings(pl.Series(["b", "a", "b"], dtype=pl.Categorical)).to_list()
     ['b', 'a', 'b']
     """
     dtype = column.dtype

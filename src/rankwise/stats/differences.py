@@ -170,7 +170,7 @@ def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, i
     A mean difference is that of the exact sums of both sides, so that it is the difference of two
     published means up to one rounding.
 
-    >>> sides = [Side(np.array(values)) for values in ([0.5, 1.0, 0.0], [0.5, 0.25, 0.5])]
+    >>> sides = [SortedColumn(np.array(values)) for values in ([0.5, 1.0, 0.0], [0.5, 0.25, 0.5])]
     >>> found = moments_of_pairs(sides, [(0, 1)])[0]
     >>> found.wins, found.losses, found.not_zero, found.mean
     (1, 1, 3, 0.0833)

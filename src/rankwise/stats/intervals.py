@@ -99,7 +99,7 @@ def sign_flip_interval(
     Examples
     --------
     >>> d = [0.5, 0.25, 0.5, 0.0, 0.25, 0.75, 0.5, 0.25]
-    >>> interval = flip_interval(d)
+    >>> interval = sign_flip_interval(d)
     >>> interval.low > 0, interval.high
     (True, 0.5833)
     """
@@ -460,7 +460,7 @@ def bootstrap_confidence_interval(
 def bounded_mean_limit(values: Floats, largest: float, confidence: float) -> float:
     """Return the upper confidence limit of the mean of values that are at most ``largest``.
 
-    >>> round(mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit
+    >>> round(bounded_mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit
     0.116
     """
     from scipy.optimize import brentq
