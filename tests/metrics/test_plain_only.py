@@ -20,6 +20,7 @@ from strategies import worlds
 @pytest.fixture(scope="module", autouse=True)
 def plain_only():
     """Metrics of the registry once more, by their plain definitions alone."""
+    registry.every()  # loads all families, which the copy then has
     before = dict(registry._known)
 
     def define(name, base, plain, **attributes):

@@ -119,7 +119,7 @@ class Encoder:
     shared : Tables
         What all pieces share: the tables that facts come from, and the ground truth unless every
         piece brings its part.
-    facts : FactTables, optional
+    facts : SideTables, optional
         What metrics need to know.
     """
 

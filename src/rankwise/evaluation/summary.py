@@ -280,7 +280,7 @@ class UserPartition:
         One row per user: ``user``, ``n_relevant``, ``list_length`` and the columns of metrics.
     settings, plan : Settings, Plan
         What is asked.
-    facts, user_table : FactTables, UserTable
+    facts, user_table : SideTables, UserTable
         What is known of users: their groups and weights.
     catalogue_size : int
         The number of items of the catalogue; 0 where nothing needs it.

@@ -47,6 +47,7 @@ import numpy as np
 from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
+from rankwise.core.ragged import bucket
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.arithmetic import divide, spread
 from rankwise.metrics.base import Metric, ValueKind
@@ -597,14 +598,15 @@ class Grouped(MetricOfMetrics):
         (part,) = self.parts
         groups, irrelevant = users.groups[self.user_group], users.column("n_relevant") == 0
         values = [part.user_values(users, part.cutoff_at(at)) for at in range(len(self.cells))]
+        nobody = len(groups.names)  # where users without a group go
+        starts, by_group = bucket(np.where(groups.code < 0, nobody, groups.code), nobody + 1)
         states: dict[str, State] = {}
-        for code, name in enumerate(groups.names):
-            inside = groups.code == code
-            if inside.any():
-                counts = int(inside.sum()), int((inside & irrelevant).sum())
+        for name, first, end in zip(groups.names, starts, starts[1:], strict=False):
+            rows = by_group[first:end]
+            if len(rows):
+                counts = len(rows), int(irrelevant[rows].sum())
                 for at, at_cutoff in enumerate(values):
-                    mean = users.mean_state(np.where(inside, at_cutoff, math.nan))
-                    states[self._cell(at, name)] = (*mean, *counts)
+                    states[self._cell(at, name)] = (*users.mean_state(at_cutoff, rows=rows), *counts)
         return states
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:

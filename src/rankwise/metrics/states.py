@@ -82,14 +82,16 @@ class UserColumns:
         """Return the values of users, NaN outside the population of the rule."""
         return values if self.inside is None else np.where(self.inside, values, math.nan)
 
-    def mean_state(self, values: Floats, weights: Floats | None = None) -> State:
+    def mean_state(self, values: Floats, weights: Floats | None = None, rows: Any = ...) -> State:
         """Return the sum of the weighted values of the users who have one, and of their weights.
 
-        ``weights`` are those of the metric itself, which multiply the weights of users.
+        ``weights`` are those of the metric itself, which multiply the weights of users; ``rows`` are the users
+        to sum over, by default all.
         """
-        values = self.averaged(values)
+        values = values[rows] if self.inside is None else np.where(self.inside[rows], values[rows], math.nan)
+        weights = None if weights is None else weights[rows]
         if self.weights is not None:
-            weights = self.weights if weights is None else weights * self.weights
+            weights = self.weights[rows] if weights is None else weights * self.weights[rows]
         if weights is None:
             total, count = ExactTotal.of_known(values)
             return total, ExactTotal.of([count])
@@ -160,7 +162,7 @@ class Aggregates:
         The groups of users in order, by column.
     catalogue_size : int
         The number of items of the catalogue.
-    rule : UserRule
+    rule : AveragingRule
         The rule of the metric.
     """
 

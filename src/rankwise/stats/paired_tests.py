@@ -267,7 +267,7 @@ def sign_flip(
 
     See Also
     --------
-    flip_interval : The confidence interval that goes with this test.
+    sign_flip_interval : The confidence interval that goes with this test.
     max_t : Several comparisons, with family-wise error control.
 
     Examples

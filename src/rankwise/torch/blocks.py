@@ -124,7 +124,7 @@ def read_facts(
 
     Parameters
     ----------
-    facts : FactTables
+    facts : SideTables
         What is needed, and the tables that have it.
     tables : Tables
         All tables.
