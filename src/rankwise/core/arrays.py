@@ -20,7 +20,7 @@ Computers 64(7), with fixed bit positions instead of positions chosen from the d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -50,7 +50,6 @@ __all__ = [
     "read_sums",
     "refuse",
     "sum_whole",
-    "whole_numbers_like",
 ]
 
 _UNIT = 1074  # every float is a whole multiple of 2^-1074
@@ -247,12 +246,6 @@ def namespace(*arrays: Array) -> Any:
     if all(type(array) is np.ndarray for array in arrays):
         return np
     return array_api_compat.array_namespace(*arrays)
-
-
-def whole_numbers_like(like: Array, values: Sequence[int]) -> Array:
-    """Return whole numbers as an array of the library and on the device of another array."""
-    device = array_api_compat.device(like)
-    return namespace(like).asarray(list(values), dtype=namespace(like).int64, device=device)
 
 
 def bincount(index: Array, weights: Array, size: int) -> Array:

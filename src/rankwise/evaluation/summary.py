@@ -319,9 +319,11 @@ class UserPartition:
             some = metrics
             if by == JACKKNIFE:
                 some = self.plan.jackknife_metrics(weighted=columns.weights is not None)
-            names[by], text = of_users.unique(), of_users.cast(pl.String)
+            names[by] = of_users.unique()
+            rows = pl.DataFrame({"group": of_users.cast(pl.String)}).with_row_index("row")
             groups[by] = {
-                name: reduce_users(some, columns.select(_is(text, name))) for name in names[by].cast(pl.String)
+                name: reduce_users(some, columns.select(group["row"].to_numpy()))
+                for (name,), group in rows.group_by("group", maintain_order=True)
             }
         return PartitionState(
             everyone=reduce_users(metrics, columns),
@@ -349,12 +351,6 @@ class UserPartition:
         values, weights = values_of_users(self.plan.metrics, self.columns), self.columns.weights
         weight = [] if weights is None else [pl.Series(WEIGHT, weights)]
         return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
-
-
-def _is(groups: pl.Series, name: str | None) -> Any:
-    """Return whether each user is in a group, shape (U,)."""
-    inside = groups.is_null() if name is None else (groups == name).fill_null(value=False)
-    return inside.to_numpy()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,14 +59,14 @@ class UserColumns:
     def _under(self) -> dict[AveragingRule, UserColumns]:
         return {}  # mostly all metrics have one rule
 
-    def select(self, mask: Any) -> UserColumns:
-        """Return the users of a mask, under the same rule."""
+    def select(self, rows: Any) -> UserColumns:
+        """Return the users of some rows, under the same rule."""
         return replace(
             self,
-            users=self.users.filter(mask),
-            weights=None if self.weights is None else self.weights[mask],
-            groups={column: replace(groups, code=groups.code[mask]) for column, groups in self.groups.items()},
-            inside=None if self.inside is None else self.inside[mask],
+            users=self.users[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            groups={column: replace(groups, code=groups.code[rows]) for column, groups in self.groups.items()},
+            inside=None if self.inside is None else self.inside[rows],
         )
 
     @property
