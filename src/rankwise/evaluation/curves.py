@@ -25,8 +25,7 @@ from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError,
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.aggregation import values_of_users
-from rankwise.metrics.base import WHOLE_LIST, CurveTerms, Metric, MetricLike, parse_all
+from rankwise.metrics.base import WHOLE_LIST, CurveTerms, Metric, MetricLike, parse_all, values_of_users
 from rankwise.metrics.states import UserColumns
 from rankwise.options import Options
 from rankwise.ranking.rank import Ranks

@@ -62,9 +62,14 @@ def doubts(tables: Tables) -> list[str]:
 
 def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:
     """Return what tells lists of sampled negatives from others; nothing where candidates are known."""
-    if lists is None or lists.is_exact or lists.format == "ratings" or lists.protocol is not None:
+    if lists is None or not _may_be_sampled(lists):
         return SampleCounts()
     return SampleCounts.of_users(users["n_relevant"], users["list_length"], hits, lists.frame["item"])
+
+
+def _may_be_sampled(lists: Recommendations) -> bool:
+    """Return whether lists are of unknown candidates, and neither exact ranks nor ratings."""
+    return lists.protocol is None and not lists.is_exact and lists.format != "ratings"
 
 
 def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]:
@@ -82,10 +87,8 @@ def inferred_protocol(counts: SampleCounts) -> tuple[Protocol | None, list[str]]
 def protocol_of_lists(tables: Tables, threshold: float | None) -> tuple[Protocol | None, list[str]]:
     """Return the candidates of all lists, as stated or as inferred from their rows, and warnings."""
     lists, truth = tables.recommendations, tables.truth
-    if lists is None or lists.protocol is not None:
+    if lists is None or truth is None or not _may_be_sampled(lists):
         return None if lists is None else lists.protocol, []
-    if truth is None or lists.is_exact or lists.format == "ratings":
-        return None, []
     relevant = truth.with_frame(truth.relevant(threshold))
     aligned: list[Table] = [replace(table, is_text=True) for table in (lists, relevant)]  # as some conventions match
     for column in ("user", "item"):

@@ -24,8 +24,7 @@ from rankwise.errors import ColumnError, EmptyError, IdError, InputError, Parame
 from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.aggregation import finalise, reduce_users, value_kinds, values_of_users
-from rankwise.metrics.base import Metric, ValueKind
+from rankwise.metrics.base import Metric, ValueKind, finalise, reduce_users, value_kinds, values_of_users
 from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
 from rankwise.metrics.states import AggregateState, UserColumns, add_groups
 from rankwise.options import choice_values

@@ -49,8 +49,7 @@ from rankwise.experiments.schema import (
     tests_of,
     with_propensity,
 )
-from rankwise.metrics.aggregation import value_kinds
-from rankwise.metrics.base import LARGEST, Metric, parse_all
+from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.results.result import Result, Values
 from rankwise.stats.differences import check_level

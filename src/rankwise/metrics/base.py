@@ -3,6 +3,9 @@
 A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
 other properties of the class are class attributes that `metric` sets. The mathematics is one
 method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
+
+Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into
+values (`finalise`).
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
-from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
-from rankwise.options import AveragingRule
+from rankwise.metrics.states import Aggregates, AggregateState, CellValues, Floats, State, UserColumns
+from rankwise.options import AveragingRule, AveragingRules
 
 __all__ = [
     "FAMILIES",
@@ -41,6 +44,7 @@ __all__ = [
     "as_written",
     "better",
     "extra_inputs",
+    "finalise",
     "interval",
     "metric",
     "metric_html",
@@ -48,8 +52,11 @@ __all__ = [
     "parse",
     "parse_all",
     "preset",
+    "reduce_users",
     "show_value",
     "summary",
+    "value_kinds",
+    "values_of_users",
 ]
 
 FAMILIES = {
@@ -705,3 +712,60 @@ def _top_level(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return [part.strip() for part in parts]
+
+
+def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateState:
+    """Return the counts and states of these users from which metrics have their values."""
+    cells: dict[str, State] = {}
+    for metric in metrics:
+        cells = metric.reduce(users.under(str(metric @ ()))) | cells
+    return AggregateState(
+        users=len(users.users),
+        with_list=int((users.users["list_length"] > 0).sum()),
+        without_relevant=users.without_relevant,
+        cells=cells,
+    )
+
+
+def finalise(
+    metrics: Iterable[Metric],
+    users: AggregateState,
+    items: CatalogueSums | None,
+    *,
+    group_names: Mapping[str, Sequence[str]],
+    catalogue_size: int,
+    rules: AveragingRules,
+) -> dict[str, float]:
+    """Return the value of every metric at every cut-off, and of their cells.
+
+    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
+    come in the order of ``group_names``, by column.
+    """
+    out: dict[str, float] = {}
+    for metric in metrics:
+        aggregates = Aggregates(users, items, group_names, catalogue_size, rules.of(str(metric @ ())))
+        for at, name in enumerate(metric.cells):
+            values = metric.finalise(aggregates, at)
+            if values is not None:
+                out |= {} if values.value is None else {name: values.value}
+                out |= {f"{name}[{cell}]": value for cell, value in values.cells.items()}
+    return out
+
+
+def values_of_users(metrics: Iterable[Metric], users: UserColumns) -> dict[str, Floats]:
+    """Return every user's value of every metric that has one for each user."""
+    out: dict[str, Floats] = {}
+    for metric in metrics:
+        if metric.has_user_values:
+            inside = users.under(str(metric @ ()))
+            out |= {cell: inside.averaged(metric.user_values(inside, at)) for at, cell in enumerate(metric.cells)}
+    return out
+
+
+def value_kinds(metrics: Iterable[Metric], *, weighted: bool) -> dict[str, ValueKind]:
+    """Return how the value of every cell is aggregated: mean over users, pooled, all lists, …."""
+    kinds: dict[str, ValueKind] = {}
+    for metric in metrics:
+        mean = metric.value_kind == "mean"
+        kinds |= dict.fromkeys(metric.cells, "weighted mean" if mean and weighted else metric.value_kind)
+    return kinds

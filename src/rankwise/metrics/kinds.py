@@ -2,35 +2,26 @@ r"""The kinds of metric, by how their values are computed.
 
 A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`),
 each user's value (`user_values`), the state that adds up over users (`reduce`), and the value of a
-state (`finalise`). Metrics define the mathematics, in a method that depends on the kind.
+state (`finalise`). Metrics define the mathematics, in a method that depends on the kind:
 
-Metrics with only a plain definition, which is called user by user, on any engine.
-
-A plain definition takes a recommendation list, best first, and, if it compares the list with the
-ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
-metric by name. Items are codes, which can only be compared.
-
-* `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum. With
-  only a plain definition (``@metric(…, plain=…)``), that is called user by user.
-* `rankwise.metrics.kinds`: a value for every user that is a sum over hits, divided by a norm.
+* `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum.
+* `RunningSum.terms` and `norm`: a value for every user that is a sum down the list over a norm,
+  :math:`S_u(k) / (N_u(k) \, s(k))`, with a scale that is the same for all users. One definition gives
+  the value and the curve over all cut-offs; `HitSum` also the weighting of relevant items.
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
   The same function gives one user's value, a group's and everyone's.
 * `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
-  the common case, a function of how often each item was recommended;
-  `rankwise.metrics.item_fairness` has functions of groups of items.
+  the common case, a function of how often each item was recommended.
+* `GroupRates`: rates of groups of items, :math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i`.
+  The value is the population standard deviation of these rates over their mean; the rates are the cells.
 * `Composed.combine`: a function of other metrics' values.
 * `Grouped.of_means`: a function of the means of user groups.
 * `OverUsers.of_values`: a function of all users' values, such as a quantile.
 
-Metrics that are sums over hits: one definition gives the value, the curve and the weighting.
-
-The value of user u at cut-off k is :math:`S_u(k) / (N_u(k) \, s(k))`: the terms of the hits in the
-top k, summed, over a norm of the user and a scale that is the same for all users.
-
-Rates of groups of items and how unequal they are: part over whole, summed over each group.
-
-:math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i` is the rate of group a. The value is
-the population standard deviation of these rates over their mean; the rates are the cells.
+With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any
+engine. The definition takes a recommendation list, best first, and, if it compares the list with the
+ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
+metric by name. Items are codes, which can only be compared.
 """
 
 from __future__ import annotations
