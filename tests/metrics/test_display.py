@@ -8,7 +8,7 @@ import rankwise as rw
 from html_tables import read_html
 from rankwise.metrics import registry
 from rankwise.metrics.base import FAMILIES
-from rankwise.metrics.description import Description
+from rankwise.metrics.description import Description, describe
 
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\u202e&amp;"
 
@@ -77,3 +77,18 @@ def test_hostile_names_are_text():
     facts, parameters = shown(rw.REO(item_group=HOSTILE) @ 5)
     assert parameters["item_group"][0] == "</td><script>alert(1)</script>  [31m &amp;"
     assert "<script>alert(1)</script>" in facts["metric"]
+
+
+@pytest.mark.parametrize(
+    ("name", "averaged"),
+    [
+        ("recall", "mean over users: users with a relevant item (without a list: 0)"),
+        ("novelty", "mean over users: users with a list"),
+        ("f", "mean over users"),
+        ("gini", "one value over the lists of all users; no per-user values"),
+        ("group_gap", "a function of the means of user groups"),
+        ("quantile", "a function of all per-user values, such as a quantile"),
+    ],
+)
+def test_who_has_a_value_is_said_of_metrics_that_users_have(name, averaged):
+    assert describe(name).averaged == averaged

@@ -115,8 +115,8 @@ class Description:
     def averaged(self) -> str:
         """How per-user values become one value, and which users count."""
         made: Any = self.cls()
-        over = _DEFINED_FOR.get(getattr(made, "defined_for", ""), "")
-        return _AVERAGED[made.value_kind] + (f": {over}" if over else "")
+        over = f": {_DEFINED_FOR[made.defined_for]}" if made.has_user_values and not made.parts else ""
+        return _AVERAGED[made.value_kind] + over
 
     @property
     def plain(self) -> str:
