@@ -1,7 +1,5 @@
 """Candidate sets: the items that are ranked for each user, and sampled negatives, the same for every model.
 
-Candidate sets: the items that are ranked for each user, the same for every model.
-
 By default all items with a score are ranked, except those in ``exclude=``. For another candidate
 set, pass the value of one of these functions as ``candidates=`` to `rankwise.rank`,
 `rankwise.rank_relevant` or `rankwise.evaluate_model`.

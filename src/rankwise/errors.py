@@ -9,7 +9,7 @@ RankwiseError
 │   ├── EmptyError        nothing to evaluate
 │   └── FileError         a file that cannot be read, or a line in it
 ├── UsageError            the call is wrong, not the data (command line: exit 2)
-│   ├── MetricError      an unknown metric, or one whose inputs are missing
+│   ├── MetricError       an unknown metric, or one whose inputs are missing
 │   │   └── MissingValueError   a value that a result does not have; a KeyError as well
 │   ├── ParameterError    a parameter whose value is not allowed
 │   └── ConfigError       mistakes in a configuration file, all at once

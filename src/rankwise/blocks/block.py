@@ -1,13 +1,9 @@
 """The data of some users that metrics read: hits, sets of rows, and side information, as arrays of NumPy or PyTorch.
 
-Sets of rows of a block: what metrics may read of its users beyond hits.
-
-A metric declares the sets that it reads, and blocks hold those alone.
-
-Facts: data about items and users beyond lists and ground truth, as arrays by code.
-
-A metric names the facts that it needs; blocks then carry them. Item facts have one row per item
-code, user facts one per user code; unknown items and users have the empty value described below.
+A metric declares the sets of rows that it reads beyond hits, and the facts: data about items and users
+beyond lists and ground truth, as arrays by code. Blocks hold what is declared alone. Item facts have
+one row per item code, user facts one per user code; unknown items and users have the empty value
+described below.
 """
 
 from __future__ import annotations

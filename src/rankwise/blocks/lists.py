@@ -1,11 +1,11 @@
 """Recommendation lists and ground truth, grouped by user.
 
-The order of preference, cheapest first:
+Lists are put in order as cheaply as their rows allow:
 
 1. rows already grouped by user and in order: used as they are, nothing is copied;
 2. rows in any order whose rank column counts 1, 2, 3, … in each list: every row is written
    straight to its position, without a sort;
-3. rows with scores that need no order, because only matched rows need a rank (`matched_ranks`):
+3. rows with scores that need no order, because only matched rows need a rank (`rankwise.blocks.matching`):
    grouped by user in linear time;
 4. anything else: grouped by user, then ordered inside each short list.
 """

@@ -1,9 +1,7 @@
 """Which recommended items are judged, and at which ranks.
 
-Which recommended items are judged: the hot loop.
-
-Where it is compiled (`kernels`), every list fills a small hash table of its own rows, in which its
-judged items are then looked up. What follows is the same for NumPy.
+Matching is the hot loop. Where it is compiled, every list fills a small hash table of its own rows, in
+which its judged items are then looked up. What follows is the same for NumPy.
 
 For some 65 thousand rows at a time, every recommended row writes its number into a small hash
 table, which the processor's caches hold, in a slot computed from its user and its item. Reading the
@@ -15,11 +13,9 @@ numbers there are compared, user and item, before they count: a hit is never a g
 The table does not grow with the catalogue, so ten thousand and ten million items cost the same,
 and it needs no clearing, because row numbers of earlier lists fail the comparison.
 
-The ranks of matched rows: read off where lists are in order, found by their scores elsewhere.
-
-Lists in no order are not put in one: few of their rows are matched, and only these need a rank. The
-scores of each list are sorted alone, without the items that they belong to, and every matched row
-is sought among them.
+The ranks of matched rows are read off where lists are in order. Lists in no order are not put in one:
+few of their rows are matched, and only these need a rank. The scores of each list are sorted alone,
+without the items that they belong to, and every matched row is sought among them.
 """
 
 from __future__ import annotations

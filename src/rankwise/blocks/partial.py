@@ -1,17 +1,15 @@
 """Values of blocks, and the mergeable partial results that are made of them.
 
-Tables and plain values in one string of bytes: JSON for the values, Arrow for the tables.
-
-A hash of all bytes comes first, so that bytes that were changed on their way are never parsed.
-
 A partial has one row per user, one row per item if a metric sums over items, and counts. Rows
 carry ids, not codes, so partials made in any process can be merged. Floats are summed only at the
 end, with users in order of id: results are bit-identical, however the work was cut and merged.
 
-The names of a partial's columns: written and read here, and nowhere else.
+Packed partials are one string of bytes: JSON for plain values, Arrow for tables. A hash of all bytes
+comes first, so that bytes that were changed on their way are never parsed.
 
-Values of users have the name of their cell (``ndcg@10``). Sums, which are only pooled at the end,
-have names that hold a JSON list, so that no name of a group or a column can be mistaken.
+Columns are named here and nowhere else. Values of users have the name of their cell (``ndcg@10``).
+Sums, which are only pooled at the end, have names that hold a JSON list, so that no name of a group or
+a column can be mistaken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The command ``rankwise``: its exit codes, and the messages of the library in the spelling of the command line.
 
-Messages of the library in the spelling of the command line.
-
 The library says ``duplicates="first"``; who typed a command needs ``--duplicates first``. What an
 option is called here follows from the options of the command, so that no message is written twice.
 

@@ -1,17 +1,16 @@
 """Array functions for NumPy and PyTorch, sparse matrices, and exact sums of floats.
 
-Metrics are written against the standard, so that the same code runs on NumPy and on PyTorch.
+Metrics are written against the array API standard, so that the same code runs on NumPy and on PyTorch.
 
 An accelerator works asynchronously: reading a value (``int``, ``bool``, the size of a selection)
 waits until all previous work is done. Functions that read values do so only for NumPy
 (`is_tensor`), and checks of values wait until the end of a block (`refuse`, `checks_at_end`).
 
-Sums of floats that do not depend on the order of the terms.
-
-Users come in blocks, in pieces and from several machines, and floats added in another order give
-another last digit. Sums over users that are kept for every item are therefore sums of whole
-numbers: a value is split into its whole part, multiples of 2^-26 and multiples of 2^-52, and each
-of the three is summed exactly. The error is at most 2^-53 per term.
+Sums of floats do not depend on the order of their terms. Users come in blocks, in pieces and from
+several machines, and floats added in another order give another last digit. Sums over users that are
+kept for every item are therefore sums of whole numbers: a value is split into its whole part, multiples
+of 2^-26 and multiples of 2^-52, and each of the three is summed exactly. The error is at most 2^-53 per
+term.
 
 This is pre-rounding as in Demmel & Nguyen 2015, Parallel Reproducible Summation, IEEE Trans.
 Computers 64(7), with fixed bit positions instead of positions chosen from the data.

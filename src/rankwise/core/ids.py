@@ -1,20 +1,17 @@
 """Ids as codes: columns of text, vocabularies, and 64-bit hashes.
 
-Columns of text: plain text of categories, and the bytes for compiled loops, without a copy.
+Compiled loops read columns of text without a copy. Polars hands a column out through Arrow's C stream
+interface, as string views (Apache Arrow, "The Arrow C stream interface" and "Variable-size Binary View
+Layout"): two structures of pointers, which are read here with ctypes. Where loops are not compiled,
+Polars does the work.
 
-Polars hands a column out through Arrow's C stream interface, as string views (Apache Arrow, "The
-Arrow C stream interface" and "Variable-size Binary View Layout"): two structures of pointers, which
-are read here with ctypes. Where loops are not compiled, Polars does the work.
+Hashes of rows depend on their values alone, not on row order, library or machine. Random choices in a
+split are drawn from these hashes, and rows of equal time are ordered by them, so that the same rows in
+another order give the same split. The mixing step is the finaliser of SplitMix64 (Steele, Lea and Flood
+2014); text is hashed with BLAKE2b, once per distinct value.
 
-64-bit hashes of rows that depend on their values alone, not on row order, library or machine.
-
-Random choices in a split are drawn from these hashes, and rows of equal time are ordered by them,
-so that the same rows in another order give the same split. The mixing step is the finaliser of
-SplitMix64 (Steele, Lea and Flood 2014); text is hashed with BLAKE2b, once per distinct value.
-
-Ids to codes: users and items as small integers that are the same in all tables.
-
-A vocabulary turns ids into codes and back. There are four kinds:
+A vocabulary turns ids into codes, small integers that are the same in all tables, and back. There are
+four kinds:
 
 * `PlainIntegers`: integers are their own codes, for items that are only compared.
 * `IntegerVocabulary`: integers below a limit are their own codes (no hashing, no copy); other ids,

@@ -1,7 +1,5 @@
 """Columns of the tables of items and users, in any supported layout, as arrays by code.
 
-Columns of the tables of items and users, read from any supported layout.
-
 All results are in the order of the table's rows; no row is dropped.
 """
 

@@ -1,8 +1,6 @@
 """`Plan`: the inputs that metrics need, the checks of these inputs, and the passes over the data.
 
-Metrics whose convention needs several readings of the lists: evaluate each, join the results.
-
-Most conventions need one. Two are needed where tied items are ordered in one way for one metric
+Most conventions need one pass. Two are needed where tied items are ordered in one way for one metric
 and in another way for the next, or where sums over items are taken over other users than the rest.
 """
 

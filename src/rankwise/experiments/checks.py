@@ -1,9 +1,7 @@
 """Checks of a configuration: every mistake with its line, and what a run would refuse, before it runs.
 
-What a run would refuse, found before it: all that follows from the configuration without a table.
-
-The checks are those of the run itself, called with what is known before it: the names of tables in
-place of their rows, and results without users in place of results.
+What a run would refuse is told by the checks of the run itself, called with what is known before it:
+the names of tables in place of their rows, and results without users in place of results.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 may be given for the other: a set gives its items the relevance 1. ``k=None`` is the whole list.
 The value is NaN for a user without relevant items.
 
-Items of one user's list that have a ground-truth row, relevant or not.
-
 ``judged`` is a collection of the user's judged items, or a dict of item to relevance.
 """
 

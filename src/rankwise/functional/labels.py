@@ -1,7 +1,5 @@
 """Metrics of one user from labels and scores: confusion matrix, pairs, and rating errors.
 
-The confusion matrix of one user's list over the catalogue, and metrics of it.
-
 ``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN
 for a user without relevant items.
 

@@ -1,7 +1,5 @@
 """Descriptions of one user's recommendation list: diversity, categories, and list hygiene.
 
-Descriptions of one user's recommendation list that need no ground truth.
-
 ``recommended`` is a list of items, best first. Shares are NaN for an empty list.
 """
 

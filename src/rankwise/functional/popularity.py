@@ -1,7 +1,5 @@
 """Popularity bias, novelty and debiased accuracy, from the number of training users of each item.
 
-Novelty: how unfamiliar the items of one user's recommendation list are.
-
 ``popularity`` maps each item to its number of training users; an absent item has none.
 """
 

@@ -1,7 +1,5 @@
 """Arithmetic that metrics share: gains, discounts, guarded division, divergences and distances.
 
-Sums of the distances between the items of a list: cosine, Euclidean, Jaccard, or custom.
-
 A distance first prepares the vectors of all items, then sums over the ordered pairs of items of
 many lists of equal length. Each sum depends on its own list alone, not on those summed with it.
 """

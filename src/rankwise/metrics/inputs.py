@@ -1,11 +1,7 @@
 """What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
 
-Sums over users that are kept for every item, whatever pieces the users come in.
-
-Whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With
-``by`` there is a sum for every group of users.
-
-The inputs that metrics declare, sorted by who provides them.
+Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`).
+With ``by`` there is a sum for every group of users.
 
 A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
 and the catalogue. Hits, list lengths and numbers of relevant items are always there.

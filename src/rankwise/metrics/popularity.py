@@ -1,12 +1,10 @@
 """Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
 
-Novelty: how unfamiliar recommended items are, by training popularity or to reference lists.
-
 :math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
 :math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
 counts as seen by one user; the result counts the recommendations of cold items.
 
-:math:`n_i` is the number of training users of item i. The most popular items are the short head
+The most popular items are the short head
 (`_HeadAndTail` says how many), all others the long tail.
 """
 

@@ -1,14 +1,11 @@
 """Fairness between groups of users: quality of their recommendations, and bias disparity.
 
-Bias disparity: whether recommendations move a group of users towards a group of items.
+For bias disparity, whether recommendations move a group of users towards a group of items, the groups
+are columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``. There is one cell
+per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``.
 
-The groups are columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``. There
-is one cell per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``.
-
-Fairness between groups of users: how much the quality of their recommendations differs.
-
-The groups are any column of ``users``, named by ``user_group``; users without a group are left out
-and counted. The cells of these metrics are the group means :math:`m_a`.
+For the other metrics the groups are any column of ``users``, named by ``user_group``; users without a
+group are left out and counted. The cells of these metrics are the group means :math:`m_a`.
 """
 
 from __future__ import annotations

@@ -3,5 +3,5 @@
 The full user-item score matrix is never materialised:
 
 scores or factors ──► blocks of scores ──► candidates only ──► top k        (`rank`)
- scores                score_blocks         pool           └─► exact ranks  (`rank_relevant`)
+ scores                pool                 pool           └─► exact ranks  (`rank_relevant`)
 """

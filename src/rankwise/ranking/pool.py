@@ -1,11 +1,9 @@
 """Which users are ranked over which items, in blocks of scores, and the exact top k of a block.
 
-The exact top k of a block of scores, in little more than one pass over it.
-
-Items are dealt into groups, and one vectorised pass takes the largest score of every group. The
-k-th largest of these maxima is at most the k-th largest score, because k groups hold a score at
-least as large. So only scores from there up matter; they are in the few groups whose maximum is as
-large, and only those groups are read again.
+The top k takes little more than one pass over a block. Items are dealt into groups, and one vectorised
+pass takes the largest score of every group. The k-th largest of these maxima is at most the k-th
+largest score, because k groups hold a score at least as large. So only scores from there up matter;
+they are in the few groups whose maximum is as large, and only those groups are read again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """``result.plot`` and ``comparison.plot``: charts for notebooks and papers, and the data of each.
 
-The data of each chart as a tidy frame, without a plotting library.
-
-Every frame has a column ``text``: what a reader sees of a mark that is pointed at, and what a
-screen reader says of it.
+The data of a chart are a tidy frame, made without a plotting library. Every frame has a column
+``text``: what a reader sees of a mark that is pointed at, and what a screen reader says of it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """`report`: an HTML report of results and their comparison.
 
-Charts as SVG inside a page: small, in the colours and fonts of the page, named.
-
-Text in SVG of Vega has neither ``<`` nor ``>``, and attributes have no quotes, so that expressions
-for tags never change what strangers wrote.
+Charts are SVG inside the page, in its colours and fonts. Text in SVG of Vega has neither ``<`` nor
+``>``, and attributes have no quotes, so that expressions for tags never change what strangers wrote.
 """
 
 from __future__ import annotations

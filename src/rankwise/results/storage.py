@@ -1,9 +1,7 @@
 """Results outside of memory: saved, read from per-user tables of other tools, logged to experiment trackers.
 
-Logging results to experiment trackers: `Result.log_mlflow` and `Result.log_wandb`.
-
-Both log the same values under the same keys. The trackers are imported only here, and only when
-these functions are called.
+Both trackers, MLflow and Weights & Biases, get the same values under the same keys. They are imported
+only here, and only when a result is logged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Splits of Spark tables as lazy plans: each part has the same rows as in memory.
 
-Rules and filters on Spark: every row with the part that it belongs to.
-
-A label is a part, or the reason why a row is in no part.
+Every row gets a label. A label is a part, or the reason why a row is in no part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Spark sessions, tables with standard columns, and folders with a table by bucket of users.
 
-Folders with a table by bucket of users, for evaluations without a shuffle.
-
 A folder ``rankwise_bucket=7`` has the rows of one bucket in Parquet, sorted by user.
 ``_rankwise.json`` says how many buckets there are, and of how many rows; it is written last, so
 that a folder without it is not complete.

@@ -1,9 +1,8 @@
 """Interactions as splitters use them: ids as codes, times as ticks, rows in order of time; sizes of parts.
 
-Dates written as text, or as whole numbers such as 20200914: their format, and what they mean.
-
-ISO 8601 is read as it is. Other dates are read if one format alone fits every row; where several
-formats fit, or a year has two digits, only the caller can tell, and an error names the formats.
+Dates may be text, or whole numbers such as 20200914. ISO 8601 is read as it is. Other dates are read if
+one format alone fits every row; where several formats fit, or a year has two digits, only the caller
+can tell, and an error names the formats.
 """
 
 from __future__ import annotations

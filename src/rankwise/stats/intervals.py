@@ -1,11 +1,10 @@
 r"""Confidence intervals of a mean: bootstrap, sign flips, sequences of looks, and bounded values.
 
-An upper confidence limit of a bounded mean that holds for few and for rare values.
-
-Gaffke's limit: one observation at the largest possible value is added to the n that were seen, and
-the limit is the quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values
-of 0 and 1 it is the Clopper-Pearson limit; for many values it is that of the t interval, corrected
-for skewness. No distribution is known for which it covers less than it says.
+The upper confidence limit of a bounded mean that holds for few and for rare values is Gaffke's: one
+observation at the largest possible value is added to the n that were seen, and the limit is the
+quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values of 0 and 1 it is the
+Clopper-Pearson limit; for many values it is that of the t interval, corrected for skewness. No
+distribution is known for which it covers less than it says.
 
 The quantile has no closed form for other values. It is computed by the saddle point of
 Lugannani and Rice (relative error of the tail probability about 1 % for one value, less for more),

@@ -1,10 +1,9 @@
 """Tests of paired differences: t, sign-flip, Wilcoxon, sign, bootstrap.
 
-Resampling by matrix products: random signs and bootstrap weights, bit-reproducible.
-
-Replicates are computed in panels and users in blocks, both of fixed size, and every panel and
-block has its own stream of random numbers. So a seed gives the same bits whatever the number of
-threads and of panels at a time, and nothing larger than a panel times a block is held in memory.
+Random signs and bootstrap weights are matrix products. Replicates are computed in panels and users in
+blocks, both of fixed size, and every panel and block has its own stream of random numbers. So a seed
+gives the same bits whatever the number of threads and of panels at a time, and nothing larger than a
+panel times a block is held in memory.
 
 All are two-sided tests that the mean of x − y is 0, except Wilcoxon and sign, which are about the
 median. SciPy's tests are used where it has them.

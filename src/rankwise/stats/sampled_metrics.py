@@ -1,9 +1,8 @@
 r"""Estimate metrics over all candidates from ranks among sampled negatives.
 
-Confidence intervals of full-catalogue metrics from sampled ranks, whatever the true ranks are.
-
-A sample of m negatives does not determine the distribution of true ranks: distributions with very
-different hit rates at 10 give the same sampled ranks. So the interval spans all of them.
+Confidence intervals (`rank_bounds`) hold whatever the true ranks are. A sample of m negatives does not
+determine the distribution of true ranks: distributions with very different hit rates at 10 give the
+same sampled ranks. So the interval spans all of them.
 
 Let :math:`P(j \mid r)` be the probability of sampled rank j at true rank r, and M(r) the metric of
 one relevant item at rank r. A function u of the sampled rank with
@@ -19,11 +18,11 @@ that they take. Each user's functions are chosen by the other folds of users (cr
 that the choice does not bias the limit: it only decides how wide the interval is. Without folds,
 intervals of 95 % cover the true value in 86 % of simulated samples at worst.
 
-A relevant item of true rank r among N ranks above each of m negatives drawn with replacement with
-the same probability, so its sampled rank :math:`\tilde r` has
-:math:`\tilde r - 1 \sim \mathrm{Bin}(m, (r - 1) / (N - 1))`; without replacement it is
-hypergeometric. A metric of one relevant item is a function M of its rank. Three estimators of the
-mean of M over all relevant items, from the counts of the sampled ranks:
+Estimates (`estimate`): a relevant item of true rank r among N ranks above each of m negatives drawn
+with replacement with the same probability, so its sampled rank :math:`\tilde r` has :math:`\tilde r - 1
+\sim \mathrm{Bin}(m, (r - 1) / (N - 1))`; without replacement it is hypergeometric. A metric of one
+relevant item is a function M of its rank. Three estimators of the mean of M over all relevant items,
+from the counts of the sampled ranks:
 
 * ``rank``: M of :math:`1 + (N - 1)(\tilde r - 1) / m`, the unbiased estimate of the rank. It is
   biased for every M that is not linear in the rank, and most of all for hit rate, nDCG and MRR:
@@ -32,8 +31,7 @@ mean of M over all relevant items, from the counts of the sampled ranks:
   bias by :math:`1 - \gamma` and variance by :math:`\gamma` (Krichene & Rendle 2020).
 * ``em``: the mean of M under the maximum-likelihood distribution of true ranks (Jin et al. 2021).
 
-None of them is unbiased where :math:`k < N / m`; `rankwise.stats.sampled_metrics` has intervals that
-hold whatever the distribution of true ranks is.
+None of them is unbiased where :math:`k < N / m`; the intervals hold there as well.
 """
 
 from __future__ import annotations

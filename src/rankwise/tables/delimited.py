@@ -1,7 +1,5 @@
 """Delimited text to frames: CSV, RecBole, MovieLens, TREC; a field that cannot be read is located.
 
-Which columns of a text file are read as numbers at once, and not as text that is cast later.
-
 Ids are what the text says: ``007`` and ``+7`` are not 7. A column of ids is read as numbers only if
 every field of it is written as numbers are. Which columns may be is seen in the first lines. Then,
 while Polars reads the text, every byte of it is looked at: in most files a quick look finds nothing

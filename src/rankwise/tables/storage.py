@@ -1,18 +1,14 @@
 """Files that are replaced atomically, their hashes, and the folder of a saved result.
 
-Atomic writes: a reader finds the previous content or the new content, and never a mixture.
+A reader finds the previous content or the new content, and never a mixture. Whatever is written first
+has a name of its own, with a stamp, and one rename puts it in place: the only step that is atomic on
+POSIX and on Windows. Writers in a folder share a lock on it, so that a writer who gets the lock alone
+knows that other files with a stamp were left by a writer that was killed, and removes them.
 
-Whatever is written first has a name of its own, with a stamp, and one rename puts it in place: the
-only step that is atomic on POSIX and on Windows. Writers in a folder share a lock on it, so that a
-writer who gets the lock alone knows that other files with a stamp were left by a writer that was
-killed, and removes them.
-
-The folder of a saved result: ``result.json``, and the data files that it names.
-
-``result.json`` is replaced last, in one step, and names each data file with its SHA-256. No name of
-a data file is used twice, so that a reader who has the old ``result.json`` finds the old data or
-none, and then reads the new one. Plain names would be shorter, but two files of fixed names cannot
-be replaced in one step, and a link to a folder needs rights on Windows.
+In the folder of a saved result, ``result.json`` is replaced last, in one step, and names each data file
+with its SHA-256. No name of a data file is used twice, so that a reader who has the old ``result.json``
+finds the old data or none, and then reads the new one. Plain names would be shorter, but two files of
+fixed names cannot be replaced in one step, and a link to a folder needs rights on Windows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The states of a metric between updates, merged over processes, and the `Partial` that they become.
 
-Synchronise processes; users who occur twice, in one process or in several, count once.
-
-``DistributedSampler`` fills up the last batches with users whom another process has as well. Their
-rows are removed, and their share of sums and counts is subtracted. Shares can be computed again for
-the last update of each process alone, whose lists are kept: that is where such users come.
+Users who occur twice, in one process or in several, count once. ``DistributedSampler`` fills up the
+last batches with users whom another process has as well. Their rows are removed, and their share of
+sums and counts is subtracted. Shares can be computed again for the last update of each process alone,
+whose lists are kept: that is where such users come.
 """
 
 from __future__ import annotations
