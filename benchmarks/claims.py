@@ -1,4 +1,4 @@
-"""How often intervals over seeds and data sets, detectable differences and ranks are right.
+"""How often intervals over seeds, data sets and clusters, plans, detectable differences and ranks are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
 Run as ``python benchmarks/claims.py``; some thirty seconds.
@@ -7,13 +7,14 @@ Run as ``python benchmarks/claims.py``; some thirty seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
 from scipy.stats import t
 
-from rankwise.stats.differences import Floats
+from rankwise import stats
+from rankwise.stats.differences import Differences, Floats, fewest_for_t
 from rankwise.stats.many_systems import rank_systems
 from rankwise.stats.variance_components import Variance
 
@@ -100,6 +101,48 @@ def wrong_ranks(n: int) -> float:
     return wrong / 1000
 
 
+def over_clusters(count: int) -> list[tuple[float, float]]:
+    """Return the smallest and largest coverage of a mean: clusters as the sample, and users as independent."""
+    rng, samples = np.random.default_rng(count), 1000
+    covered: tuple[list[float], list[float]] = ([], [])
+    for hits, equal, within in product((False, True), (False, True), (0.05, 0.3, 0.7)):
+        held = [0, 0]
+        for _ in range(samples):
+            sizes = np.full(count, 5) if equal else rng.geometric(0.2, count)
+            home = np.repeat(np.arange(count), sizes)
+            if hits:
+                total = 1 / within - 1
+                mean, values = 0.25, 1.0 * (rng.random(len(home)) < rng.beta(total / 4, total * 3 / 4, count)[home])
+            else:
+                shared, alone = rng.normal(0, math.sqrt(within), count), rng.normal(size=len(home))
+                mean, values = 0.0, shared[home] + alone * math.sqrt(1 - within)
+            held[0] += mean in stats.clustered(values, home)
+            held[1] += mean in stats.t_interval(values)
+        for shares, number in zip(covered, held, strict=True):
+            shares.append(number / samples)
+    return [(min(shares), max(shares)) for shares in covered]
+
+
+def planned() -> dict[str, tuple[int, float, int, float]]:
+    """Return, by world, the users planned for a margin and how often they show it: no loss, and equivalence."""
+    rng, margin = np.random.default_rng(4), 0.01
+    worlds: dict[str, Callable[[int], Floats]] = {
+        "normal": lambda n: rng.normal(0, 0.1, n),
+        "zero-inflated, 5 %": lambda n: rng.normal(0, 0.4, n) * (rng.random(n) < 0.05),
+        "zero-inflated, 10 %": lambda n: rng.normal(0, 0.3, n) * (rng.random(n) < 0.1),
+        "hits": lambda n: 1.0 * (rng.random(n) < 0.02) - 1.0 * (rng.random(n) < 0.02),
+    }
+    found = {}
+    for name, draw in worlds.items():
+        pilot = Differences(draw(1_000_000), np.zeros(1_000_000))
+        least, size = fewest_for_t(pilot.nonzero / pilot.n, pilot.skewness), margin / pilot.deviation
+        n, both = (max(stats.users_needed(0.0, margin=size, equivalence=two), least) for two in (False, True))
+        shown = np.mean([stats.non_inferiority(draw(n), np.zeros(n), margin=margin).shown for _ in range(1000)])
+        equal = np.mean([stats.equivalence(draw(both), np.zeros(both), margin=margin).equivalent for _ in range(1000)])
+        found[name] = (n, float(shown), both, float(equal))
+    return found
+
+
 def main() -> None:
     """Print every share."""
     print("coverage of 95 % intervals over users and seeds (weighted quantiles; Satterthwaite)")
@@ -109,6 +152,12 @@ def main() -> None:
         print(f"  {named:10}  {low:.2f} to {high:.2f}   {least:.2f} to {most:.2f}")
     (low, high), (least, most) = over_sets()
     print(f"over data sets: equal weights {low:.2f} to {high:.2f}, by precision {least:.2f} to {most:.2f}")
+    print("coverage of 95 % intervals of a mean: clusters as the sample; users as independent")
+    for count in (10, 30, 100):
+        (low, high), (least, most) = over_clusters(count)
+        print(f"  {count} clusters  {low:.2f} to {high:.2f}   {least:.2f} to {most:.2f}")
+    for name, (n, shown, both, equal) in planned().items():
+        print(f"planned for a margin, {name}: no loss {shown:.2f} ({n:,} users), equivalence {equal:.2f} ({both:,})")
     for count in (2, 3, 5):
         print(f"detectable difference with {count} seeds: found in {detected(count):.2f}")
     for n in (30, 60, 100, 300):
