@@ -26,8 +26,19 @@ from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
-from rankwise.reporting.plots import charts
-from rankwise.reporting.report_data import Block, Figure, Folded, Missing, ReportData, Section, fault, reason, section
+from rankwise.reporting.plots import Estimates, charts
+from rankwise.reporting.report_data import (
+    Block,
+    Figure,
+    Folded,
+    Lists,
+    Missing,
+    ReportData,
+    Section,
+    fault,
+    reason,
+    section,
+)
 from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
@@ -354,9 +365,6 @@ def make_report(
     ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
     ``items``, and ``columns`` the columns of all of these.
     """
-    from rankwise.reporting.plots import Estimates  # every result has a report: late
-    from rankwise.reporting.report_data import Lists, ReportData
-
     if not results:
         raise ParameterError(
             "this comparison was read from a file, which holds no results",

@@ -19,13 +19,12 @@ from rankwise.core.terminal import Format, TableView, export, finite, html, numb
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.metrics.inputs import read_label
-from rankwise.results.intervals import check_clusters, within
+from rankwise.results.intervals import IntervalMethod, check_clusters, clustered_interval, interval_of, within
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.tables.storage import write_folder
 from rankwise.tables.table import Protocol, in_words, names_no_columns
 
 if TYPE_CHECKING:
-    from rankwise.results.intervals import IntervalMethod
     from rankwise.stats.differences import Interval
 
 __all__ = [
@@ -602,8 +601,6 @@ class Result(Mapping[str, float]):
         >>> interval.method, interval.n
         ('clustered t', 15)
         """
-        from rankwise.results.intervals import clustered_interval, interval_of  # imports SciPy: late
-
         cell = self.cell(metric)
         if by is None and group is not None:
             raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
