@@ -207,6 +207,9 @@ RW_API void rw_text_hashes(const rw_view *views, const uint8_t *const *buffers, 
 
 /* Whether a text is a whole number as it would be written back, of 64 bits: then *value is it. */
 static int rw_whole_number(const rw_view *view, const uint8_t *const *buffers, int64_t *value) {
+    const uint8_t start = (uint8_t)(view->head >> 32); /* of most texts it tells enough */
+    if (start != '-' && (uint8_t)(start - '0') > 9)
+        return 0;
     const int32_t length = rw_length(view);
     const uint8_t *text = length > 12 ? rw_text(view, buffers) : (const uint8_t *)view + 4;
     const int32_t sign = length > 0 && text[0] == '-', digits = length - sign;
@@ -231,7 +234,8 @@ RW_API void rw_id_numbers(const rw_view *views, const uint8_t *const *buffers, i
     for (int64_t row = first; row < stop; row++) {
         const rw_view *view = views + row;
         RW_SOON(view);
-        if (row > first && view->head == view[-1].head && view->tail == view[-1].tail)
+        /* one branch: whether the starts of two texts are equal cannot be foreseen */
+        if (row > first && !((view->head ^ view[-1].head) | (view->tail ^ view[-1].tail)))
             numbers[row] = numbers[row - 1];
         else if (!rw_whole_number(view, buffers, numbers + row))
             numbers[row] = (int64_t)rw_text_hash(view, buffers);
@@ -249,11 +253,13 @@ static uint64_t rw_final(uint64_t hash) {
 RW_API uint64_t rw_row_digest(const uint64_t *const *columns, const uint64_t *factors, int64_t n_columns, int64_t rows,
                               uint64_t start) {
     uint64_t total = 0;
-    const uint64_t *a = columns[0], *b = columns[n_columns > 1], *c = columns[n_columns > 2 ? 2 : 0];
-    const uint64_t p = factors[0], q = n_columns > 1 ? factors[1] : 0, r = n_columns > 2 ? factors[2] : 0;
-    for (int64_t row = 0; n_columns <= 3 && row < rows; row++)
-        total += rw_final(start + p * a[row] + q * b[row] + r * c[row]);
-    for (int64_t row = 0; n_columns > 3 && row < rows; row++) {
+    if (n_columns == 2) { /* users and items: without a loop over columns, in a third of the time */
+        const uint64_t *a = columns[0], *b = columns[1], p = factors[0], q = factors[1];
+        for (int64_t row = 0; row < rows; row++)
+            total += rw_final(start + p * a[row] + q * b[row]);
+        return total;
+    }
+    for (int64_t row = 0; row < rows; row++) {
         uint64_t hash = start;
         for (int64_t column = 0; column < n_columns; column++)
             hash += factors[column] * columns[column][row];
