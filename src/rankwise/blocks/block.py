@@ -30,7 +30,6 @@ __all__ = [
     "Categories",
     "Cutoffs",
     "Fact",
-    "FactKind",
     "Facts",
     "Features",
     "Groups",
@@ -165,29 +164,17 @@ class RowSets:
 
 _K = TypeVar("_K")
 
-FactKind: TypeAlias = Literal[
-    "popularity",
-    "history",
-    "reference",
-    "categories",
-    "features",
-    "item_group",
-    "user_group",
-    "propensity",
-    "similarity",
-    "source",
-]
-
 
 @dataclass(frozen=True, order=True)
 class Fact(Generic[_K]):
     """The name of a fact: its kind, and the column of the facts that are read from one.
 
+    Each kind has a reader (`rankwise.encoding.side_information.Reader`).
     ``block[fact]`` is what is known, as the type that stands in brackets: `POPULARITY` is a
     ``Fact[Popularity]``.
     """
 
-    kind: FactKind
+    kind: str
     column: str = ""
 
     def __str__(self) -> str:

@@ -135,7 +135,7 @@ class Encoder:
     def may_hash(self, recommendations: Table | None) -> bool:
         """Return whether item ids may be compared by hash: nothing asks for order or number."""
         rules = self.rules
-        if recommendations is None or rules.numbers_items or self.facts.wanted:
+        if recommendations is None or rules.numbers_items or self.facts.facts:
             return False
         return rules.options.duplicates == "error" and rules.ties_of(recommendations) == "input"
 
@@ -294,7 +294,7 @@ class Encoder:
 
     def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> Context:
         """Encode what metrics need to know; once, unless a piece brings new ids."""
-        if not self.facts.wanted:
+        if not self.facts.facts:
             return Context()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:

@@ -1,19 +1,25 @@
-"""The side information that metrics read, found in the tables and encoded."""
+"""The side information that metrics read: how each kind is read from the tables, and what is known by code.
+
+Every kind has one `Reader`; all else asks it. New side information is a type of values and its reader: where a
+metric names the `Fact`, it is found in the tables, digested for comparisons, and placed in blocks on every road.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import Fact, FactKind, Facts, Groups
+from rankwise.blocks.block import Categories, Fact, Facts, Features, Groups, Popularity, Propensity, Similarity, Source
 from rankwise.blocks.lists import Lists
 from rankwise.core.digests import (
+    Words,
     column_words,
     digest_of_rows,
     id_words,
@@ -23,40 +29,43 @@ from rankwise.core.digests import (
     text_words,
 )
 from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
-from rankwise.encoding import side_tables as build
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
-from rankwise.encoding.side_tables import Found, Matrix, Named, find, read_categories, read_features, read_groups
-from rankwise.errors import ColumnError, MetricError
+from rankwise.encoding.side_columns import (
+    ColumnMatch,
+    Matrix,
+    Named,
+    find_columns,
+    read_categories,
+    read_features,
+    read_groups,
+)
+from rankwise.errors import ColumnError, MetricError, ParameterError, ScoreError
 from rankwise.options import Duplicates, Ties
 from rankwise.tables.columns import Columns
 from rankwise.tables.table import TRAINED, Table, TableRole
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching
 
-__all__ = ["Context", "Counted", "SideTables", "check_tables", "digest_of_interactions", "encode_side_information"]
+__all__ = [
+    "READERS",
+    "Context",
+    "Counted",
+    "Reader",
+    "SideTables",
+    "check_tables",
+    "digest_of_interactions",
+    "encode_side_information",
+]
 
-RowsOf: TypeAlias = "Callable[[Table, pl.Series, str], Ints]"
-"""Ids of a table and their role to the row that each target has among them, -1 for none."""
+Place: TypeAlias = Literal["item", "user", "pair", "rows"]
+"""What side information is known of: each item, each user, each pair of items; or it is rows of a block."""
 
-_TABLES: dict[FactKind, tuple[TableRole, ...]] = {
-    "popularity": ("train",),
-    "history": ("train",),
-    "similarity": ("train",),
-    "source": ("train", "users"),
-    "reference": ("reference",),
-    "categories": ("items",),
-    "features": ("items",),
-    "item_group": ("items",),
-    "propensity": ("items",),
-    "user_group": ("users",),
-}
-_NO_COLUMN = ("popularity", "history", "similarity", "reference")
 _NEEDED: dict[TableRole, str] = {
     "train": "training interactions",
     "users": "a table of users with their groups",
     "reference": "the lists of another system",
 }
-_OF = {"categories": "categories", "features": "feature vectors", "item_group": "groups", "propensity": "propensities"}
-_OF_ITEMS = ("popularity", "categories", "features", "item_group", "propensity", "source")
+_MOST_SIMILAR = 20_000
+"""The largest number of items for similarities: their matrix alone has 3.2 GB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +97,371 @@ class Counted:
     digests: Mapping[str, int] = field(default_factory=dict)
 
 
-def check_tables(wanted: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]) -> None:
+@dataclass(frozen=True)
+class Target:
+    """What side information is placed for: some codes or ids.
+
+    Attributes
+    ----------
+    tables : mapping of str to Table
+        The tables, with ids of the type of the target.
+    rows : callable
+        Takes a table, ids of it and their column, and returns the row of each code or id among them, -1 for none.
+    distinct : bool, default=False
+        Whether no training row repeats another, which makes counting users as cheap as counting rows.
+    """
+
+    tables: Mapping[TableRole, Table]
+    rows: Callable[[Table, pl.Series, str], Ints]
+    distinct: bool = False
+
+    @property
+    def train(self) -> Table:
+        """The interactions that models are trained on."""
+        return self.tables["train"].trained
+
+
+READERS: dict[str, Reader] = {}
+"""The reader of each kind of side information."""
+
+
+class Reader:
+    """How one kind of side information is found, read, placed by code and digested.
+
+    A subclass registers itself: ``class Prices(Reader, kind="price")``.
+
+    Attributes
+    ----------
+    tables : tuple of str
+        The tables that it comes from; a column is one of the last.
+    of : str
+        What it is known of.
+    noun : str
+        What is missing where the table is.
+    column : str
+        The role of its column; empty if it is no column.
+    several : bool
+        Whether a pattern such as ``genre_*`` may name several columns.
+    """
+
+    tables: ClassVar[tuple[TableRole, ...]] = ("items",)
+    of: ClassVar[Place] = "item"
+    noun: ClassVar[str] = ""
+    column: ClassVar[str] = ""
+    several: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, kind: str = "") -> None:
+        if kind:
+            READERS[kind] = cls()
+
+    def tables_of(self, fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, ...]:
+        """Return the tables that a fact comes from, where training interactions define some groups of users."""
+        return self.tables
+
+    def find(self, side: SideTables, fact: Fact[Any], metric: str) -> ColumnMatch:
+        """Return the columns of a fact; raise if there is none."""
+        if not self.column:
+            return ColumnMatch(())
+        return find_columns(
+            side.tables[self.tables[-1]],
+            fact.column,
+            role=self.column,
+            metric=metric,
+            columns=side.columns,
+            several=self.several,
+        )
+
+    @abstractmethod
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
+        """Return what is known of the codes or ids of a target."""
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        """Return what is digested of each row beside its id, in whatever form it is written."""
+        raise NotImplementedError
+
+    def digest(self, side: SideTables, fact: Fact[Any]) -> int:
+        """Return the digest of the ids and values of the table of a fact."""
+        table = side.tables[side.tables_of(fact)[-1]]
+        return row_digest([id_words(table.frame[table.role[:-1]]), *self.words(side, fact)])
+
+    def description(self, side: SideTables, fact: Fact[Any]) -> str:
+        """Return where a fact came from."""
+        names = ", ".join(side.columns_of[fact].names)
+        return f"column {names!r}" if names else self.tables[0]
+
+
+class _ItemColumn(Reader):
+    """A column of items that is parsed once."""
+
+    @abstractmethod
+    def parse(self, table: Table, columns: ColumnMatch) -> Any:
+        """Return the column, row by row."""
+
+    def parsed(self, side: SideTables, fact: Fact[Any], table: Table | None = None) -> Any:
+        """Return the column, row by row, read before or now."""
+        return side.read_once(fact, lambda: self.parse(table or side.tables["items"], side.columns_of[fact]))
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> object:
+        table = target.tables["items"]
+        row = target.rows(table, table.frame["item"], "item")
+        return self.by_row(self.parsed(side, fact, table), row)
+
+    @abstractmethod
+    def by_row(self, parsed: Any, row: Ints) -> object:
+        """Return what is known of each code from its row in the table, -1 for none."""
+
+    def description(self, side: SideTables, fact: Fact[Any]) -> str:
+        text: str = self.parsed(side, fact).description
+        return text
+
+
+class _Categories(_ItemColumn, kind="categories"):
+    noun = column = "categories"
+    several = True
+
+    def parse(self, table: Table, columns: ColumnMatch) -> Named:
+        return read_categories(table, columns)
+
+    def by_row(self, parsed: Named, row: Ints) -> Categories:
+        starts = parsed.starts
+        assert starts is not None
+        lengths = np.where(row >= 0, np.diff(starts)[row], 0)
+        code = parsed.code[ragged_rows(starts[:-1][row], lengths)]
+        signature = np.where(row >= 0, parsed.signatures[row], 0)
+        return Categories(offsets(lengths), code, signature, parsed.names)
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return [_words_of_names(self.parsed(side, fact))]
+
+
+class _Features(_ItemColumn, kind="features"):
+    noun, column, several = "feature vectors", "features", True
+
+    def parse(self, table: Table, columns: ColumnMatch) -> Matrix:
+        return read_features(table, columns)
+
+    def by_row(self, parsed: Matrix, row: Ints) -> Features:
+        known = (row >= 0) & parsed.known[row]
+        return Features(np.where(known[:, None], parsed.vector[row], 0.0), known)
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        matrix: Matrix = self.parsed(side, fact)
+        numbers = [number_words(np.ascontiguousarray(column)) for column in matrix.vector.T]
+        return [*numbers, matrix.known.astype(np.uint64)]
+
+
+class _ItemGroups(_ItemColumn, kind="item_group"):
+    noun, column = "groups", "group"
+
+    def parse(self, table: Table, columns: ColumnMatch) -> Named:
+        return read_groups(table, columns.names[0])
+
+    def by_row(self, parsed: Named, row: Ints) -> Groups:
+        return _groups_by_row(parsed, row)
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return [_words_of_names(self.parsed(side, fact))]
+
+
+class _Propensities(Reader, kind="propensity"):
+    noun, column = "propensities", "propensity"
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Propensity:
+        table, (name,) = target.tables["items"], side.columns_of[fact].names
+        values = table.frame[name].cast(pl.Float64, strict=False)
+        bad = (values.is_null() | ~(values > 0) | (values > 1)).fill_null(value=True)
+        if bad.any():
+            first = int(bad.arg_true()[0])
+            raise ScoreError(
+                "a propensity is a probability above 0 and at most 1",
+                where=f"{table.source}, column {name!r}, item {table.frame['item'][first]!r}",
+                found=f"{table.frame[name][first]} ({int(bad.sum())} such items)",
+            )
+        return Propensity(_take(values, target.rows(table, table.frame["item"], "item"), np.nan))
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return [column_words(side.tables["items"].frame[side.columns_of[fact].names[0]])]
+
+
+class _UserGroups(Reader, kind="user_group"):
+    """A column of users, or terciles that training interactions define."""
+
+    tables, of, noun, column = ("users",), "user", "groups", "group"
+
+    def tables_of(self, fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, ...]:
+        return ("train",) if fact.column in train_groups else self.tables
+
+    def find(self, side: SideTables, fact: Fact[Any], metric: str) -> ColumnMatch:
+        return super().find(side, fact, metric) if side.terciles(fact) is None else ColumnMatch((fact.column,))
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Groups:
+        terciles = side.terciles(fact)
+        if terciles is None:
+            table = target.tables["users"]
+            return _groups_by_row(side.groups(fact), target.rows(table, table.frame["user"], "user"))
+        ids = terciles.frame["user"].cast(target.tables["train"].frame["user"].dtype)
+        placed = _groups_by_row(side.groups(fact), target.rows(terciles, ids, "user"))
+        return replace(placed, code=np.where(placed.code < 0, side.unknown(fact), placed.code))
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return [_words_of_names(side.groups(fact))]
+
+    def description(self, side: SideTables, fact: Fact[Any]) -> str:
+        return side.groups(fact).description
+
+
+class _Sources(Reader, kind="source"):
+    """The training users of every item per group of users."""
+
+    tables, noun, column = ("train", "users"), "groups", "group"
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Source:
+        train = target.train
+        names = side.groups(Groups.of_users(fact.column)).names
+        frame = side.read_once(fact, lambda: self._frame(side, fact, target), text=_is_text(train))
+        index, size = _targets(frame["item"], target)
+        count = np.zeros((size, len(names)))
+        groups = frame["group"].to_numpy()
+        known = (index >= 0) & (groups >= 0)
+        np.add.at(count, (index[known], groups[known]), frame["count"].to_numpy()[known])
+        return Source(count, names)
+
+    @staticmethod
+    def _frame(side: SideTables, fact: Fact[Any], target: Target) -> pl.DataFrame:
+        """Return the distinct users of every training item per ``group`` of users."""
+        if side.counted is not None:
+            return side.counted.sources[fact.column]
+        train = target.train
+        # Groups are numbered once, by all users; of these, those who can match are joined.
+        groups, table = side.groups(Groups.of_users(fact.column)), side.tables["users"]
+        coded = table.frame.select("user").with_columns(group=pl.Series(groups.code))
+        users = matching(table.with_frame(coded), "user", train.frame["user"])
+        joined = train.frame.select("user", "item").join(users, on="user", how="inner")
+        return joined.group_by("item", "group").agg(_users(distinct=target.distinct))
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return [_words_of_names(side.groups(Groups.of_users(fact.column)))]
+
+
+class _Training(Reader):
+    tables: ClassVar[tuple[TableRole, ...]] = ("train",)
+
+
+class _Popularity(_Training, kind="popularity"):
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Popularity:
+        train = target.train
+        frame, n_users = side.read_once(fact, lambda: self._frame(side, target), text=_is_text(train))
+        row = target.rows(train, frame["item"], "item")
+        total = float(frame["count"].sum())
+        return Popularity(
+            count=_take(frame["count"], row, 0.0),
+            above=_take(frame["above"], row, total),
+            popularity_rank=_take(frame["popularity_rank"], row, float(len(frame) + 1)),
+            n_users=n_users,
+            n_interactions=int(total),
+            most=float(frame["count"][0]),
+        )
+
+    @staticmethod
+    def _frame(side: SideTables, target: Target) -> tuple[pl.DataFrame, int]:
+        """Return the users of every training item, most popular first, ties by id; and the number of users."""
+        if side.counted is None:
+            counts = target.train.frame.group_by("item").agg(_users(distinct=target.distinct))
+            n_users = target.train.frame["user"].n_unique()
+        else:
+            assert side.counted.popularity is not None
+            counts, n_users = side.counted.popularity, side.counted.train_users
+        number = pl.col("count").cast(pl.Float64)
+        return counts.sort(["count", "item"], descending=[True, False]).with_columns(
+            number,
+            above=(number.cum_sum() - number),
+            popularity_rank=number.rank("dense", descending=True).cast(pl.Float64),
+        ), n_users
+
+
+class _Similarities(_Training, kind="similarity"):
+    of = "pair"
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Similarity:
+        train = target.train
+        codes, size = _targets(train.frame["item"], target)
+        return _cosines(train.frame.select("user").with_columns(item=codes), size)
+
+
+class _History(_Training, kind="history"):
+    of = "rows"
+
+
+class _ReferenceLists(Reader, kind="reference"):
+    tables, of = ("reference",), "rows"
+
+    def digest(self, side: SideTables, fact: Fact[Any]) -> int:
+        """Return the digest of lists and of what orders them: ranks, scores, or the rows themselves."""
+        frame = side.tables["reference"].frame
+        ids = [id_words(frame[name]) for name in ("user", "item")]
+        for name in ("rank", "score"):
+            if name in frame.columns:
+                return row_digest([*ids, number_words(frame[name].to_numpy())])
+        return row_digest([*ids, id_words(frame.select(pl.int_range(pl.len()).over("user")).to_series())])
+
+
+def _words_of_names(named: Named) -> Words:
+    return set_words(named.code, text_words(named.names), named.starts)
+
+
+def _is_text(table: Table) -> bool:
+    return table.frame["item"].dtype == pl.String
+
+
+def _users(*, distinct: bool) -> pl.Expr:
+    """Return a count of users: of rows, where no row repeats another."""
+    return (pl.len() if distinct else pl.col("user").n_unique()).alias("count")
+
+
+def _take(values: Any, row: Ints, missing: float) -> Any:
+    """Return values by row number; -1 has the missing value."""
+    return np.where(row >= 0, np.asarray(values)[row], missing)
+
+
+def _groups_by_row(groups: Named, row: Ints) -> Groups:
+    """Return the group of each code from its row in the table."""
+    if not len(groups.code):  # a piece whose users the table does not have
+        return Groups(np.full(len(row), -1), groups.names)
+    return Groups(np.where(row >= 0, groups.code[row], -1), groups.names)
+
+
+def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
+    """Return the cosine of every two items' columns of training users; item -1 is none."""
+    from scipy.sparse import csr_array
+
+    pairs = pairs.filter(pl.col("item") >= 0).unique()
+    items = pairs["item"].unique().sort().to_numpy()
+    if len(items) > _MOST_SIMILAR:
+        raise ParameterError(
+            "similarities by co-occurrence are computed between all items at once, and there are too many items",
+            found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
+            hint="use similarity=features",
+        )
+    row = np.full(size, len(items), dtype=np.int64)
+    row[items] = np.arange(len(items))
+    users = pairs["user"].rank("dense").to_numpy().astype(np.int64) - 1
+    columns = row[pairs["item"].to_numpy()]
+    shape = (users.max(initial=-1) + 1, len(items))
+    matrix = csr_array((np.ones(len(columns)), (users, columns)), shape=shape)
+    common = (matrix.T @ matrix).toarray()
+    norm = np.sqrt(np.diag(common))
+    cosine = np.zeros((len(items) + 1, len(items) + 1))
+    # Rounded, so that sums of up to 2^14 of them are exact in any order of summation.
+    cosine[:-1, :-1] = np.round(common / norm[:, None] / norm[None, :] * 2.0**38) / 2.0**38
+    return Similarity(row, cosine)
+
+
+def check_tables(facts: Mapping[Fact[Any], str], tables: Collection[TableRole], train_groups: Collection[str]) -> None:
     """Raise if a table is missing that something needs; what is in it is not read.
 
     Parameters
     ----------
-    wanted : mapping of Fact to str
+    facts : mapping of Fact to str
         What is needed, and the metric that needs it.
     tables : collection of str
         The tables that there are.
@@ -105,19 +473,15 @@ def check_tables(wanted: Mapping[Fact[Any], str], tables: Collection[TableRole],
     MetricError
         With the first missing table.
     """
-    for fact, metric in wanted.items():
-        for kind in _roles(fact, train_groups):
-            if kind not in tables:
+    for fact, metric in facts.items():
+        reader = READERS[fact.kind]
+        for role in reader.tables_of(fact, train_groups):
+            if role not in tables:
                 raise MetricError(
-                    f"{metric} needs " + _NEEDED.get(kind, f"a table of items with their {_OF.get(fact.kind)}"),
-                    found=f"no {kind}",
-                    hint=f"pass {kind}=",
+                    f"{metric} needs " + _NEEDED.get(role, f"a table of items with their {reader.noun}"),
+                    found=f"no {role}",
+                    hint=f"pass {role}=",
                 )
-
-
-def _roles(fact: Fact[Any], train_groups: Collection[str]) -> tuple[TableRole, ...]:
-    """Return the tables that a fact comes from."""
-    return ("train",) if fact.kind == "user_group" and fact.column in train_groups else _TABLES[fact.kind]
 
 
 @dataclass(frozen=True)
@@ -126,10 +490,10 @@ class SideTables:
 
     Parameters
     ----------
-    wanted : mapping of Fact to str
+    facts : mapping of Fact to str
         What is needed, and the metric that needs it.
     tables : mapping of str to Table
-        Those of train, items, users and reference that were given.
+        The tables of train, items, users and reference that there are.
     columns : mapping, optional
         Columns named by the caller.
     counted : Counted, optional
@@ -143,7 +507,7 @@ class SideTables:
         If a table or a column is missing: before any work is done.
     """
 
-    wanted: Mapping[Fact[Any], str]
+    facts: Mapping[Fact[Any], str]
     tables: Mapping[TableRole, Table]
     columns: Columns | None = None
     counted: Counted | None = None
@@ -153,36 +517,25 @@ class SideTables:
     _user_groups: dict[Fact[Any], Named] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_tables(
-            self.wanted, self.tables, {name for name, made in self.train_groups.items() if made.table is not None}
-        )
+        terciles = {name for name, groups in self.train_groups.items() if groups.table is not None}
+        check_tables(self.facts, self.tables, terciles)
         _ = self.columns_of  # raises if a column is missing
         if "items" in self.coded:
             _check_once(self.tables["items"], "item")
 
     @cached_property
-    def columns_of(self) -> dict[Fact[Any], Found]:
-        """The columns of every fact that is a column."""
-        return {
-            fact: Found(()) if fact.kind in _NO_COLUMN else self._find(fact, metric)
-            for fact, metric in self.wanted.items()
-        }
+    def columns_of(self) -> dict[Fact[Any], ColumnMatch]:
+        """The columns of every fact; none of facts that are no column."""
+        return {fact: READERS[fact.kind].find(self, fact, metric) for fact, metric in self.facts.items()}
 
-    def _find(self, fact: Fact[Any], metric: str) -> Found:
-        if self._made(fact) is not None:
-            return Found((fact.column,))
-        table = self.tables[_TABLES[fact.kind][-1]]
-        column = Fact("user_group", fact.column) if fact.kind == "source" else fact
-        return find(table, column, metric, self.columns)
-
-    def _made(self, fact: Fact[Any]) -> Table | None:
+    def terciles(self, fact: Fact[Any]) -> Table | None:
         """Return the table of groups that training interactions define; None for other facts."""
-        known = self.train_groups.get(fact.column) if fact.kind == "user_group" else None
-        return None if known is None else known.table
+        groups = self.train_groups.get(fact.column) if READERS[fact.kind].of == "user" else None
+        return None if groups is None else groups.table
 
     def tables_of(self, fact: Fact[Any]) -> tuple[TableRole, ...]:
         """Return the tables that a fact comes from."""
-        return _roles(fact, () if self._made(fact) is None else (fact.column,))
+        return READERS[fact.kind].tables_of(fact, () if self.terciles(fact) is None else (fact.column,))
 
     def for_users(self, tables: Mapping[TableRole, Table]) -> SideTables:
         """Return the facts of a piece with these rows of the tables by user.
@@ -194,178 +547,75 @@ class SideTables:
     @property
     def coded(self) -> list[TableRole]:
         """The tables whose ids must be in the vocabularies."""
-        kinds = {kind for fact in self.wanted for kind in self.tables_of(fact)}
-        return sorted(kinds)
+        return sorted({role for fact in self.facts for role in self.tables_of(fact)})
 
     def by_code(self, ids: IdSpace, tables: Mapping[TableRole, Table], *, distinct: bool) -> dict[Fact[Any], object]:
-        """Return the facts of every code.
-
-        ``tables`` are those of `coded`, aligned; ``distinct`` says that no training row repeats
-        another, which makes counting users as cheap as counting rows.
-        """
-        for kind, table in tables.items():  # codes of train are given already; arrays come after
-            for role, vocabulary in (("user", ids.users), ("item", ids.items)):
-                if role in table.frame.columns and kind not in ("train", "reference"):
-                    vocabulary.encode(table.frame[role].unique())
-        if any(self._made(fact) is not None for fact in self.wanted):
+        """Return the facts of every code; ``tables`` are those of `coded`, aligned."""
+        for role, table in tables.items():  # codes of train are there already; arrays come after
+            for column, vocabulary in (("user", ids.users), ("item", ids.items)):
+                if column in table.frame.columns and role not in ("train", "reference"):
+                    vocabulary.encode(table.frame[column].unique())
+        if any(self.terciles(fact) is not None for fact in self.facts):
             ids.users.encode(tables["train"].frame["user"].unique())
-        of_items = any(fact.kind in (*_OF_ITEMS, "similarity") for fact in self.wanted)
+        of_items = any(READERS[fact.kind].of in ("item", "pair") for fact in self.facts)
         sizes = {"user": ids.users.size, "item": ids.items.size if of_items else 0}
 
-        def rows(table: Table, values: pl.Series, role: str) -> Ints:
+        def rows(table: Table, values: pl.Series, column: str) -> Ints:
             if self.counted is not None and table.role == "train":  # most items are not here
-                known = ids.items.decode(np.arange(sizes[role]))
-                return _rows_among(table, values, role, known)
-            row = np.full(sizes[role], -1, dtype=np.int64)
-            row[getattr(ids, f"{role}s").encode(values)] = np.arange(len(values))
+                return _rows_among(table, values, column, ids.items.decode(np.arange(sizes[column])))
+            row = np.full(sizes[column], -1, dtype=np.int64)
+            row[getattr(ids, f"{column}s").encode(values)] = np.arange(len(values))
             return row
 
-        wanted = [fact for fact in self.wanted if fact.kind not in ("history", "reference")]
-        return self._arrays(tables, rows, wanted, distinct=distinct)
+        return self._placed(Target(tables, rows, distinct), "item", "pair", "user")
 
     def of_items(self, ids: pl.Series, *, similarities: bool = False) -> dict[Fact[Any], object]:
         """Return the facts of these items, in their order; similarities only where asked for."""
-        kinds = (*_OF_ITEMS, "similarity") if similarities else _OF_ITEMS
-        wanted = [fact for fact in self.wanted if fact.kind in kinds]
-        return self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
+        places: tuple[Place, ...] = ("item", "pair") if similarities else ("item",)
+        return self._placed(Target(self.tables, partial(_rows_among, ids_of_rows=ids)), *places)
 
     def of_users(self, ids: pl.Series) -> dict[str, Groups]:
         """Return the groups of these users, in their order, by column."""
-        wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
-        arrays = self._arrays(self.tables, partial(_rows_among, wanted=ids), wanted)
-        return {fact.column: of for fact, of in arrays.items() if isinstance(of, Groups)}
+        placed = self._placed(Target(self.tables, partial(_rows_among, ids_of_rows=ids)), "user")
+        return {fact.column: groups for fact, groups in placed.items() if isinstance(groups, Groups)}
+
+    def _placed(self, target: Target, *places: Place) -> dict[Fact[Any], object]:
+        readers = {fact: READERS[fact.kind] for fact in self.facts}
+        return {fact: reader.place(self, fact, target) for fact, reader in readers.items() if reader.of in places}
 
     def group_names(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the groups of users in order, by column."""
-        wanted = [fact for fact in self.wanted if fact.kind == "user_group"]
-        return {fact.column: self._groups(fact).names for fact in wanted}
+        return {fact.column: self.groups(fact).names for fact in self.facts if fact.kind == "user_group"}
 
     def digest(self, fact: Fact[Any]) -> int:
-        """Return the digest of what a fact is made of, beside training: the ids and values of its table.
-
-        Categories, groups and vectors count as they are read, in whatever form they are written.
-        """
-        if fact.kind == "reference":
-            return _digest_of_lists(self.tables["reference"])
-        role = "item" if fact.kind in _OF else "user"
-        table = self.tables[self.tables_of(fact)[-1]]
-        if fact.kind == "features":
-            matrix: Matrix = self._item_column(fact, table)
-            words = [number_words(np.ascontiguousarray(column)) for column in matrix.vector.T]
-            return row_digest([id_words(table.frame[role]), *words, matrix.known.astype(np.uint64)])
-        if fact.kind == "propensity":
-            values = column_words(table.frame[self.columns_of[fact].names[0]])
-        else:
-            group = fact if fact.kind != "source" else Fact("user_group", fact.column)
-            named: Named = self._item_column(fact, table) if fact.kind == "categories" else self._groups(group)
-            values = set_words(named.code, text_words(named.names), named.starts)
-        return row_digest([id_words(table.frame[role]), values])
+        """Return the digest of what a fact is made of, beside training: the ids and values of its table."""
+        return READERS[fact.kind].digest(self, fact)
 
     def descriptions(self) -> dict[str, str]:
         """Return where each fact came from."""
-        return {str(fact): self._description(fact) for fact in sorted(self.wanted)}
-
-    def _description(self, fact: Fact[Any]) -> str:
-        if fact.kind in ("item_group", "user_group"):
-            return self._groups(fact).description
-        if fact.kind in ("categories", "features"):
-            column: Named | Matrix = self._item_column(fact, self.tables["items"])
-            return column.description
-        names = ", ".join(self.columns_of[fact].names)
-        return f"column {names!r}" if names else _TABLES[fact.kind][0]
-
-    def _arrays(
-        self, tables: Mapping[TableRole, Table], rows: RowsOf, wanted: list[Fact[Any]], *, distinct: bool = False
-    ) -> dict[Fact[Any], object]:
-        arrays: dict[Fact[Any], object] = {}
-        for fact in wanted:
-            if fact.kind in ("popularity", "similarity", "source"):
-                arrays[fact] = self._from_train(fact, tables["train"].trained, rows, distinct=distinct)
-            elif fact.kind == "user_group":
-                arrays[fact] = self._user_groups_of(fact, tables, rows)
-            else:
-                arrays[fact] = self._from_items(fact, tables["items"], rows)
-        return arrays
-
-    def _user_groups_of(self, fact: Fact[Any], tables: Mapping[TableRole, Table], rows: RowsOf) -> Groups:
-        made = self._made(fact)
-        if made is None:
-            table = tables["users"]
-            return build.place_groups(self._groups(fact), rows(table, table.frame["user"], "user"))
-        ids = made.frame["user"].cast(tables["train"].frame["user"].dtype)
-        placed = build.place_groups(self._groups(fact), rows(made, ids, "user"))
-        return replace(placed, code=np.where(placed.code < 0, self.unknown(fact), placed.code))
+        return {str(fact): READERS[fact.kind].description(self, fact) for fact in sorted(self.facts)}
 
     def unknown(self, fact: Fact[Any]) -> int:
         """Return the code of users of whom no group is known: -1, or that of a group of them."""
-        return -1 if self._made(fact) is None else len(GROUP_NAMES) - 1
+        return -1 if self.terciles(fact) is None else len(GROUP_NAMES) - 1
 
-    def _from_train(self, fact: Fact[Any], train: Table, rows: RowsOf, *, distinct: bool) -> object:
-        text = train.frame["item"].dtype == pl.String
-        if fact.kind == "popularity":
-            frame, n_users = self._read(fact, lambda: self._popularity(train, distinct=distinct), text=text)
-            return build.place_popularity(frame, n_users, rows(train, frame["item"], "item"))
-        if fact.kind == "similarity":
-            target, size = _targets(train, train.frame["item"], rows)
-            return build.similarity(train, target, size)
-        names = self._groups(Fact("user_group", fact.column)).names
-        frame = self._read(fact, lambda: self._source(fact, train, distinct=distinct), text=text)
-        target, size = _targets(train, frame["item"], rows)
-        return build.place_source(frame, target, names, size)
-
-    def _popularity(self, train: Table, *, distinct: bool) -> tuple[pl.DataFrame, int]:
-        """Return the popularity of items, and the number of training users."""
-        if self.counted is not None:
-            assert self.counted.popularity is not None
-            return build.popularity_frame(self.counted.popularity), self.counted.train_users
-        frame = build.popularity_frame(build.count_users(train, distinct=distinct))
-        return frame, train.frame["user"].n_unique()
-
-    def _source(self, fact: Fact[Any], train: Table, *, distinct: bool) -> pl.DataFrame:
-        """Return the training users of items per group of users."""
-        if self.counted is not None:
-            return self.counted.sources[fact.column]
-        # Groups are numbered once, by all users; of these, those who can match are joined.
-        groups, table = self._groups(Fact("user_group", fact.column)), self.tables["users"]
-        coded = table.frame.select("user").with_columns(group=pl.Series(groups.code))
-        users = matching(table.with_frame(coded), "user", train.frame["user"])
-        return build.source_frame(train, users, distinct=distinct)
-
-    def _from_items(self, fact: Fact[Any], table: Table, rows: RowsOf) -> object:
-        row = rows(table, table.frame["item"], "item")
-        if fact.kind == "propensity":
-            return build.place_propensity(table, self.columns_of[fact].names[0], row)
-        if fact.kind == "features":
-            return build.place_features(self._item_column(fact, table), row)
-        if fact.kind == "categories":
-            return build.place_categories(self._item_column(fact, table), row)
-        return build.place_groups(self._groups(fact), row)
-
-    def _item_column(self, fact: Fact[Any], table: Table) -> Any:
-        read = read_features if fact.kind == "features" else read_categories
-        return self._read(fact, lambda: read(table, self.columns_of[fact]))
-
-    def _groups(self, fact: Fact[Any]) -> Named:
-        column = self.columns_of[fact].names[0]
-        if fact.kind == "user_group":
-            if fact not in self._user_groups:
-                self._user_groups[fact] = self._read_user_groups(fact, column)
-            return self._user_groups[fact]
-        named: Named = self._read(fact, lambda: read_groups(self.tables["items"], column))
-        return named
+    def groups(self, fact: Fact[Any]) -> Named:
+        """Return the groups of users of a column, read once for each piece."""
+        if fact not in self._user_groups:
+            self._user_groups[fact] = self._read_user_groups(fact, self.columns_of[fact].names[0])
+        return self._user_groups[fact]
 
     def _read_user_groups(self, fact: Fact[Any], column: str) -> Named:
         if column in self.train_groups:
-            table = self._made(fact) or self.tables["users"]
-            named = read_groups(table, column, GROUP_NAMES)
-            return replace(named, description="terciles of training users")
-        known = None if self.counted is None else self.counted.groups[column]
-        return read_groups(self.tables["users"], column, known)
+            table = self.terciles(fact) or self.tables["users"]
+            return replace(read_groups(table, column, GROUP_NAMES), description="terciles of training users")
+        all_groups = None if self.counted is None else self.counted.groups[column]
+        return read_groups(self.tables["users"], column, all_groups)
 
-    def _read(self, fact: Fact[Any], make: Callable[[], Any], *, text: bool = False) -> Any:
+    def read_once(self, fact: Fact[Any], read: Callable[[], Any], *, text: bool = False) -> Any:
         """Parse a column once; where the ids matter, once for integers and once for strings."""
         if (fact, text) not in self._parsed:
-            self._parsed[fact, text] = make()
+            self._parsed[fact, text] = read()
         return self._parsed[fact, text]
 
 
@@ -374,31 +624,21 @@ def digest_of_interactions(table: Table) -> int:
     return digest_of_rows(table.frame, TRAINED)
 
 
-def _digest_of_lists(table: Table) -> int:
-    """Return the digest of lists and of what orders them: ranks, scores, or the rows themselves."""
-    ids = [id_words(table.frame[name]) for name in ("user", "item")]
-    for name in ("rank", "score"):
-        if name in table.frame.columns:
-            return row_digest([*ids, number_words(table.frame[name].to_numpy())])
-    place = pl.int_range(pl.len()).over("user")
-    return row_digest([*ids, id_words(table.frame.select(place).to_series())])
-
-
-def _targets(table: Table, ids: pl.Series, rows: RowsOf) -> tuple[Ints, int]:
-    """Return the target of each item, -1 for none, and the number of targets."""
+def _targets(ids: pl.Series, target: Target) -> tuple[Ints, int]:
+    """Return the code of each training item, -1 for none, and the number of codes."""
     items = ids.unique(maintain_order=True)
-    row = rows(table, items, "item")
-    target = np.full(len(items), -1, dtype=np.int64)
-    target[row[row >= 0]] = np.flatnonzero(row >= 0)
+    row = target.rows(target.train, items, "item")
+    codes = np.full(len(items), -1, dtype=np.int64)
+    codes[row[row >= 0]] = np.flatnonzero(row >= 0)
     number = ids.replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64)
-    return target[number.to_numpy().astype(np.int64)], len(row)
+    return codes[number.to_numpy().astype(np.int64)], len(row)
 
 
-def _rows_among(table: Table, ids: pl.Series, role: str, wanted: pl.Series) -> Ints:
-    """Return the row of each wanted id among the ids of a table, -1 where it is not there."""
+def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series) -> Ints:
+    """Return the row of each of some ids among the ids of a table, -1 where it is not there."""
     numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
-    right = matching(table.with_frame(numbered), role, wanted).unique(role, keep="first")
-    left = pl.DataFrame({role: wanted})
+    right = matching(table.with_frame(numbered), role, ids_of_rows).unique(role, keep="first")
+    left = pl.DataFrame({role: ids_of_rows})
     row = left.join(right, on=role, how="left", maintain_order="left")["row"]
     return row.fill_null(-1).to_numpy()
 
@@ -441,7 +681,7 @@ def encode_side_information(
 
     ``tables`` are those that the facts come from, with their ids aligned.
     """
-    kinds = {fact.kind for fact in facts.wanted}
+    kinds = {fact.kind for fact in facts.facts}
     counts: dict[str, int] = {}
     reference = None
     if "reference" in kinds:

@@ -520,7 +520,7 @@ def digests_of_tables(
     What only groups users into slices is left out: it moves no value of all users. With ``by_user``
     True or False only the tables that have rows by user are taken, or only those that have none.
     """
-    read = [fact for fact in facts.wanted if any(fact in metric.reads.facts for metric in plan.every)]
+    read = [fact for fact in facts.facts if any(fact in metric.reads.facts for metric in plan.every)]
     digests: dict[str, int] = {}
     if by_user is not False and _reads_training(settings, plan, facts, read):
         digests["train"] = digest_of_interactions(facts.tables["train"])

@@ -427,7 +427,7 @@ def _sum_cosines(block: Block, history: ItemRows, similarity: Similarity, user: 
     """Sum the cosines of each row's item with all items of its user's history, shape (n,).
 
     The pairs of items are never materialised. Cosines come rounded to multiples of 2^-38 (see
-    `rankwise.encoding.side_tables.similarity`): their sums are then exact, and a matrix product
+    `rankwise.encoding.side_information`): their sums are then exact, and a matrix product
     gives the same digits however users are divided into blocks.
     """
     xp = namespace(similarity.cosine)

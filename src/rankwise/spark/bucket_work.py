@@ -30,8 +30,8 @@ from rankwise.core import __version__
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import added
 from rankwise.core.ids import labels
+from rankwise.encoding.side_columns import read_groups
 from rankwise.encoding.side_information import Counted, digest_of_interactions
-from rankwise.encoding.side_tables import read_groups
 from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.evaluate import with_history

@@ -263,7 +263,7 @@ def _user_items(
     facts: SideTables, tables: Tables, items: Axis | None, users: UserIds, *, history: bool
 ) -> tuple[dict[str, _UserItems], dict[str, int]]:
     """Return histories and reference lists by row of the known users."""
-    kinds = {fact.kind for fact in facts.wanted}
+    kinds = {fact.kind for fact in facts.facts}
     wanted: dict[Fact[Any], str] = {}
     if history or kinds & {"popularity", "similarity", "source"}:  # to count repeated rows
         wanted[Fact("history")] = "exclude_seen"

@@ -1,7 +1,4 @@
-"""Columns of the tables of items and users, in any supported layout, as arrays by code.
-
-All results are in the order of the table's rows; no row is dropped.
-"""
+"""Columns of the tables of items and users, in any supported layout, as arrays by row; no row is dropped."""
 
 from __future__ import annotations
 
@@ -16,43 +13,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import Categories, Fact, Features, Groups, Popularity, Propensity, Similarity, Source
 from rankwise.core.ids import labels, plain_strings
-from rankwise.core.ragged import Ints, offsets, ragged_rows
-from rankwise.errors import ColumnError, MetricError, ParameterError, ScoreError, nearest
+from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
-from rankwise.tables.table import Table, TableRole
+from rankwise.tables.table import Table
 
-__all__ = [
-    "Found",
-    "Matrix",
-    "Named",
-    "count_users",
-    "find",
-    "place_categories",
-    "place_features",
-    "place_groups",
-    "place_popularity",
-    "place_propensity",
-    "place_source",
-    "popularity_frame",
-    "read_categories",
-    "read_features",
-    "read_groups",
-    "similarity",
-    "source_frame",
-]
+__all__ = ["ColumnMatch", "Matrix", "Named", "find_columns", "read_categories", "read_features", "read_groups"]
 
 _SEPARATORS = "|;,"
 _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
 """Text that looks like a list, a set or a tuple of Python, or like JSON."""
 _NO_COMMA = re.compile(r"""(['"])\s+(['"])""")
-_COLUMN_OF = {"item_group": "group", "user_group": "group"}
 
 
 @dataclass(frozen=True)
-class Found:
-    """The columns of a fact; ``several`` if there is one per category or number."""
+class ColumnMatch:
+    """The columns of side information; ``several`` if there is one per category or number."""
 
     names: tuple[str, ...]
     several: bool = False
@@ -89,46 +65,60 @@ class Matrix:
     description: str = ""
 
 
-def find(table: Table, fact: Fact[Any], metric: object, columns: Columns | None) -> Found:
-    """Return the columns of a fact; several where each category or number has its own column.
+def find_columns(
+    table: Table, column: str, *, role: str, metric: object, columns: Columns | None, several: bool = False
+) -> ColumnMatch:
+    """Return the columns of side information; several where each category or number has its own column.
+
+    Parameters
+    ----------
+    table : Table
+        Items or users.
+    column : str
+        The column that the metric names; the role itself is the column that is recognised for it.
+    role : str
+        The role of the column: ``"group"``, ``"categories"``, ``"features"``, …
+    metric : object
+        The metric, for the error.
+    columns : mapping, optional
+        Columns named by the caller.
+    several : bool, default=False
+        Whether a pattern such as ``genre_*`` may name several columns.
 
     Raises
     ------
     MetricError
         If there is none.
     """
-    role: TableRole = "users" if fact.kind == "user_group" else "items"
-    column = _COLUMN_OF.get(fact.kind, fact.kind)
-    names = [name for name in table.frame.columns if name != role[:-1]]
+    names = [name for name in table.frame.columns if name != table.role[:-1]]
     listed = "columns " + ", ".join(map(repr, table.frame.columns))
-    chosen: str | None = fact.column
-    if chosen == column and column in KNOWN[role]:
-        given = choose(columns, role)
-        chosen = known_column(names, role, column, given, table.source)
-        name = given.get(column)
+    chosen: str | None = column
+    if column == role and role in KNOWN[table.role]:
+        named = choose(columns, table.role)
+        chosen = known_column(names, table.role, role, named, table.source)
+        name = named.get(role)
         if name is not None and name not in names and not name.endswith("*"):
             raise ColumnError(
-                f"there is no column {name!r} for the {column}",
+                f"there is no column {name!r} for the {role}",
                 where=table.source,
                 found=listed,
                 hint=nearest(name, names),
             )
-    if chosen is not None and chosen.endswith("*") and fact.kind in ("categories", "features"):
-        several = [name for name in names if name.startswith(chosen[:-1])]
-        if several:
-            return Found(tuple(several), several=True)
+    if chosen is not None and chosen.endswith("*") and several:
+        matches = [name for name in names if name.startswith(chosen[:-1])]
+        if matches:
+            return ColumnMatch(tuple(matches), several=True)
     if chosen in names:
-        return Found((chosen,))
+        return ColumnMatch((chosen,))
     check_was_read(table, chosen)
-    hint = nearest(fact.column, names) or f'say which: columns={{"{role}.{column}": "…"}}, or in the metric'
-    if fact.kind == "features":
-        named = known_column(names, "items", "categories", choose(columns, "items"), table.source)
-        if named is not None:
-            hint = f"column {named!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
-    groups = {"item_group": "groups of items", "user_group": "groups of users"}
+    hint = nearest(column, names) or f'say which: columns={{"{table.role}.{role}": "…"}}, or in the metric'
+    if role == "features":
+        categories = known_column(names, "items", "categories", choose(columns, "items"), table.source)
+        if categories is not None:
+            hint = f"column {categories!r} holds categories, which intra_list_diversity(distance=jaccard) compares"
+    what = "groups" if role == "group" else role
     raise MetricError(
-        f"{metric} needs the {groups.get(fact.kind, f'{fact.kind} of items')}, and there is no "
-        f"such column in the table of {role}",
+        f"{metric} needs the {what} of {table.role}, and there is no such column in the table of {table.role}",
         where=table.source,
         found=listed,
         hint=hint,
@@ -172,7 +162,7 @@ def _number(table: Table, name: str) -> pl.Series:
     return number
 
 
-def read_categories(table: Table, chosen: Found) -> Named:
+def read_categories(table: Table, chosen: ColumnMatch) -> Named:
     """Return categories: a column of lists, of delimited text, or one column per category."""
     columns = chosen.names
     if chosen.several:
@@ -287,7 +277,7 @@ def _common_prefix(names: tuple[str, ...]) -> str:
     return low[:length]
 
 
-def read_features(table: Table, chosen: Found) -> Matrix:
+def read_features(table: Table, chosen: ColumnMatch) -> Matrix:
     """Return vectors: a column of lists or arrays of numbers, or several columns of numbers."""
     columns = chosen.names
     if chosen.several:
@@ -328,124 +318,3 @@ def read_features(table: Table, chosen: Found) -> Matrix:
         )
     description = f"{len(columns)} columns" if chosen.several else f"column {columns[0]!r}"
     return Matrix(vector, known, description)
-
-
-_MOST_SIMILAR = 20_000
-"""The largest number of items for similarities: their matrix alone has 3.2 GB."""
-
-
-def _users(*, distinct: bool) -> pl.Expr:
-    """Return a count of users: of rows, where no row repeats another."""
-    return (pl.len() if distinct else pl.col("user").n_unique()).alias("count")
-
-
-def count_users(train: Table, *, distinct: bool) -> pl.DataFrame:
-    """Return the number of distinct users of every training item: ``item``, ``count``."""
-    return train.frame.group_by("item").agg(_users(distinct=distinct))
-
-
-def popularity_frame(counted: pl.DataFrame) -> pl.DataFrame:
-    """Return the users of every training item, most popular first, ties by id."""
-    counted = counted.sort(["count", "item"], descending=[True, False])
-    number = pl.col("count").cast(pl.Float64)
-    return counted.with_columns(
-        number,
-        above=(number.cum_sum() - number),
-        popularity_rank=number.rank("dense", descending=True).cast(pl.Float64),
-    )
-
-
-def _take(values: Any, row: Ints, missing: float) -> Any:
-    """Return values by row number; -1 has the missing value."""
-    return np.where(row >= 0, np.asarray(values)[row], missing)
-
-
-def place_popularity(frame: pl.DataFrame, n_users: int, row: Ints) -> Popularity:
-    """Return the popularity of each item code from its row in the table, -1 for none."""
-    total = float(frame["count"].sum())
-    return Popularity(
-        count=_take(frame["count"], row, 0.0),
-        above=_take(frame["above"], row, total),
-        popularity_rank=_take(frame["popularity_rank"], row, float(len(frame) + 1)),
-        n_users=n_users,
-        n_interactions=int(total),
-        most=float(frame["count"][0]),
-    )
-
-
-def place_groups(groups: Named, row: Ints) -> Groups:
-    """Return the group of each code from its row in the table."""
-    if not len(groups.code):  # a piece whose users the table does not have
-        return Groups(np.full(len(row), -1), groups.names)
-    return Groups(np.where(row >= 0, groups.code[row], -1), groups.names)
-
-
-def place_categories(categories: Named, row: Ints) -> Categories:
-    """Return the categories of each item code from its row in the table."""
-    starts = categories.starts
-    assert starts is not None
-    lengths = np.where(row >= 0, np.diff(starts)[row], 0)
-    code = categories.code[ragged_rows(starts[:-1][row], lengths)]
-    signature = np.where(row >= 0, categories.signatures[row], 0)
-    return Categories(offsets(lengths), code, signature, categories.names)
-
-
-def place_features(matrix: Matrix, row: Ints) -> Features:
-    """Return the feature vector of each item code from its row in the table."""
-    known = (row >= 0) & matrix.known[row]
-    return Features(np.where(known[:, None], matrix.vector[row], 0.0), known)
-
-
-def place_propensity(table: Table, column: str, row: Ints) -> Propensity:
-    """Return the propensity of each item code from its row in the table; NaN without a row."""
-    values = table.frame[column].cast(pl.Float64, strict=False)
-    bad = (values.is_null() | ~(values > 0) | (values > 1)).fill_null(value=True)
-    if bad.any():
-        first = int(bad.arg_true()[0])
-        raise ScoreError(
-            "a propensity is a probability above 0 and at most 1",
-            where=f"{table.source}, column {column!r}, item {table.frame['item'][first]!r}",
-            found=f"{table.frame[column][first]} ({int(bad.sum())} such items)",
-        )
-    return Propensity(_take(values, row, np.nan))
-
-
-def source_frame(train: Table, users: pl.DataFrame, *, distinct: bool) -> pl.DataFrame:
-    """Return the distinct users of every training item per ``group`` of users."""
-    joined = train.frame.select("user", "item").join(users, on="user", how="inner")
-    return joined.group_by("item", "group").agg(_users(distinct=distinct))
-
-
-def place_source(frame: pl.DataFrame, index: Ints, names: tuple[str, ...], size: int) -> Source:
-    """Return counts by item and group as a matrix; ``index`` is the item code of each row."""
-    count = np.zeros((size, len(names)))
-    group = frame["group"].to_numpy()
-    known = (index >= 0) & (group >= 0)
-    np.add.at(count, (index[known], group[known]), frame["count"].to_numpy()[known])
-    return Source(count, names)
-
-
-def similarity(train: Table, codes: Ints, size: int) -> Similarity:
-    """Return the cosine of every two items' columns of training users; code -1 is no item."""
-    from scipy.sparse import csr_array
-
-    pairs = train.frame.select("user").with_columns(item=codes).filter(pl.col("item") >= 0).unique()
-    items = pairs["item"].unique().sort().to_numpy()
-    if len(items) > _MOST_SIMILAR:
-        raise ParameterError(
-            "similarities by co-occurrence are computed between all items at once, and there are too many items",
-            found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
-            hint="use similarity=features",
-        )
-    row = np.full(size, len(items), dtype=np.int64)
-    row[items] = np.arange(len(items))
-    users = pairs["user"].rank("dense").to_numpy().astype(np.int64) - 1
-    columns = row[pairs["item"].to_numpy()]
-    shape = (users.max(initial=-1) + 1, len(items))
-    matrix = csr_array((np.ones(len(columns)), (users, columns)), shape=shape)
-    common = (matrix.T @ matrix).toarray()
-    norm = np.sqrt(np.diag(common))
-    cosine = np.zeros((len(items) + 1, len(items) + 1))
-    # Rounded, so that sums of up to 2^14 of them are exact in any order of summation.
-    cosine[:-1, :-1] = np.round(common / norm[:, None] / norm[None, :] * 2.0**38) / 2.0**38
-    return Similarity(row, cosine)
