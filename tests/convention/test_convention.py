@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from rankwise.errors import MetricError, ParameterError, UsageError
-from rankwise.evaluation.plan import questions
+from rankwise.evaluation.plan import plan_passes
 
 RUN = pl.DataFrame(
     {
@@ -256,7 +256,7 @@ def test_sums_over_items_of_other_users_are_evaluated_apart():
 def test_sums_over_items_of_more_users_share_an_evaluation():
     """recommenders describes all lists, and takes nDCG over users of the ground truth."""
     metrics = ["ndcg@2", "gini@2", "catalog_coverage@2"]
-    assert len(questions(metrics, {"convention": "recommenders"})[1]) == 1
+    assert len(plan_passes(metrics, {"convention": "recommenders"})[1]) == 1
     together = rw.evaluate(RUN, TRUTH, metrics, convention="recommenders")
     for name in metrics:
         alone = rw.evaluate(RUN, TRUTH, name, convention="recommenders")

@@ -95,7 +95,7 @@ def test_new_choice_is_a_choice_of_conventions(package):
     import inspect
     import rankwise as rw
     from rankwise.evaluation.across_conventions import Definition
-    from rankwise.evaluation.plan import questions
+    from rankwise.evaluation.plan import plan_passes
 
     mine = rw.Convention("mine", tail="cut", metrics={"mrr": {"tail": "keep"}})
     assert mine.tail == mine.to_dict()["tail"] == "cut"
@@ -104,7 +104,7 @@ def test_new_choice_is_a_choice_of_conventions(package):
     assert "tail" not in rw.conventions()["ranx"].to_dict()
     assert "tail" in inspect.signature(rw.Convention).parameters
     assert [mine.choices_of(mine.parse(text))["tail"] for text in ("mrr@3", "map@3")] == ["keep", "cut"]
-    _, passes = questions(["mrr@3", "map@3"], {"convention": mine})
+    _, passes = plan_passes(["mrr@3", "map@3"], {"convention": mine})
     assert [one.tail for one in passes] == ["keep", "cut"]
     first, second = (Definition.under("map@3", one) for one in (None, mine))
     assert first.differences(second) == {"tail": ("keep", "cut")}

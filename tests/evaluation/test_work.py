@@ -19,7 +19,7 @@ from rankwise.core.digests import digest_of_rows
 from rankwise.errors import DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.evaluation.engine import Job, finish, prepare, work
 from rankwise.evaluation.evaluate import read_inputs
-from rankwise.evaluation.plan import questions
+from rankwise.evaluation.plan import plan_passes
 from rankwise.evaluation.settings import Settings
 from rankwise.tables.read import read_tables
 
@@ -392,7 +392,7 @@ def test_passes_of_a_convention_digest_the_ground_truth_once(convention, second,
 
     lists, truth = {1: [5, 6], 2: [6, 7]}, {1: {5}, 2: {7}}
     metrics = ["ndcg@2", second]
-    assert len(questions(metrics, {"convention": convention})[1]) == 2
+    assert len(plan_passes(metrics, {"convention": convention})[1]) == 2
     monkeypatch.setattr("rankwise.tables.table.digest_of_rows", counting)
     result = rw.evaluate(lists, truth, metrics, convention=convention)
     assert calls == ["relevance"]

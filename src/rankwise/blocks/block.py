@@ -551,11 +551,11 @@ class Block:
             last = [self._last_rank(cutoff) for cutoff in cutoffs]
             ascending = sorted(set(last))
             ends = self._ends_at(tuple(ascending))
-            found = None if ends is None else kernels.sums(self.hits.user, values, ends)
-            if found is None:
+            compiled = None if ends is None else kernels.sums(self.hits.user, values, ends)
+            if compiled is None:
                 sums = [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]
             else:
-                sums = [found[ascending.index(cutoff)] for cutoff in last]
+                sums = [compiled[ascending.index(cutoff)] for cutoff in last]
             self._sums[cutoffs] = values, sums
             return sums
         return [self._sum("hits", self.hits, values, cutoff) for cutoff in cutoffs]

@@ -241,9 +241,9 @@ def _of_groups(counts: Ints, groups: Ints) -> Ints:
     """Return the count of each of some groups; 0 for group -1."""
     if not len(counts):
         return np.zeros(len(groups), dtype=np.int64)
-    found: Ints = counts.take(groups, mode="clip")
-    found[groups < 0] = 0
-    return found
+    counts_of_rows: Ints = counts.take(groups, mode="clip")
+    counts_of_rows[groups < 0] = 0
+    return counts_of_rows
 
 
 def _ideal(truth: Truth, groups: Ints) -> Ideal | Literal["ones"]:

@@ -216,9 +216,9 @@ class Hits:
         rank = groups.position + 1  # in the group
         group = groups.rows
         passed = xp.ones(group.shape[0], dtype=xp.float64)
-        (wanted,) = xp.nonzero(self.rank <= last)
+        (left,) = xp.nonzero(self.rank <= last)
         for added in range(groups.largest[1]):
-            rows = wanted = wanted[n_hits[group[wanted]] > added]
+            rows = left = left[n_hits[group[left]] > added]
             total = sizes[group[rows]] - n_hits[group[rows]] + added + 1
             drawn = xp.clip(xp.astype(rank[rows], xp.float64) / total, max=1.0)
             before = xp.where(rank[rows] == 1, 1.0, passed[rows - 1])

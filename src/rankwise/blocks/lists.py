@@ -280,8 +280,8 @@ def _by_rank(
     if score is None and rank.dtype == np.int64:
         counts = Counts.of(codes, size, items, threads)
         if counts is not None:
-            found = placed(counts, codes, rank, items, threads, base)
-            return None if found is None else Lists(*found, None, has_ties=False)
+            in_order = placed(counts, codes, rank, items, threads, base)
+            return None if in_order is None else Lists(*in_order, None, has_ties=False)
     if rank.min() < base:
         return None
     n, lengths = len(items), np.bincount(codes, minlength=size)
@@ -341,9 +341,9 @@ def _counts_up(starts: Ints, rank: Ints, threads: int) -> bool:
     base = int(not len(rank) or rank[0] != 0)
     threads = threads if len(rank) > _STEP else 1
     jobs = shares(len(starts) - 1, threads)
-    found = [*each(lambda share: kernels.counts_up(rank, starts, *share, base), jobs, threads)]
-    if None not in found:
-        return all(found)
+    bases = [*each(lambda share: kernels.counts_up(rank, starts, *share, base), jobs, threads)]
+    if None not in bases:
+        return all(bases)
     lengths = np.diff(starts)
     if np.ptp(lengths):
         return bool(np.all(rank == positions(starts) + base))

@@ -91,9 +91,9 @@ def match(items: Codes, starts: Ints, judged: Codes, judged_starts: Ints, groups
     if not len(items):
         return Matches(_NONE, _NONE, _NONE, _NONE)
     all_groups = np.arange(len(starts) - 1) if groups is None else groups
-    found = kernels.match(items, starts, judged, judged_starts, all_groups)
-    if found is not None:
-        return Matches(*found)
+    compiled = kernels.match(items, starts, judged, judged_starts, all_groups)
+    if compiled is not None:
+        return Matches(*compiled)
     if groups is None:
         return _match_by_table(items, starts, judged, judged_starts)
     rows, edges = rows_of_groups(judged_starts, groups)
@@ -148,9 +148,9 @@ class _Table:
         self.starts, self.judged_starts, self.judged = starts, judged_starts, judged
         self.uniform = int(lengths[0]) if len(lengths) and np.ptp(lengths) == 0 else 0
         self.lengths = lengths
-        some = min(_PART_ROWS, max(int(starts[-1]), len(lengths)))
-        self.rows = max(some, int(lengths.max(initial=0)))
-        bits = (max(some * _SLOTS, self.rows * _SLOTS_OF_LONG) - 1).bit_length()
+        rows_at_once = min(_PART_ROWS, max(int(starts[-1]), len(lengths)))
+        self.rows = max(rows_at_once, int(lengths.max(initial=0)))
+        bits = (max(rows_at_once * _SLOTS, self.rows * _SLOTS_OF_LONG) - 1).bit_length()
         dtype: type[np.unsignedinteger[Any]] = np.uint16 if self.rows < 1 << 16 else np.uint32
         self.mask = (1 << bits) - 1
         self.table = np.zeros(1 << bits, dtype=dtype)
@@ -392,8 +392,8 @@ def _count_below(ascending: Scores, row: Ints, values: Ints, *, or_equal: bool =
     while step:
         further = below + step
         fits = further <= width
-        found = flat.take(start + further, mode="clip")
-        fits &= found <= values if or_equal else found < values
+        value = flat.take(start + further, mode="clip")
+        fits &= value <= values if or_equal else value < values
         below = np.where(fits, further, below)
         step //= 2
     return below
@@ -427,5 +427,5 @@ def _in_full(lists: Lists, rows: Ints, list_of_row: Ints) -> Ints:
     )
     rank = np.empty(len(all_rows), dtype=np.int64)
     rank[order] = positions(starts) + 1
-    found: Ints = rank[np.searchsorted(all_rows, rows)]
-    return found
+    ranks: Ints = rank[np.searchsorted(all_rows, rows)]
+    return ranks

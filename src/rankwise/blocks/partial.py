@@ -77,8 +77,8 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
         if digest != hashlib.sha256(stream.getbuffer()[stream.tell() :]).digest():
             raise ValueError("the bytes were changed")
         head = json.loads(part())
-        known = head["what"], head["version"]
-        if known == (what, version):
+        version_of_file = head["what"], head["version"]
+        if version_of_file == (what, version):
             return head["values"], {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
     except (
         OSError,
@@ -94,7 +94,7 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
         raise InputError(f"these bytes do not hold a {what}", found=size) from error
     raise InputError(
         f"these bytes hold something other than a {what} of this version of rankwise",
-        found=f"{known[0]}, version {known[1]}; this version reads {what}, version {version}",
+        found=f"{version_of_file[0]}, version {version_of_file[1]}; this version reads {what}, version {version}",
     )
 
 
@@ -139,11 +139,11 @@ class JobFingerprint:
         if other is self:
             return
         for name in sorted({*self.settings, *other.settings}):
-            mine, theirs = (about.settings.get(name, "nothing") for about in (self, other))
-            if mine != theirs:
+            left, right = (about.settings.get(name, "nothing") for about in (self, other))
+            if left != right:
                 raise ParameterError(
                     "only evaluators with the same metrics and settings can be merged",
-                    found=f"{name}: {theirs} beside {mine}",
+                    found=f"{name}: {right} beside {left}",
                 )
         if self._tables and _same_objects(self._tables, other._tables):
             return
@@ -266,11 +266,11 @@ class Partial:
                 "chunks of one evaluation were ranked from different candidate sets",
                 found=f"{other.protocol or 'unknown'} and {self.protocol or 'unknown'}",
             )
-        for mine, theirs in ((self.users, other.users), (self.items, other.items)):
-            if _schema(mine) != _schema(theirs):
+        for left, right in ((self.users, other.users), (self.items, other.items)):
+            if _schema(left) != _schema(right):
                 raise ParameterError(
                     "these partials are not of the same metrics, or not of the same type of id",
-                    found=f"{_schema(theirs)} beside {_schema(mine)}",
+                    found=f"{_schema(right)} beside {_schema(left)}",
                 )
 
     def to_bytes(self) -> bytes:
@@ -289,8 +289,8 @@ class Partial:
             "row_digests": dict(self.digests),
             "sample": {"relevant": self.sample.relevant, "hits": self.sample.hits},
         }
-        given = {name: frame for name, frame in frames.items() if frame is not None}
-        return pack("partial", _VERSION, values, given)
+        present = {name: frame for name, frame in frames.items() if frame is not None}
+        return pack("partial", _VERSION, values, present)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Partial:
@@ -324,8 +324,8 @@ def _merged_cards(inputs: Sequence[Mapping[str, tuple[dict[str, Any], ...]]]) ->
         for role, cards in roles.items():
             for card in cards:
                 key = repr({name: value for name, value in card.items() if name not in ADDED})
-                known = out.setdefault(role, {}).get(key)
-                sums = {name: card[name] + (known[name] if known else 0) for name in ADDED}
+                card_before = out.setdefault(role, {}).get(key)
+                sums = {name: card[name] + (card_before[name] if card_before else 0) for name in ADDED}
                 out[role][key] = {**card, **sums}
     return {role: tuple(cards[key] for key in sorted(cards)) for role, cards in out.items()}
 
@@ -504,9 +504,9 @@ class BlockCollector:
                 sums[column] = sums[column] + values if column in sums else values
             self._counts.update({name: int(count) for name, count in block.counts.items()})
         for name, values in columns.items():
-            whole = self._columns[name]
-            if whole.dtype == values.dtype:
-                whole[first : first + len(values)] = values
+            all_users = self._columns[name]
+            if all_users.dtype == values.dtype:
+                all_users[first : first + len(values)] = values
             else:  # no other thread may be writing when it is replaced
                 self._wider.append((name, first, values))
 

@@ -36,7 +36,7 @@ ENTRY_CHOICES = choice_values(per_metric=True)
 """The values of each choice that may differ from metric to metric."""
 
 
-def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def check_choices(where: str, choices: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
     """Raise if a choice is not known, or has a value that it cannot have.
 
     Raises
@@ -45,12 +45,12 @@ def check_choices(where: str, choices: Mapping[str, Any], known: Mapping[str, An
         With the nearest name, or the values that are possible.
     """
     for name, value in choices.items():
-        if name not in known:
+        if name not in allowed:
             raise ParameterError(
-                f"{where}: there is no choice {name!r}", found=", ".join(known), hint=nearest(name, known)
+                f"{where}: there is no choice {name!r}", found=", ".join(allowed), hint=nearest(name, allowed)
             )
-        if value is not None and get_args(known[name]):
-            check_choice(name, value, known[name])
+        if value is not None and get_args(allowed[name]):
+            check_choice(name, value, allowed[name])
 
 
 @dataclass(frozen=True)
@@ -79,25 +79,25 @@ class Entry:
     refused: str = ""
 
     @classmethod
-    def read(cls, name: str, given: str | Mapping[str, Any] | Entry) -> Entry:
+    def read(cls, name: str, entry: str | Mapping[str, Any] | Entry) -> Entry:
         """Return the entry of a name, as the author of a convention writes it.
 
         ``"map(normaliser=relevant)"``, or ``{"metric": …, "population": "both", …}``; without
         ``"metric"`` the name is that of rankwise's metric.
         """
-        if isinstance(given, Entry):
-            return given
-        if isinstance(given, str):
-            return cls(name, given)
-        if not isinstance(given, Mapping):
+        if isinstance(entry, Entry):
+            return entry
+        if isinstance(entry, str):
+            return cls(name, entry)
+        if not isinstance(entry, Mapping):
             raise ParameterError(
                 "a name means a metric as text, or a mapping with 'metric' and choices",
-                found=f"{name}: {given!r}"[:120],
+                found=f"{name}: {entry!r}"[:120],
             )
         words = ("metric", "note", "refused")
-        choices = {key: value for key, value in given.items() if key not in words}
+        choices = {key: value for key, value in entry.items() if key not in words}
         check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
-        metric, note, refused = (str(given.get(word, "")) for word in words)
+        metric, note, refused = (str(entry.get(word, "")) for word in words)
         ordered = {choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None}
         return cls(name, metric or name, ordered, note, refused)
 
@@ -150,7 +150,7 @@ class Entry:
         return parse(self.text)
 
 
-def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, Any]) -> dict[str, Entry]:
+def merged(convention: str, inherited: Mapping[str, Entry], changes: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of a convention by `key` of the name: inherited ones, changed and added.
 
     A result has one value of a metric, so that all names of a metric have the same choices: those
@@ -163,7 +163,7 @@ def merged(convention: str, inherited: Mapping[str, Entry], given: Mapping[str, 
     """
     out = dict(inherited)
     chosen: dict[str, Entry] = {}
-    for name, what in given.items():
+    for name, what in changes.items():
         if not isinstance(name, str):
             raise ParameterError(f"convention {convention!r}: names are text", found=repr(name)[:80])
         before = inherited.get(key(name))
@@ -206,13 +206,13 @@ class ConventionLanguage:
         entry = self._entry(name)
         return registry.find(name) if entry is None else type(entry.metric)
 
-    def make(self, name: str, given: dict[str, Any]) -> Metric:
+    def make(self, name: str, parameters: dict[str, Any]) -> Metric:
         """Return the metric that a name with these parameters means."""
         entry = self._entry(name)
         if entry is None:
-            return self._with_parts(registry.find(name), given)
-        read = self._read_names(type(entry.metric), given)
-        return _changed(entry.metric, read) if given else entry.metric
+            return self._with_parts(registry.find(name), parameters)
+        read = self._read_names(type(entry.metric), parameters)
+        return _changed(entry.metric, read) if parameters else entry.metric
 
     def spelled(self, text: str) -> Metric | None:
         """Return the metric of a name as the library spells it, also ``11pt_avg@5``.
@@ -237,9 +237,9 @@ class ConventionLanguage:
         """
         text = str(metric @ ())
         for ending in ("@k", "") if metric.k else ("",):
-            found = self._of_metric.get(text + ending) or self._entry(metric.name, ending)
-            if found is not None:
-                return found
+            entry = self._of_metric.get(text + ending) or self._entry(metric.name, ending)
+            if entry is not None:
+                return entry
         return _NOTHING_DIFFERS
 
     @cached_property
@@ -266,7 +266,7 @@ class ConventionLanguage:
         same = (e for e in entries if e and not e.refused and type(e.metric) is cls)
         return next(same, None)
 
-    def _with_parts(self, cls: type[Metric], given: dict[str, Any]) -> Metric:
+    def _with_parts(self, cls: type[Metric], parameters: dict[str, Any]) -> Metric:
         """Return a metric whose default parts are those of this convention."""
         parts = (
             {}
@@ -274,18 +274,18 @@ class ConventionLanguage:
             else {
                 field.name: self._read_part(field.default)
                 for field in fields(cls)
-                if field.name not in given and made_of(field.default)
+                if field.name not in parameters and made_of(field.default)
             }
         )
-        changed: Metric = make(cls, {**parts, **self._read_names(cls, given)})
+        changed: Metric = make(cls, {**parts, **self._read_names(cls, parameters)})
         return changed
 
-    def _read_names(self, cls: type[Metric], given: dict[str, Any]) -> dict[str, Any]:
+    def _read_names(self, cls: type[Metric], parameters: dict[str, Any]) -> dict[str, Any]:
         """Return parameters in which bare names of metrics are read in this language."""
         if cls.parts_as_written:
-            return given
+            return parameters
         parts = {field.name for field in fields(cls) if made_of(field.default)}
-        return {n: self._read_name(value) if n in parts else value for n, value in given.items()}
+        return {n: self._read_name(value) if n in parts else value for n, value in parameters.items()}
 
     def _read_name(self, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -298,15 +298,15 @@ class ConventionLanguage:
         return self.make(default.name, dict(default.changed))
 
 
-def _changed(metric: Metric, given: dict[str, Any]) -> Metric:
+def _changed(metric: Metric, parameters: dict[str, Any]) -> Metric:
     """Return a metric with some parameters changed, or those of the metric inside it."""
-    known = {field.name for field in fields(metric)}
+    names = {field.name for field in fields(metric)}
     values = dict(metric.changed)
-    if not known >= given.keys():
+    if not names >= parameters.keys():
         for name, part in metric.parameters.items():
-            if isinstance(part, Metric) and {f.name for f in fields(part)} >= given.keys():
-                return _changed(metric, {name: _changed(part, given)})
-    made: Metric = make(type(metric), values | given)
+            if isinstance(part, Metric) and {f.name for f in fields(part)} >= parameters.keys():
+                return _changed(metric, {name: _changed(part, parameters)})
+    made: Metric = make(type(metric), values | parameters)
     return made @ metric.k if metric.k else made
 
 
@@ -548,7 +548,7 @@ class Convention(Choices):
         return {"name": self.name, "library": self.library, "note": self.note, **choices, "metrics": entries}
 
     @classmethod
-    def named(cls, given: object) -> Convention | None:
+    def named(cls, source: object) -> Convention | None:
         """Return a convention from its name or from a mapping that describes it.
 
         None stands for rankwise's defaults.
@@ -558,18 +558,18 @@ class Convention(Choices):
         ParameterError
             If there is no such convention.
         """
-        if isinstance(given, Convention):
-            return None if given.name == "default" else given
-        if given is None or (isinstance(given, str) and given.lower() == "default"):
+        if isinstance(source, Convention):
+            return None if source.name == "default" else source
+        if source is None or (isinstance(source, str) and source.lower() == "default"):
             return None
-        if isinstance(given, Mapping):
-            return cls.of(given)
-        if not isinstance(given, str):
+        if isinstance(source, Mapping):
+            return cls.of(source)
+        if not isinstance(source, str):
             raise ParameterError(
                 "a convention is its name, a rankwise.Convention or a mapping",
-                found=f"{given!r} ({type(given).__name__})"[:120],
+                found=f"{source!r} ({type(source).__name__})"[:120],
             )
-        return find(given)
+        return find(source)
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Self:
@@ -580,11 +580,11 @@ class Convention(Choices):
         ParameterError
             If there is no name, or a key is unknown.
         """
-        known = {entry.name for entry in fields(cls)}
+        names = {entry.name for entry in fields(cls)}
         for name in saved:
-            if name not in known:
+            if name not in names:
                 raise ParameterError(
-                    f"a convention has no {name!r}", found=", ".join(map(str, saved)), hint=nearest(str(name), known)
+                    f"a convention has no {name!r}", found=", ".join(map(str, saved)), hint=nearest(str(name), names)
                 )
         if "name" not in saved:
             raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))

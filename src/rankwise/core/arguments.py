@@ -144,11 +144,11 @@ def rounded_number(number: float | str) -> tuple[float, float]:
     """
     text = str(number).strip()
     try:
-        given = Decimal(text.removesuffix("%"))
-        digits = given.as_tuple().exponent
+        decimal = Decimal(text.removesuffix("%"))
+        digits = decimal.as_tuple().exponent
     except InvalidOperation:
         digits = "n"
     if not isinstance(digits, int):
         raise ParameterError("this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"')
     scale = 0.01 if text.endswith("%") else 1.0
-    return float(given) * scale, 0.5 * 10.0**digits * scale
+    return float(decimal) * scale, 0.5 * 10.0**digits * scale

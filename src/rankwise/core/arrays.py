@@ -332,10 +332,10 @@ def refuse(bad: Array, error: Callable[[], Exception]) -> None:
         Returns the error; it may read values.
     """
     checks = _CHECKS.get()
-    found = namespace(bad).any(bad)
+    any_bad = namespace(bad).any(bad)
     if checks is not None and is_tensor(bad):
-        checks.append((found, error))
-    elif bool(found):
+        checks.append((any_bad, error))
+    elif bool(any_bad):
         raise error()
 
 
@@ -353,8 +353,8 @@ def checks_at_end() -> Iterator[None]:
     finally:
         _CHECKS.reset(token)
     if checks:
-        found = namespace(checks[0][0]).stack([flag for flag, _ in checks]).tolist()
-        for is_bad, (_, error) in zip(found, checks, strict=True):
+        failed = namespace(checks[0][0]).stack([flag for flag, _ in checks]).tolist()
+        for is_bad, (_, error) in zip(failed, checks, strict=True):
             if is_bad:
                 raise error()
 
@@ -415,8 +415,8 @@ def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:
 
 def read_sums(parts: Mapping[str, Array]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the sums, as floats, from their exact parts."""
-    whole, middle, low = (np.asarray(parts[name]) / unit for name, unit in _UNITS.items())
-    total: np.ndarray[tuple[int], np.dtype[np.float64]] = whole + (middle + low)
+    high, middle, low = (np.asarray(parts[name]) / unit for name, unit in _UNITS.items())
+    total: np.ndarray[tuple[int], np.dtype[np.float64]] = high + (middle + low)
     return total
 
 

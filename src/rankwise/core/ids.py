@@ -135,8 +135,8 @@ class StringViews:
         array of int
         """
         rows = np.empty(max(stop - first, 0), dtype=np.int64)
-        found = kernels.loaded().rw_text_changes(self.views, self.buffers, first, stop, rows)
-        return rows[:found]
+        count = kernels.loaded().rw_text_changes(self.views, self.buffers, first, stop, rows)
+        return rows[:count]
 
     def hashes(self, first: int, stop: int, out: Any) -> None:
         """Write the hash of each of some rows to an array with a place for every row."""
@@ -489,13 +489,13 @@ class IntegerVocabulary:
             inside = ids.filter(ids.is_between(0, self.limit, closed="left")).to_numpy()
             self.limit = self._end = max(self._end, int(inside.max(initial=-1)) + 1)
         outside = ~ids.is_between(0, self.limit, closed="left")
-        others = ids.filter(outside)
-        new = others.unique(maintain_order=True)
+        outliers = ids.filter(outside)
+        new = outliers.unique(maintain_order=True)
         new = new.filter(~new.is_in(self._outside.implode()))
         self._outside = pl.concat([self._outside, new])
         numbers = self.limit + np.arange(len(self._outside))
         codes = ids.to_numpy(writable=True)
-        codes[outside.to_numpy()] = others.replace_strict(self._outside, numbers, return_dtype=pl.Int64).to_numpy()
+        codes[outside.to_numpy()] = outliers.replace_strict(self._outside, numbers, return_dtype=pl.Int64).to_numpy()
         return codes
 
     def decode(self, codes: Codes) -> pl.Series:
@@ -591,13 +591,13 @@ class HashedStrings:
 
     def decode(self, codes: Codes) -> pl.Series:
         """Return the id of each hash by a search: for messages, not for tables."""
-        wanted, ids = codes.tolist(), dict[int, str]()
+        hashes_of_rows, ids = codes.tolist(), dict[int, str]()
         for column in self._columns:
             hashes = pl.Series(text_hashes(column, self._threads))
-            for code in wanted:
+            for code in hashes_of_rows:
                 if code not in ids and (row := hashes.index_of(code)) is not None:
                     ids[code] = column[row]
-        return pl.Series([ids[code] for code in wanted], dtype=pl.String)
+        return pl.Series([ids[code] for code in hashes_of_rows], dtype=pl.String)
 
     def ordered(self, codes: Codes) -> Codes:
         """Hashes have no order."""

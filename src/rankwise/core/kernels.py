@@ -325,7 +325,7 @@ def match(
     rows, judged_rows, lists = (np.empty(most, dtype=np.int64) for _ in range(3))
     repeated = np.empty(len(items), dtype=np.int64)
     n_repeated, in_order = np.zeros((2, 1), dtype=np.int64)
-    found = getattr(library, f"rw_match_{items.dtype.name}")(
+    matches = getattr(library, f"rw_match_{items.dtype.name}")(
         np.ascontiguousarray(items),
         _whole(starts),
         len(starts) - 1,
@@ -342,13 +342,13 @@ def match(
         n_repeated,
         in_order,
     )
-    if found < 0:
+    if matches < 0:
         return None
-    rows, judged_rows = rows[:found], judged_rows[:found]
+    rows, judged_rows = rows[:matches], judged_rows[:matches]
     if not in_order[0]:
         order = np.argsort(rows)
         rows, judged_rows = rows[order], judged_rows[order]  # inside lists, which are in order
-    return rows, judged_rows, lists[:found], np.sort(repeated[: n_repeated[0]])
+    return rows, judged_rows, lists[:matches], np.sort(repeated[: n_repeated[0]])
 
 
 def changes(ids: Ints, first: int, stop: int) -> Ints | None:
@@ -357,8 +357,8 @@ def changes(ids: Ints, first: int, stop: int) -> Ints | None:
     if library is None or ids.dtype not in (np.int32, np.int64) or not ids.flags.c_contiguous:
         return None
     rows = np.empty(max(stop - first, 0), dtype=np.int64)
-    found = getattr(library, f"rw_changes_{ids.dtype.name}")(ids, first, stop, rows)
-    return rows[:found]
+    count = getattr(library, f"rw_changes_{ids.dtype.name}")(ids, first, stop, rows)
+    return rows[:count]
 
 
 def counts_up(rank: Ints, starts: Ints, first: int, stop: int, base: int) -> bool | None:
@@ -405,8 +405,8 @@ def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: 
 
     Only after `count` of the same codes; ranks and items have 64 bits, and items fit 31.
     """
-    found = loaded().rw_place(codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out)
-    return bool(found)
+    count = loaded().rw_place(codes, np.ascontiguousarray(rank), np.ascontiguousarray(items), *share, starts, base, out)
+    return bool(count)
 
 
 def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | None:
@@ -438,10 +438,10 @@ def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:
     groups, room = min(groups + _ASIDE, width), n * min(_ROOM * k, width) + width
     items, best = np.empty(room, dtype=np.int32), np.empty(room, dtype=scores.dtype)
     lengths, keys = np.empty(n, dtype=np.int64), np.empty(width, f"i{scores.itemsize}")
-    found = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
+    count = getattr(loaded(), f"rw_top_{scores.dtype.name}")(
         scores[:1], stride, width, n, groups, k, room, keys, items, best, lengths
     )
-    return None if found < 0 else (lengths, items[:found], best[:found])
+    return None if count < 0 else (lengths, items[:count], best[:count])
 
 
 def _stride(scores: Any) -> int | None:
@@ -474,8 +474,8 @@ def exact_parts(values: Floats) -> list[float] | None:
     if library is None or len(values) < _FEW:
         return None
     parts = np.empty(64 * (len(values) // _CHUNK + 1))
-    found = library.rw_exact_parts(np.ascontiguousarray(values), len(values), parts)
-    return None if found < 0 else parts[:found].tolist()
+    count = library.rw_exact_parts(np.ascontiguousarray(values), len(values), parts)
+    return None if count < 0 else parts[:count].tolist()
 
 
 def ends(user: Ints, rank: Ints, cutoffs: Sequence[int], n_users: int) -> Any:

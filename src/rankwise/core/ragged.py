@@ -291,10 +291,10 @@ def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, 
             second = np.argsort(again, axis=1, kind="stable")
             order[tied] = np.take_along_axis(first, second, axis=1)
     if filled is not None and like_padding.any():
-        some = order[like_padding]
-        is_padding = ~np.take_along_axis(filled[like_padding], some, axis=1)
+        padded = order[like_padding]
+        is_padding = ~np.take_along_axis(filled[like_padding], padded, axis=1)
         last = np.argsort(is_padding, axis=1, kind="stable")
-        order[like_padding] = np.take_along_axis(some, last, axis=1)
+        order[like_padding] = np.take_along_axis(padded, last, axis=1)
     return order
 
 
@@ -307,8 +307,8 @@ class UserItems:
 
     def rows_of(self, users: Ints) -> tuple[Ints, Ints]:
         """Return the rows of some users one after the other, and where each user starts."""
-        known = users < len(self.starts) - 1
-        lengths = np.where(known, np.diff(self.starts).take(users, mode="clip"), 0)
+        has_items = users < len(self.starts) - 1
+        lengths = np.where(has_items, np.diff(self.starts).take(users, mode="clip"), 0)
         first = self.starts[:-1].take(users, mode="clip")
         return ragged_rows(first, lengths), offsets(lengths)
 
@@ -356,8 +356,8 @@ def user_runs(users: pl.Series, vocabulary: Vocabulary, threads: int) -> tuple[I
     if not n:
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
     with _changes_of(users) as changes:
-        some = min(_STEP, n - 1)
-        if n > 1 and len(changes((0, some))) > some // 2:  # hardly grouped: one run per row
+        sample = min(_STEP, n - 1)
+        if n > 1 and len(changes((0, sample))) > sample // 2:  # hardly grouped: one run per row
             return None, vocabulary.encode(users)
         # Few jobs: handing one to a thread takes as long as looking through thousands of rows.
         jobs = shares(n - 1, max(-(-n // _MOST), min(2 * threads, -(-n // _STEP))))
@@ -379,13 +379,13 @@ def _changes_of(users: pl.Series) -> Iterator[Callable[[tuple[int, int]], Ints]]
 
         def changes(share: tuple[int, int]) -> Ints:
             first, stop = share
-            found: Ints | None = None
+            compiled: Ints | None = None
             if texts is not None:
-                found = texts.changes(first + 1, stop + 1)
+                compiled = texts.changes(first + 1, stop + 1)
             elif not text:
-                found = kernels.changes(values, first + 1, stop + 1)
-            if found is not None:
-                return found
+                compiled = kernels.changes(values, first + 1, stop + 1)
+            if compiled is not None:
+                return compiled
             differ = values[first + 1 : stop + 1] != values[first:stop]
             rows = differ.arg_true().to_numpy() if text else np.flatnonzero(differ)
             return rows.astype(np.int64, copy=False) + (first + 1)
@@ -440,8 +440,8 @@ class Counts:
             return None
         most = len(codes) // max(_STEP, 4 * size)  # shares: each has a count of every code
         jobs = shares(len(codes), max(1, min(threads, most)))
-        found = each(lambda share: kernels.count(codes, *share, size), jobs, threads)
-        of_share = [counts for counts in found if counts is not None]
+        counted = each(lambda share: kernels.count(codes, *share, size), jobs, threads)
+        of_share = [counts for counts in counted if counts is not None]
         return cls(jobs, of_share) if len(of_share) == len(jobs) else None
 
     @cached_property

@@ -352,7 +352,7 @@ def _latex_text(text: str) -> str:
     text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
     # A row that starts with one of these would give the end of the row above an argument.
     shield = "{}" if text.lstrip().startswith(("[", "*")) else ""
-    return shield + _LATEX_PIECE.sub(lambda found: _latex_piece(found[0]), text)
+    return shield + _LATEX_PIECE.sub(lambda match: _latex_piece(match[0]), text)
 
 
 def _latex_piece(piece: str) -> str:

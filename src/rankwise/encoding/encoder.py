@@ -17,16 +17,16 @@ from rankwise.blocks.encoded import Encoded
 from rankwise.blocks.lists import Lists, Truth
 from rankwise.encoding.lists import (
     IdSpace,
-    confirmation,
     encode_lists,
     encode_ranks,
     encode_truth,
     fill_rank_gaps,
+    hash_check,
     no_ranks,
     users_evaluated,
     users_of_truth,
 )
-from rankwise.encoding.side_information import Context, SideTables, encode_side_information
+from rankwise.encoding.side_information import EncodedSideInformation, SideTables, encode_side_information
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Population, Ties
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
@@ -102,7 +102,7 @@ class _Codes:
     ids: IdSpace
     truth: Truth | None = None
     truth_counts: Counter[str] = field(default_factory=Counter)
-    context: Context | None = None
+    context: EncodedSideInformation | None = None
     sizes: tuple[int, int] = (0, 0)
 
 
@@ -203,7 +203,7 @@ class Encoder:
             counts.update(codes.truth_counts)
         confirm = None
         if isinstance(recommended, Table):
-            confirm = confirmation(ids, recommended, truth_table, lists, truth)
+            confirm = hash_check(ids, recommended, truth_table, lists, truth)
         return Encoded(
             lists=lists,
             truth=truth,
@@ -233,14 +233,14 @@ class Encoder:
             return None
         evaluated = Table(users.to_frame("user"), "users", "users", "ids", {})
         if not self._kept:  # all pieces were encoded elsewhere: their ids tell the types
-            known = None if items is None else Table(items.to_frame("item"), "items", "", "", {})
-            self.encode(Tables(unlisted=evaluated, items=known))
+            seen_items = None if items is None else Table(items.to_frame("item"), "items", "", "", {})
+            self.encode(Tables(unlisted=evaluated, items=seen_items))
         truth, vocabulary = self._kept[0].truth, self._kept[0].ids.users
         assert truth is not None
-        wanted = users_of_truth(self.rules.evaluated, truth)
-        if self.rules.evaluated != "all" and len(users) == len(wanted):
+        evaluated_codes = users_of_truth(self.rules.evaluated, truth)
+        if self.rules.evaluated != "all" and len(users) == len(evaluated_codes):
             return None
-        ids = vocabulary.decode(wanted)
+        ids = vocabulary.decode(evaluated_codes)
         missing = ids.filter(~ids.is_in(users.cast(ids.dtype).implode())).to_frame("user")
         return Tables(unlisted=evaluated.with_frame(missing)) if len(missing) else None
 
@@ -292,10 +292,10 @@ class Encoder:
             return np.setdiff1d(np.flatnonzero(counted), lists.user)
         return np.empty(0, dtype=np.int64)
 
-    def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> Context:
+    def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> EncodedSideInformation:
         """Encode what metrics need to know; once, unless a piece brings new ids."""
         if not self.facts.facts:
-            return Context()
+            return EncodedSideInformation()
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
             codes.context = encode_side_information(

@@ -33,11 +33,11 @@ from rankwise.tables.training import align
 __all__ = [
     "IdSpace",
     "check_kept",
-    "confirmation",
     "encode_lists",
     "encode_ranks",
     "encode_truth",
     "fill_rank_gaps",
+    "hash_check",
     "later_rows",
     "no_ranks",
     "repeated_item",
@@ -254,7 +254,7 @@ def _rising(lists: Lists) -> int:
     return int(np.add.reduceat(rises, lists.starts[:-1]).astype(bool).sum())
 
 
-def confirmation(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> HashCheck | None:
+def hash_check(ids: IdSpace, listed: Table, truth_table: Table, lists: Lists, truth: Truth) -> HashCheck | None:
     """Return what compares ids where hashes are equal; None where codes are not hashes."""
     if not isinstance(ids.items, HashedStrings):
         return None
@@ -361,12 +361,12 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
     last = last.filter(pl.col("rank") > pl.col("rows"))
     if last.is_empty():
         return table
-    wanted = int(last["rank"].to_numpy().astype(float).sum() - last["rows"].sum())
-    if wanted > 10 * len(frame) + _SLACK:
+    size = int(last["rank"].to_numpy().astype(float).sum() - last["rows"].sum())
+    if size > 10 * len(frame) + _SLACK:
         raise ScoreError(
             "too many ranks are missing to keep a place for each of them",
             where=table.source,
-            found=f"{wanted:,} missing ranks, {len(frame):,} rows",
+            found=f"{size:,} missing ranks, {len(frame):,} rows",
             hint='do ranks count from 1 in every list? ranks="close" closes the gaps',
         )
     places = last.select("user", pl.int_ranges(1, pl.col("rank") + 1).alias("rank"))

@@ -47,8 +47,8 @@ from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching
 
 __all__ = [
     "READERS",
-    "Context",
     "Counted",
+    "EncodedSideInformation",
     "Reader",
     "SideTables",
     "check_tables",
@@ -655,7 +655,7 @@ def _check_once(table: Table, role: str) -> None:
 
 
 @dataclass(frozen=True)
-class Context:
+class EncodedSideInformation:
     """What is known beyond lists and ground truth, by code.
 
     Attributes
@@ -676,7 +676,7 @@ class Context:
 
 def encode_side_information(
     facts: SideTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int
-) -> Context:
+) -> EncodedSideInformation:
     """Return what metrics need to know beyond lists and ground truth.
 
     ``tables`` are those that the facts come from, with their ids aligned.
@@ -691,7 +691,7 @@ def encode_side_information(
         history, repeated = _history(tables["train"], ids)
         counts["train_rows_repeated"] = repeated
     by_code = facts.by_code(ids, tables, distinct=not repeated)
-    return Context(by_code, history, reference, counts)
+    return EncodedSideInformation(by_code, history, reference, counts)
 
 
 def _reference(table: Table, ids: IdSpace, duplicates: Duplicates, threads: int) -> tuple[UserItems, int]:

@@ -77,8 +77,8 @@ class Definition:
         if self.metric.name != other.metric.name:
             texts = str(self.metric @ ()), str(other.metric @ ())
             return {"metric": texts} | self._of_choices(other)
-        mine, theirs = self.metric.parameters, other.metric.parameters
-        changed = {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+        left, right = self.metric.parameters, other.metric.parameters
+        changed = {name: (left[name], right[name]) for name in left if left[name] != right[name]}
         return changed | self._of_choices(other)
 
     def _of_choices(self, other: Definition) -> dict[str, tuple[Any, Any]]:
@@ -91,8 +91,8 @@ class Definition:
         if "metric" in names:
             metric = other.metric
         elif self.metric.name == other.metric.name:
-            known = {field.name for field in fields(metric)} - {"k"}
-            taken = {name: getattr(other.metric, name) for name in known & set(names)}
+            parameters = {field.name for field in fields(metric)} - {"k"}
+            taken = {name: getattr(other.metric, name) for name in parameters & set(names)}
             metric = replace(metric, **taken)
         taken = {name: getattr(other.choices, name) for name in CHOICE_NAMES if name in names}
         return Definition(metric, replace(self.choices, **taken))
@@ -354,8 +354,8 @@ def _chosen(conventions: _Conventions) -> dict[str, Convention | None]:
             found=f"conventions={conventions!r}"[:80],
             hint="leave them out for all of them",
         )
-    for given in several:
-        convention = Convention.named(given)
+    for source in several:
+        convention = Convention.named(source)
         name = "default" if convention is None else convention.name
         if name in chosen:
             raise ParameterError("two conventions have the same name", found=repr(name), hint="rename one of them")
@@ -388,9 +388,9 @@ def _across(
     strict: bool = True,
 ) -> AcrossConventions:
     """Return one row per metric and convention; ``strict``: some convention knows each metric."""
-    given = table_options(options)
+    columns = table_options(options)
     tables = read_inputs(
-        Settings(metrics=(), **given),
+        Settings(metrics=(), **columns),
         recommendations=recommendations,
         truth=truth,
         required=("recommendations",),
@@ -406,19 +406,19 @@ def _across(
             continue
         try:
             definition = Definition.under(text, convention)
-            settings[len(rows)] = definition.settings(given)
+            settings[len(rows)] = definition.settings(columns)
             row |= {"definition": _in_full(definition.metric), "why": _note(definition, convention)}
         except UsageError as error:
             if not strict:
                 continue
-            found = f": {error.found}" if error.found else ""
-            row |= {"definition": None, "why": f"{error.what}{found}"}
+            detail = f": {error.found}" if error.found else ""
+            row |= {"definition": None, "why": f"{error.what}{detail}"}
         rows.append(row)
     values = _values_under_options(settings.values(), tables)
     for place, one in settings.items():
         rows[place] |= values[one]
     table = pl.DataFrame(rows, schema=SCHEMA)
-    protocol, warnings = protocol_of_lists(tables, given.get("relevance_threshold"))
+    protocol, warnings = protocol_of_lists(tables, columns.get("relevance_threshold"))
     if protocol is None or not protocol.sampled:
         return AcrossConventions(table)
     return AcrossConventions(table.with_columns(label=pl.lit(protocol.label)), protocol.label, tuple(warnings))

@@ -313,8 +313,8 @@ def _at_every_rank(metrics: tuple[Metric, ...], size: int) -> Floats:
     ``size`` users are evaluated, each with a relevant item at another rank.
     """
     for metric in metrics:
-        known = metric.reads.rows - {"ideal", "overlap_history", "relevant"}
-        if known or set(metric.reads.facts) - {HISTORY}:
+        rows = metric.reads.rows - {"ideal", "overlap_history", "relevant"}
+        if rows or set(metric.reads.facts) - {HISTORY}:
             raise MetricError(
                 f"{metric.name} is not a function of one rank",
                 hint="take hit_rate, recall, precision, ndcg, mrr, map, rbp, auc or gauc",

@@ -130,8 +130,8 @@ class Job:
 
         What is known of items, and what was counted over all users, is kept.
         """
-        given = piece.by_role.items()
-        parts: dict[Any, Any] = {role: table for role, table in given if role in _BY_USER}
+        tables = piece.by_role.items()
+        parts: dict[Any, Any] = {role: table for role, table in tables if role in _BY_USER}
         if not parts:
             return self
         shared, facts = replace(self.shared, **parts), self.facts.for_users(parts)
@@ -203,8 +203,8 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     InputError
         If a table does not have what is asked of it.
     """
-    whole = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
-    if whole and not settings.adjusted:
+    needs_all_lists = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
+    if needs_all_lists and not settings.adjusted:
         raise ParameterError(
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
@@ -366,9 +366,9 @@ def with_train_items(job: Job, merged: Partial) -> Partial:
     if counted is None or merged.items is None:
         return merged
     kind = merged.items.schema["item"]
-    others = counted.select(pl.col("item").cast(kind)).join(merged.items, on="item", how="anti")
+    unseen = counted.select(pl.col("item").cast(kind)).join(merged.items, on="item", how="anti")
     zeros = [pl.lit(0, pl.Int64).alias(name) for name in merged.items.columns if name != "item"]
-    items = pl.concat([merged.items, others.with_columns(zeros)]).sort("item")
+    items = pl.concat([merged.items, unseen.with_columns(zeros)]).sort("item")
     return replace(merged, items=items)
 
 

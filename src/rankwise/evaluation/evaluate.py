@@ -17,7 +17,7 @@ from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError
 from rankwise.evaluation.engine import finish, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
-from rankwise.evaluation.plan import questions, several_passes_error
+from rankwise.evaluation.plan import plan_passes, several_passes_error
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -26,7 +26,7 @@ from rankwise.evaluation.settings import (
     check_population,
     takes_options,
 )
-from rankwise.evaluation.summary import assign_jackknife_groups, joined
+from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -369,29 +369,29 @@ def evaluate(
     >>> result.per_user["ndcg@3"].round(4).to_list()
     [0.9197, 0.6309]
     """
-    wanted, asked = questions(metrics, options)
+    requested_metrics, passes = plan_passes(metrics, options)
     if truth is None:
-        asked = [without_truth(settings) for settings in asked]
-    settings = asked[0]
+        passes = [without_truth(settings) for settings in passes]
+    settings = passes[0]
     sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
     if chunk_rows is not None:
         check_whole(settings, train=train, chunk_rows=chunk_rows)
-        if len(asked) > 1:
-            raise several_passes_error(asked)
+        if len(passes) > 1:
+            raise several_passes_error(passes)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
     tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
-    return joined([evaluate_tables(each, tables) for each in asked], wanted)
+    return merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
 
 
 def without_truth(settings: Settings) -> Settings:
     """Return the settings without a ground truth: the users with a list are evaluated."""
     for metric in settings.metrics:
         check_reads_no_truth(metric)
-    given = settings.relevance_threshold not in (None, ANY_ROW)
-    if given or (settings.convention is None and settings.population in _OF_TRUTH):
+    has_threshold = settings.relevance_threshold not in (None, ANY_ROW)
+    if has_threshold or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
             "without a ground truth there are no relevant items",
             found=f"relevance_threshold={settings.relevance_threshold}, population={settings.population!r}",
@@ -414,19 +414,19 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, train=tables.train, chunk_rows=None)
     assert tables.recommendations is not None
-    said = doubts(tables)
+    warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
     settings, tables = _adjusted(settings, tables)
     piece = Tables(recommendations=tables.recommendations)
     job = prepare(settings, replace(tables, recommendations=None))
     result = finish(job, [work(job, piece)])
-    result = with_doubts(result, said)
+    result = with_doubts(result, warnings)
     if not settings.warm_and_cold:
         return result
 
     def again(truth: Table) -> Result:
-        alone = replace(settings, by=(), jackknife=None)
-        job = prepare(alone, replace(tables, recommendations=None, truth=truth))
+        plain = replace(settings, by=(), jackknife=None)
+        job = prepare(plain, replace(tables, recommendations=None, truth=truth))
         return finish(job, [work(job, piece)])
 
     assert tables.truth is not None
@@ -434,11 +434,11 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
 
 
-def with_doubts(result: Result, said: list[str]) -> Result:
+def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
-        said = [*said, "most users have no list: do recommendations and ground truth name users alike?"]
-    return replace(result, provenance={**result.provenance, "doubts": [*said, *result.provenance["doubts"]]})
+        warnings = [*warnings, "most users have no list: do recommendations and ground truth name users alike?"]
+    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *result.provenance["doubts"]]})
 
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
@@ -475,16 +475,16 @@ def _in_chunks(source: Any, rows: int, settings: Settings, sources: dict[str, An
     """Evaluate Parquet piece by piece, and hash it meanwhile."""
     chunks = Chunks(source, rows, settings.columns)
     evaluator = Evaluator.of(replace(settings, progress=False), sources)
-    said: list[str] | None = None
+    warnings: list[str] | None = None
     with ThreadPoolExecutor(1) as pool, progress_bar(chunks.total, "rows", shown=settings.progress) as bar:
         digest = pool.submit(table_hash, chunks.path)
         for chunk in chunks:
-            if said is None:
+            if warnings is None:
                 assert isinstance(chunk, Recommendations)
-                said = doubts(replace(evaluator.shared, recommendations=chunk))
+                warnings = doubts(replace(evaluator.shared, recommendations=chunk))
             evaluator.update(chunk)
             bar.update(len(chunk.frame))
         result = evaluator.result()
     card = {**result.provenance["inputs"]["recommendations"], "sha256": digest.result()}
     inputs = {**result.provenance["inputs"], "recommendations": card}
-    return with_doubts(replace(result, provenance={**result.provenance, "inputs": inputs}), said or [])
+    return with_doubts(replace(result, provenance={**result.provenance, "inputs": inputs}), warnings or [])

@@ -236,13 +236,13 @@ def explain(
     for one in definitions:
         if len(one.metric.cells) > 1:
             raise ParameterError("explain takes one metric at one cut-off", found=metric)
-    given = table_options(options)
+    columns = table_options(options)
     sources = {"train": train, "items": items, "users": users, "reference": reference}
-    settings = definitions[0].settings(given)
+    settings = definitions[0].settings(columns)
     tables = read_inputs(
         settings, recommendations=recommendations, truth=truth, required=("recommendations",), **sources
     )
-    mixtures = _Mixtures(definitions[0], definitions[1], tables, given)
+    mixtures = _Mixtures(definitions[0], definitions[1], tables, columns)
     names = tuple("default" if one is None else one.name for one in conventions)
     ends = [*zip(names, conventions, definitions, strict=True)]
     remarks = [
@@ -251,10 +251,10 @@ def explain(
         if one is not None and (note := one.entry(definition.metric).note)
     ]
     remarks += [
-        f"{name}: the library has no such metric; this is rankwise's own {own}"
+        f"{name}: the library has no such metric; this is rankwise's own {choices}"
         for name, one, definition in ends
         if one is not None
-        for own in one.own_definitions([definition.metric]).values()
+        for choices in one.own_definitions([definition.metric]).values()
     ]
     return replace(_explained(metric, (names[0], names[1]), mixtures), remarks=tuple(remarks))
 
@@ -304,10 +304,10 @@ def _explained(metric: str, names: tuple[str, str], mixtures: _Mixtures) -> Expl
     touched: dict[str, int | None] = {}
     moving = []
     for name in differences:
-        alone = mixtures.result((name,)), mixtures.result(differences.keys() - {name})
+        changed = mixtures.result((name,)), mixtures.result(differences.keys() - {name})
         before = mixtures.value(()), mixtures.value(differences)
-        after = (mixtures.keep((name,), alone[0]), mixtures.keep(differences.keys() - {name}, alone[1]))
-        touched[name] = _changed(users, [_user_values(result) for result in alone])
+        after = (mixtures.keep((name,), changed[0]), mixtures.keep(differences.keys() - {name}, changed[1]))
+        touched[name] = _changed(users, [_user_values(result) for result in changed])
         if touched[name] or any(not _same(*pair) for pair in zip(before, after, strict=True)):
             moving.append(name)
     idle = differences.keys() - set(moving)
@@ -341,8 +341,8 @@ def _explained(metric: str, names: tuple[str, str], mixtures: _Mixtures) -> Expl
 def _shapley(names: Sequence[str], mixtures: _Mixtures, idle: Collection[str]) -> dict[str, float]:
     """Return the Shapley value of each choice; those that move nothing are switched throughout."""
 
-    def value(some: Collection[str]) -> float:
-        return mixtures.value({*some, *idle} if some else ())
+    def value(names: Collection[str]) -> float:
+        return mixtures.value({*names, *idle} if names else ())
 
     n = len(names)
     if n <= _EXACT:

@@ -30,8 +30,8 @@ def check_dense(tables: Tables) -> None:
     lists, truth = tables.recommendations, tables.truth
     if lists is None or truth is None or lists.format != "dense array":
         return
-    known = [truth, tables.train, tables.items]
-    items = [table.frame["item"] for table in known if table is not None and len(table.frame)]
+    tables_with_items = [truth, tables.train, tables.items]
+    items = [table.frame["item"] for table in tables_with_items if table is not None and len(table.frame)]
     if not all(ids.dtype.is_integer() for ids in items):
         return
     width = int(lists.frame.group_by("user").len()["len"].to_numpy().max())
@@ -51,13 +51,13 @@ def doubts(tables: Tables) -> list[str]:
     lists, truth, train = tables.recommendations, tables.truth, tables.train
     if lists is None or truth is None or lists.format == "ratings":
         return []
-    said = swapped(lists, truth)
+    warnings = swapped(lists, truth)
     exact = isinstance(lists, Recommendations) and lists.is_exact  # ranks of the relevant items
     if not exact and _same_pairs(lists, truth):
-        said.append("the recommendations are the user-item pairs of the ground truth")
+        warnings.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
-        said.append("the training interactions are the user-item pairs of the ground truth")
-    return said
+        warnings.append("the training interactions are the user-item pairs of the ground truth")
+    return warnings
 
 
 def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:

@@ -117,8 +117,8 @@ def _clean(
     if "items" in tables or "train" in tables:
         align([lists, *catalogue], "item")
         item_type = kept["item"].dtype
-        known = pl.concat([table.frame["item"].cast(item_type) for table in catalogue]).unique()
-        counts["items_unknown"] = int((~kept["item"].is_in(known.implode())).sum())
+        catalogue_items = pl.concat([table.frame["item"].cast(item_type) for table in catalogue]).unique()
+        counts["items_unknown"] = int((~kept["item"].is_in(catalogue_items.implode())).sum())
     lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
     counts["users_with_too_few_items"] += frame["user"].n_unique() - len(lengths)
@@ -290,7 +290,7 @@ def evaluate_model(
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.population)
-    given: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
+    present: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
             raise ParameterError(
@@ -301,7 +301,7 @@ def evaluate_model(
             model,
             requested,
             n,
-            given,
+            present,
             exclude_seen=exclude_seen,
             many=asks_many(model) if many is None else many,
             batch_size=batch_size,
@@ -312,7 +312,7 @@ def evaluate_model(
             model,
             requested,
             n,
-            given,
+            present,
             exclude_seen=exclude_seen,
             candidates=candidates,
             ties=ties,
@@ -321,7 +321,7 @@ def evaluate_model(
         )
     if failed == "leave_out" and lost:
         # Items of users who are left out belong to the catalogue all the same.
-        catalogue = tables.items or _every_item([lists, *given.values()])
+        catalogue = tables.items or _every_item([lists, *present.values()])
         tables = replace(tables, items=catalogue, truth=_without(tables.truth, lost))
     lists = replace(lists, counts={**lists.counts, **counts})
     result = evaluate_tables(settings, replace(tables, recommendations=lists))
@@ -347,9 +347,9 @@ def _without(truth: Table, users: list[Any]) -> Table:
 
 def _every_item(tables: Iterable[Table]) -> Table:
     """Return the catalogue: every item that occurs in a table."""
-    whole = align(list(tables), "item")
-    kind = pl.String if whole[0].frame["item"].dtype == pl.String else pl.Int64
-    items = pl.concat([table.trained.frame["item"].cast(kind) for table in whole]).unique().sort()
+    aligned = align(list(tables), "item")
+    kind = pl.String if aligned[0].frame["item"].dtype == pl.String else pl.Int64
+    items = pl.concat([table.trained.frame["item"].cast(kind) for table in aligned]).unique().sort()
     return Table(items.to_frame(), "items", "items", "every item seen", {"item": "item"})
 
 
@@ -410,12 +410,12 @@ def evaluate_ratings(
     >>> result["rmse"], result["precision@2"]
     (1.3229, 0.5)
     """
-    given: dict[str, Any] = dict(options)
+    choices: dict[str, Any] = dict(options)
     if options.get("convention") is None:  # which has a population
-        given.setdefault("population", "all")
-    if "threshold" not in given:
-        given.setdefault("relevance_threshold", 3.5)
-    settings = Settings.read(metrics, given, RatingOptions)
+        choices.setdefault("population", "all")
+    if "threshold" not in choices:
+        choices.setdefault("relevance_threshold", 3.5)
+    settings = Settings.read(metrics, choices, RatingOptions)
     check_not_forked()
     frame = _frame(source, settings.columns)
     rows = len(frame)
@@ -546,12 +546,12 @@ def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
 
 def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
     """Find the column of a role by what the caller says, else by name."""
-    given = choose(columns, "recommendations") | choose(columns, "truth")
-    if given.get(role):
-        names = [given[role]] if given[role] in frame.columns else []
+    columns_by_role = choose(columns, "recommendations") | choose(columns, "truth")
+    if columns_by_role.get(role):
+        names = [columns_by_role[role]] if columns_by_role[role] in frame.columns else []
     else:
-        known = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
-        names = [name for name in frame.columns if plain_name(name) in known]
+        usual_names = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
+        names = [name for name in frame.columns if plain_name(name) in usual_names]
         if role == "relevance" and len(names) > 1:
             names = names[:0] if "rating" not in names else ["rating"]
     if len(names) != 1 or names[0] is None:

@@ -38,7 +38,7 @@ __all__ = [
     "check_piece",
     "check_sampled",
     "check_threshold",
-    "questions",
+    "plan_passes",
     "several_passes_error",
     "sums_same_lists",
     "whole_settings",
@@ -105,16 +105,16 @@ class Plan:
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
         """What must be known, each with the first metric that needs it."""
-        wanted: dict[Fact[Any], str] = {}
+        readers: dict[Fact[Any], str] = {}
         for metric in self.every:
             waived = {HISTORY} if self.waived(metric) else set()
             for fact in metric.reads.facts:
                 if fact not in waived:
-                    wanted.setdefault(fact, str(metric))
+                    readers.setdefault(fact, str(metric))
         for item_sum, _ in self.item_sums:
             if item_sum.by:
-                wanted.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
-        return wanted
+                readers.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
+        return readers
 
     def waived(self, metric: Metric) -> Needs:
         """Return the inputs that a metric does not need because exact ranks contain them."""
@@ -143,15 +143,15 @@ class Plan:
     @cached_property
     def item_sums(self) -> list[tuple[ItemSum, int]]:
         """What is summed for every item, at every cut-off that some metric needs."""
-        wanted: dict[tuple[ItemSum, int], None] = {}
+        by_cutoff: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
             sums = [*leaf.reads.item_sums]
             if leaf.sums_items:
                 sums += [replace(s, by=column) for s in sums if not s.by for column in self.by]
             for item_sum in sums:
                 cutoffs = leaf.ks if item_sum.has_cutoff else (0,)
-                wanted |= dict.fromkeys((item_sum, k) for k in cutoffs)
-        return list(wanted)
+                by_cutoff |= dict.fromkeys((item_sum, k) for k in cutoffs)
+        return list(by_cutoff)
 
     def check_sums(self, evaluated: Population) -> None:
         """Raise if a metric sums over items for other users than those who are evaluated.
@@ -216,16 +216,16 @@ def _unknown(block: Block) -> dict[str, Array]:
     """Count recommendations and users of which something is not known that metrics use."""
     counts: dict[str, Array] = {}
     xp, rows = block.xp, block.row_sets
-    for fact, known in block.facts.items():
+    for fact, values in block.facts.items():
         if rows.recommended is None:
             continue
         items = rows.recommended.item
-        if isinstance(known, Popularity):
-            counts["recommendations_of_cold_items"] = xp.sum(xp.take(known.count, items) == 0)
-        elif isinstance(known, Features):
-            counts[f"recommendations_without_{fact}"] = xp.sum(~xp.take(known.known, items))
-        elif isinstance(known, Categories):
-            empty = xp.take(known.signature, items) == 0
+        if isinstance(values, Popularity):
+            counts["recommendations_of_cold_items"] = xp.sum(xp.take(values.count, items) == 0)
+        elif isinstance(values, Features):
+            counts[f"recommendations_without_{fact}"] = xp.sum(~xp.take(values.known, items))
+        elif isinstance(values, Categories):
+            empty = xp.take(values.signature, items) == 0
             counts[f"recommendations_without_{fact}"] = xp.sum(empty)
     if rows.overlap_history is not None:
         counts["users_without_history"] = xp.sum(rows.overlap_history.length == 0)
@@ -245,7 +245,7 @@ def sums_same_lists(metric: Metric, population: Population, evaluated: Populatio
     return same and not any(leaf.reads_truth for leaf in sums)
 
 
-def questions(
+def plan_passes(
     metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any]
 ) -> tuple[tuple[Metric, ...], list[Settings]]:
     """Return the metrics in order, and the settings of each evaluation that they need.
@@ -255,76 +255,76 @@ def questions(
     UsageError
         If a metric or an option makes no sense.
     """
-    wanted, convention, given = requested(metrics, options)
-    return wanted, settings_of_passes(wanted, convention, given)
+    requested_metrics, convention, choices = requested(metrics, options)
+    return requested_metrics, settings_of_passes(requested_metrics, convention, choices)
 
 
 def settings_of_passes(
-    wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]
+    metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any]
 ) -> list[Settings]:
     """Return the settings of each evaluation that metrics need."""
     if convention is None:
-        return [Settings.of(wanted, None, given)]
+        return [Settings.of(metrics, None, choices)]
     groups: dict[tuple[Any, ...], list[Metric]] = {}
-    for metric, population in _populations(wanted, convention, given).items():
-        chosen = choices_for(convention, metric, given)
+    for metric, population in _populations(metrics, convention, choices).items():
+        chosen = choices_for(convention, metric, choices)
         key = (*(chosen[name] for name in choice_values(*ONE_PER_PASS, per_metric=True)), population)
         groups.setdefault(key, []).append(metric)
     return [
-        Settings.of(tuple(some), convention, given)
+        Settings.of(tuple(members), convention, choices)
         for group in groups.values()
-        for some in _without_conflicts(group, convention, given)
+        for members in _without_conflicts(group, convention, choices)
     ]
 
 
-def whole_settings(wanted: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any]) -> Settings:
+def whole_settings(metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any]) -> Settings:
     """Return settings with all metrics, whether or not one evaluation has them all."""
-    first, *_ = settings_of_passes(wanted, convention, given)
-    return replace(first, metrics=wanted)
+    first, *_ = settings_of_passes(metrics, convention, choices)
+    return replace(first, metrics=metrics)
 
 
 def _without_conflicts(
-    metrics: Sequence[Metric], convention: Convention, given: Mapping[str, Any]
+    metrics: Sequence[Metric], convention: Convention, choices: Mapping[str, Any]
 ) -> list[list[Metric]]:
     """Return metrics in as few groups as it takes that no part has two rules in one of them."""
     groups: list[tuple[list[Metric], dict[str, AveragingRule]]] = []
     for metric in metrics:
-        rule = AveragingRule.of(choices_for(convention, metric, given))
+        rule = AveragingRule.of(choices_for(convention, metric, choices))
         parts = {str(part @ ()): rule for part in metric.tree}
-        for some, rules in groups:
+        for members, rules in groups:
             if all(rules.get(part, rule) == rule for part in parts):
-                some.append(metric)
+                members.append(metric)
                 rules.update(parts)
                 break
         else:
             groups.append(([metric], parts))
-    return [some for some, _ in groups]
+    return [members for members, _ in groups]
 
 
 def _populations(
-    metrics: Sequence[Metric], convention: Convention, given: Mapping[str, Any]
+    metrics: Sequence[Metric], convention: Convention, choices: Mapping[str, Any]
 ) -> dict[Metric, str | None]:
     """Return the population of metrics that need an evaluation over it; None for all others."""
-    if "population" in given:
+    if "population" in choices:
         return dict.fromkeys(metrics)
-    wanted = {metric: convention.choices_of(metric)["population"] for metric in metrics}
-    everyone = widest_population(wanted.values())
-    if everyone is not None and all(sums_same_lists(*one, everyone) for one in wanted.items()):
+    populations = {metric: convention.choices_of(metric)["population"] for metric in metrics}
+    everyone = widest_population(populations.values())
+    if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
         return dict.fromkeys(metrics)
     over_items = {metric for metric in metrics if any(leaf.sums_items for leaf in metric.leaves)}
-    together = widest_population(population for metric, population in wanted.items() if metric not in over_items)
+    together = widest_population(population for metric, population in populations.items() if metric not in over_items)
     out: dict[Metric, str | None] = {}
-    for metric, population in wanted.items():
+    for metric, population in populations.items():
         fits = together is not None and (metric not in over_items or sums_same_lists(metric, population, together))
         out[metric] = None if fits else population
     return out
 
 
-def several_passes_error(asked: Sequence[Settings]) -> ParameterError:
+def several_passes_error(passes: Sequence[Settings]) -> ParameterError:
     """Return the error for several evaluations where only one is possible."""
     return ParameterError(
         "under this convention these metrics need several evaluations, with all lists at once",
-        found="; ".join(", ".join(map(str, settings.metrics)) for settings in asked),
+        found="; ".join(", ".join(map(str, settings.metrics)) for settings in passes),
         hint="evaluate each group in a separate call",
     )
 

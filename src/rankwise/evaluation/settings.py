@@ -136,11 +136,11 @@ _TAKEN: dict[type, tuple[TakenBy, ...]] = {
 
 
 @cache
-def taken_options(known: type) -> tuple[str, ...]:
+def taken_options(options_class: type) -> tuple[str, ...]:
     """Return the names of the options that functions with a typed dictionary take: by their declaration."""
-    taken = _TAKEN.get(known, ())
+    taken = _TAKEN.get(options_class, ())
     declared = (name for name, entry in option_fields().items() if entry.metadata["taken_by"] in taken)
-    return tuple(dict.fromkeys([*known.__annotations__, *declared]))
+    return tuple(dict.fromkeys([*options_class.__annotations__, *declared]))
 
 
 @cache
@@ -150,8 +150,8 @@ def option_types() -> dict[str, Any]:
     from rankwise.metrics.base import Metric
 
     kept = get_type_hints(Settings, localns={"Convention": Convention, "Metric": Metric})
-    given = get_type_hints(ListOptions, localns={"Convention": Convention})
-    return given | {name: kept[name] for name in option_fields() if name not in given}
+    hints = get_type_hints(ListOptions, localns={"Convention": Convention})
+    return hints | {name: kept[name] for name in option_fields() if name not in hints}
 
 
 DEFAULT_METRICS = ("precision@10", "recall@10", "ndcg@10", "map@10", "mrr@10", "hit_rate@10")
@@ -159,18 +159,18 @@ RATING_METRICS = ("rmse", "mae", "ndcg@10", "precision@10", "recall@10")
 
 
 def requested(
-    metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any], known: type = ListOptions
+    metrics: MetricLike | Iterable[MetricLike], options: Mapping[str, Any], options_class: type = ListOptions
 ) -> tuple[tuple[Metric, ...], Convention | None, dict[str, Any]]:
     """Return the metrics, the convention, and the options without shorthands."""
-    convention, given = without_shorthands(options, known)
-    wanted = _at_cutoffs(metrics, given.pop("k", None), convention)
+    convention, choices = without_shorthands(options, options_class)
+    metrics_at_cutoffs = _at_cutoffs(metrics, choices.pop("k", None), convention)
     if convention is not None:
-        _check_names(wanted, convention)
-    return wanted, convention, given
+        _check_names(metrics_at_cutoffs, convention)
+    return metrics_at_cutoffs, convention, choices
 
 
 def without_shorthands(
-    options: Mapping[str, Any], known: type = ListOptions
+    options: Mapping[str, Any], options_class: type = ListOptions
 ) -> tuple[Convention | None, dict[str, Any]]:
     """Return the convention, and all other options without shorthands.
 
@@ -182,19 +182,19 @@ def without_shorthands(
         If there is no such option.
     """
     for name in options:
-        if name not in (taken := taken_options(known)):
+        if name not in (taken := taken_options(options_class)):
             hint = nearest(name, taken)
             ending = f"; {hint}" if hint else ""
             raise TypeError(f"unexpected keyword argument {name!r}{ending}")
-    given = dict(options)
-    if "threshold" in given:
-        if given.get("relevance_threshold") not in (None, given["threshold"]):
-            found = f"{given['threshold']} and {given['relevance_threshold']}"
-            raise ParameterError("threshold and relevance_threshold are the same option", found=found)
-        given["relevance_threshold"] = given.pop("threshold")
+    choices = dict(options)
+    if "threshold" in choices:
+        if choices.get("relevance_threshold") not in (None, choices["threshold"]):
+            both = f"{choices['threshold']} and {choices['relevance_threshold']}"
+            raise ParameterError("threshold and relevance_threshold are the same option", found=both)
+        choices["relevance_threshold"] = choices.pop("threshold")
     from rankwise.convention.convention import Convention
 
-    return Convention.named(given.pop("convention", None)), given
+    return Convention.named(choices.pop("convention", None)), choices
 
 
 def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,21 +214,21 @@ def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
             )
 
 
-def choices_for(convention: Convention, metric: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+def choices_for(convention: Convention, metric: Metric, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return all choices for a metric: options that were given take precedence."""
     chosen = convention.choices_of(metric)
-    if given.get("relevance_threshold") is not None:  # says what is relevant
+    if choices.get("relevance_threshold") is not None:  # says what is relevant
         chosen["relevance"] = "positive"
-    said = {name for name in chosen if name in given and (name != "ties" or given[name])}
-    return chosen | {name: given[name] for name in said}
+    explicit = {name for name in chosen if name in choices and (name != "ties" or choices[name])}
+    return chosen | {name: choices[name] for name in explicit}
 
 
-def convention_options(convention: Convention, metrics: Sequence[Metric], given: Mapping[str, Any]) -> dict[str, Any]:
+def convention_options(convention: Convention, metrics: Sequence[Metric], choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options under a convention: those that were given, then those of the convention.
 
     The rule of the first metric is that of all; metrics that have another one are exceptions.
     """
-    chosen = {str(metric): choices_for(convention, metric, given) for metric in metrics}
+    chosen = {str(metric): choices_for(convention, metric, choices) for metric in metrics}
     for choice in choice_values(*ONE_PER_PASS, per_metric=True):
         values = {name: one[choice] for name, one in chosen.items()}
         if len({*values.values()}) > 1:
@@ -241,11 +241,11 @@ def convention_options(convention: Convention, metrics: Sequence[Metric], given:
     rules = {str(m @ ()): AveragingRule.of(chosen[str(m)]) for m in metrics}
     exceptions = {name: rule for name, rule in rules.items() if rule != AveragingRule.of(first)}
     return {
-        **given,
+        **choices,
         **first,
         "convention": convention,
         "exceptions": tuple(exceptions.items()),
-        "ties_if_scored": given.get("ties") is None,
+        "ties_if_scored": choices.get("ties") is None,
     }
 
 
@@ -301,7 +301,7 @@ class Settings(Options):
         cls,
         metrics: MetricLike | Iterable[MetricLike],
         options: Mapping[str, Any],
-        known: type = ListOptions,
+        options_class: type = ListOptions,
         **explicit: Any,
     ) -> Self:
         """Check options and metrics.
@@ -324,17 +324,17 @@ class Settings(Options):
         TypeError
             If there is no such option.
         """
-        wanted, convention, given = requested(metrics, options, known)
+        parsed, convention, choices = requested(metrics, options, options_class)
         if (ties := explicit.pop("ties", None)) is not None:
-            given["ties"] = ties
-        return cls.of(wanted, convention, given, **explicit)
+            choices["ties"] = ties
+        return cls.of(parsed, convention, choices, **explicit)
 
     @classmethod
     def of(
-        cls, metrics: tuple[Metric, ...], convention: Convention | None, given: Mapping[str, Any], **explicit: Any
+        cls, metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any], **explicit: Any
     ) -> Self:
         """Return the settings of metrics that are read already."""
-        options = given if convention is None else convention_options(convention, metrics, given)
+        options = choices if convention is None else convention_options(convention, metrics, choices)
         return cls(metrics=metrics, **{**options, **explicit})
 
     @cached_property
@@ -352,12 +352,12 @@ class Settings(Options):
             If no population has the users of all metrics.
         """
         rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
-        wanted = {rule.population for rule in rules} or {self.population}
-        widest = widest_population(wanted)
+        populations = {rule.population for rule in rules} or {self.population}
+        widest = widest_population(populations)
         if widest is None:
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
-                found=", ".join(sorted(wanted)),
+                found=", ".join(sorted(populations)),
                 hint="evaluate them in two calls",
             )
         return widest
@@ -429,16 +429,16 @@ def _description(name: str, default: Any) -> str:
     return f"{name} : {named}, {ending}\n{textwrap.indent(text, '    ')}"
 
 
-def options_text(known: type, **defaults: Any) -> str:
+def options_text(options_class: type, **defaults: Any) -> str:
     """Return the description of every option that a typed dictionary has, as numpydoc does."""
-    taken = taken_options(known)
+    taken = taken_options(options_class)
     names = [name for name in option_fields() if name in taken]
     values = {name: _default(name) for name in names} | defaults
     short = [_SHORTHANDS[name] for name in _SHORTHANDS if name in taken]
     return "\n".join([*short, *(_description(name, values[name]) for name in names)])
 
 
-def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
+def takes_options(options_class: type, **defaults: Any) -> Callable[[_F], _F]:
     """Give a function with ``**options`` the signature and the description of every option.
 
     Parameters
@@ -456,12 +456,12 @@ def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
 
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)
-        given = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        names = [name for name in option_fields() if name in taken_options(known)]
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        names = [name for name in option_fields() if name in taken_options(options_class)]
         names = [name for name in names if name not in signature.parameters]
         values = {name: _default(name) for name in names} | defaults
-        short = [name for name in _SHORTHANDS if name in known.__annotations__]
-        kinds = {name: kind.__forward_arg__ for name, kind in known.__annotations__.items()}
+        short = [name for name in _SHORTHANDS if name in options_class.__annotations__]
+        kinds = {name: kind.__forward_arg__ for name, kind in options_class.__annotations__.items()}
         values |= dict.fromkeys(short)
         added = [
             inspect.Parameter(
@@ -472,8 +472,8 @@ def takes_options(known: type, **defaults: Any) -> Callable[[_F], _F]:
             )
             for name in (*short, *names)
         ]
-        function.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
-        return described(options=options_text(known, **defaults))(function)
+        function.__signature__ = signature.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+        return described(options=options_text(options_class, **defaults))(function)
 
     return decorate
 

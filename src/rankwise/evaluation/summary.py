@@ -46,8 +46,8 @@ __all__ = [
     "check_not_empty",
     "digest_of_truth",
     "digests_of_tables",
-    "joined",
     "labelled",
+    "merge_results",
     "summarise",
     "user_hash",
     "without_each",
@@ -98,8 +98,8 @@ class UserTable:
         """Return the weight of each user, in order; None if there are no weights."""
         if self.weights is None:
             return None
-        known = matching(self.weights, "user", users["user"])
-        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        matches = matching(self.weights, "user", users["user"])
+        joined = users.select("user").join(matches, on="user", how="left", maintain_order="left")
         bad = joined.filter(pl.col("weight").is_null() | (pl.col("weight") < 0))
         if len(bad):
             weight = bad["weight"][0]
@@ -130,9 +130,9 @@ class UserTable:
         if made is not None and made.table is not None:
             return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
         assert self.users is not None
-        known = matching(self.users, "user", users["user"])
-        known = known.select("user", pl.col(by).alias("group"))
-        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        matches = matching(self.users, "user", users["user"])
+        matches = matches.select("user", pl.col(by).alias("group"))
+        joined = users.select("user").join(matches, on="user", how="left", maintain_order="left")
         group = joined["group"]
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
@@ -195,8 +195,8 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
         )
         return (order.to_series() % n_groups).cast(pl.String)
 
-    given = [table for table in (truth, recommendations) if table is not None]
-    users = with_user_column(tables.users, given, JACKKNIFE, "jackknife", group)
+    present = [table for table in (truth, recommendations) if table is not None]
+    users = with_user_column(tables.users, present, JACKKNIFE, "jackknife", group)
     return replace(tables, users=users)
 
 
@@ -255,8 +255,8 @@ class PartitionState:
     def __add__(self, other: PartitionState) -> PartitionState:
         return PartitionState(
             everyone=self.everyone + other.everyone,
-            groups={by: add_groups(mine, other.groups[by]) for by, mine in self.groups.items()},
-            names={by: pl.concat([mine, other.names[by]]).unique() for by, mine in self.names.items()},
+            groups={by: add_groups(left, other.groups[by]) for by, left in self.groups.items()},
+            names={by: pl.concat([left, other.names[by]]).unique() for by, left in self.names.items()},
             without_group={by: count + other.without_group[by] for by, count in self.without_group.items()},
             kinds=self.kinds,
             weight=self.weight + other.weight,
@@ -315,13 +315,13 @@ class UserPartition:
         metrics, columns = self.plan.metrics, self.columns
         groups, names = {}, {}
         for by, of_users in self.groups.items():
-            some = metrics
+            part = metrics
             if by == JACKKNIFE:
-                some = self.plan.jackknife_metrics(weighted=columns.weights is not None)
+                part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             names[by] = of_users.unique()
             rows = pl.DataFrame({"group": of_users.cast(pl.String)}).with_row_index("row")
             groups[by] = {
-                name: reduce_users(some, columns.select(group["row"].to_numpy()))
+                name: reduce_users(part, columns.select(group["row"].to_numpy()))
                 for (name,), group in rows.group_by("group", maintain_order=True)
             }
         return PartitionState(
@@ -329,7 +329,7 @@ class UserPartition:
             groups=groups,
             names=names,
             without_group={
-                column: int((known.code < 0).sum()) for column, known in columns.groups.items() if column != JACKKNIFE
+                column: int((codes.code < 0).sum()) for column, codes in columns.groups.items() if column != JACKKNIFE
             },
             kinds=value_kinds(metrics, weighted=columns.weights is not None),
             weight=ExactTotal.of([] if columns.weights is None else columns.weights),
@@ -690,7 +690,7 @@ def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
 _COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
 
 
-def joined(results: Sequence[Result], order: Sequence[Metric]) -> Result:
+def merge_results(results: Sequence[Result], order: Sequence[Metric]) -> Result:
     """Return one result of evaluations of the same tables, with its metrics in this order."""
     return results[0] if len(results) == 1 else _sorted(labelled(reduce(_join, results)), order)
 

@@ -34,7 +34,7 @@ from rankwise.errors import (
     nearest,
 )
 from rankwise.evaluation.evaluate import check_reads_no_truth, check_whole, without_truth
-from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, questions
+from rankwise.evaluation.plan import Plan, check_catalogue, check_sampled, plan_passes
 from rankwise.evaluation.settings import DEFAULT_METRICS, Settings
 from rankwise.experiments.schema import (
     MODELS,
@@ -497,7 +497,7 @@ def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes
     """Check that the metrics can be evaluated together, read from text as the run reads them."""
 
     def check() -> None:
-        for settings in questions(metrics, options)[1]:
+        for settings in plan_passes(metrics, options)[1]:
             plan = Plan(settings.metrics, settings.rules, settings.by)
             plan.check_sums(settings.evaluated)
             assert plan.leaf_rules is not None  # raises where a part would have two rules

@@ -70,12 +70,12 @@ def read_group_column(column: str) -> str | None:
 
 def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:
     """Return the rows of one group of users; None is the group of users without one."""
-    known = [name for name in map(read_group_column, per_user.columns) if name is not None]
-    if by not in known:
+    columns = [name for name in map(read_group_column, per_user.columns) if name is not None]
+    if by not in columns:
         raise ParameterError(
             f"the result has no groups of users by {by!r}",
-            found=", ".join(known) or "no groups",
-            hint=_group_hint(str(by), known),
+            found=", ".join(columns) or "no groups",
+            hint=_group_hint(str(by), columns),
         )
     name = None if group is None else str(group)
     inside = per_user.filter(pl.col(group_column(by)).eq_missing(name))
@@ -105,10 +105,10 @@ def _group_hint(by: str, names: Iterable[str]) -> str:
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
     """Return the groups of several results in order, terciles from low to high."""
     names = {name for table in tables.values() for name in table[group_column(by)].unique()}
-    found = sorted(names, key=lambda name: (name is None, name or ""))
-    if by in get_args(TrainGroup) and set(found) <= set(TRAIN_GROUP_NAMES):
-        return [name for name in TRAIN_GROUP_NAMES if name in found]
-    return found
+    groups = sorted(names, key=lambda name: (name is None, name or ""))
+    if by in get_args(TrainGroup) and set(groups) <= set(TRAIN_GROUP_NAMES):
+        return [name for name in TRAIN_GROUP_NAMES if name in groups]
+    return groups
 
 
 def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.DataFrame]:
@@ -122,11 +122,11 @@ def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.D
     column = group_column(by)
     id_type = pl.Int64() if all(f["user"].dtype.is_integer() for f in tables.values()) else pl.String()
     frames = {name: f.with_columns(pl.col("user").cast(id_type)) for name, f in tables.items()}
-    known = [f.select("user", column) for f in frames.values() if column in f.columns]
-    if not known:
+    columns = [f.select("user", column) for f in frames.values() if column in f.columns]
+    if not columns:
         names = {name for f in frames.values() for name in map(read_group_column, f.columns) if name is not None}
         raise ParameterError(f"no result has groups of users by {by!r}", hint=_group_hint(by, names))
-    groups = pl.concat(known).drop_nulls().unique()
+    groups = pl.concat(columns).drop_nulls().unique()
     twice = groups.filter(groups["user"].is_duplicated()).sort("user", column)
     if len(twice):
         raise ParameterError(
@@ -160,18 +160,18 @@ def check_clusters(clusters: object) -> None:
 
 def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
     """Return the number of the cluster of each user, from 0; ``clusters`` has users with their group."""
-    found = users.to_frame("user").join(
+    codes = users.to_frame("user").join(
         clusters.with_columns(pl.col("user").cast(users.dtype)), on="user", how="left", maintain_order="left"
     )
     column = clusters.columns[1]
-    without = found.filter(pl.col(column).is_null())
+    without = codes.filter(pl.col(column).is_null())
     if len(without):
         raise ParameterError(
             f"some users have no cluster by {read_group_column(column)!r}",
             found=f"user {without['user'][0]!r} ({len(without)} such users)",
             hint="give every user a cluster: a user alone is one of its own",
         )
-    return found[column].rank("dense").to_numpy().astype(np.int64) - 1
+    return codes[column].rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def cluster_flags(count: int, by: str) -> list[str]:
@@ -241,8 +241,8 @@ def interval_of(
             found=f"method={method!r}",
             hint='each resample omits 37 % of the users, and with them their items; pass method="jackknife"',
         )
-    found = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
-    return replace(found, flags=(*found.flags, *jackknife_caveats(metrics, cell)))
+    interval = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
+    return replace(interval, flags=(*interval.flags, *jackknife_caveats(metrics, cell)))
 
 
 def clustered_interval(
@@ -268,8 +268,8 @@ def clustered_interval(
 
 def range_of(metrics: Iterable[Metric], cell: str) -> tuple[float, float]:
     """Return the smallest and the largest value of a user; infinite for anything else."""
-    found = (metric.range for metric in metrics if cell in metric.cells)
-    return next(found, (-math.inf, math.inf))
+    ranges = (metric.range for metric in metrics if cell in metric.cells)
+    return next(ranges, (-math.inf, math.inf))
 
 
 def jackknife_caveats(metrics: Iterable[Metric], cell: str) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ _SCHEMA: dict[str, Any] = {
 _BETTER = {True: "higher", False: "lower", None: None}
 
 
-def canonical_name(name: str, known: Iterable[str], read: Callable[[str], Metric] = parse) -> str:
+def canonical_name(name: str, names: Iterable[str], read: Callable[[str], Metric] = parse) -> str:
     """Return the canonical name of a value, such as ``"reo@10[item_group=a]"``.
 
     ``read`` says which metric a text names.
@@ -76,7 +76,7 @@ def canonical_name(name: str, known: Iterable[str], read: Callable[[str], Metric
     if match is None:
         return str(read(name))
     metric, label = str(read(match[1])), read_label(match[2])
-    for cell in known:
+    for cell in names:
         head = f"{metric}["
         if cell.startswith(head) and read_label(cell.removeprefix(head)[:-1]) == label:
             return cell
@@ -277,8 +277,8 @@ def footnote(
     if "catalogue_items" in counts:
         rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
     read = [_columns_read(role, card) for role, card in inputs.items()]
-    known = provenance.get("facts", {}).items()
-    read += [f"{fact}: {source}" for fact, source in known if source.startswith("column")]
+    facts = provenance.get("facts", {}).items()
+    read += [f"{fact}: {source}" for fact, source in facts if source.startswith("column")]
     read += [
         f"{by}: low up to {made['low_up_to']:g}, middle up to {made['middle_up_to']:g} "
         f"({made['value']}; terciles of {made['training_users']:,} training users)"
@@ -341,8 +341,8 @@ def _convention_rule(provenance: Mapping[str, Any]) -> str:
         return ""
     library = convention["library"]
     rule = f"convention {convention['name']}" + (f" ({library})" if library else "")
-    own = provenance.get("own_definitions")
-    return f"{rule}, except rankwise's own {', '.join(own.values())}" if own else rule
+    definitions = provenance.get("own_definitions")
+    return f"{rule}, except rankwise's own {', '.join(definitions.values())}" if definitions else rule
 
 
 def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) -> str:
@@ -536,9 +536,9 @@ class Result(Mapping[str, float]):
         convention = self.provenance["settings"].get("convention")
         if convention in (None, "default"):
             return convention and "rankwise"
-        own = self.provenance.get("own_definitions", {})
+        definitions = self.provenance.get("own_definitions", {})
         names = (str(m) for m in self.metrics if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
-        return next(("rankwise" if name in own else convention for name in names), None)
+        return next(("rankwise" if name in definitions else convention for name in names), None)
 
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""

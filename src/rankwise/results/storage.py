@@ -363,9 +363,9 @@ def metric_key(name: str) -> str:
     >>> metric_key("reo@10[item_group=New York]"), metric_key("reo@10[item_group=R&B]")
     ('reo_at_10.item_group:New York', 'reo_at_10.item_group:R_B-dc502302')
     """
-    found = _NAME.fullmatch(name)
-    if found and not re.search(r"_at_\d", name) and len(name) <= _LONGEST_KEY:
-        metric, parameters, k, cell = found.groups()
+    match = _NAME.fullmatch(name)
+    if match and not re.search(r"_at_\d", name) and len(name) <= _LONGEST_KEY:
+        metric, parameters, k, cell = match.groups()
         # No slash: MLflow's file store makes paths of keys, and no file is also a folder.
         key = metric + (f" {parameters}" if parameters else "") + (f"_at_{k}" if k else "")
         return (key + (f".{cell}" if cell else "")).replace(",", " ").replace("=", ":")
