@@ -21,6 +21,11 @@ def pytest_configure():
         raise pytest.UsageError(str(error)) from None
 
 
+def pytest_make_parametrize_id(val):
+    """Name a long text by its start: the id of a test travels with each of its reports."""
+    return f"{val[:20]} and {len(val) - 20:,} more" if isinstance(val, str) and len(val) > 300 else None
+
+
 @pytest.fixture
 def movietweetings() -> Path:
     folder = Path(__file__).parents[2] / "shared" / "data" / "movietweetings-100k"

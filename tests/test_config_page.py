@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("config page")
 @pytest.mark.parametrize("number", range(len(CONFIGS)))
 def test_every_configuration_of_the_page_runs(folder, number):
     path = folder / f"config-{number}.yaml"

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -32,19 +33,23 @@ PATTERNS = {
 """What to write instead, and the pattern of what not to write."""
 
 
+@cache
 def prose():
-    """Yield the text of every page, and every string of the source that is written for people."""
-    for path in (
+    """Return the text of every page, and every string of the source that is written for people."""
+    pages = [
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         ROOT / "CONTRIBUTING.md",
         *sorted((ROOT / "docs").rglob("*.md")),
-    ):
-        yield (path, re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL))
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield path, node.value
+    ]
+    code = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "src").rglob("*.py"))}
+    return [(path, code.sub("", path.read_text("utf-8"))) for path in pages] + [
+        (path, node.value)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+    ]
 
 
 @pytest.mark.parametrize("better", PATTERNS)

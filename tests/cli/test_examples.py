@@ -16,7 +16,7 @@ from command_line import rankwise, rankwise_here
 from rankwise.cli.main import cli
 from rankwise.cli.run import NEXT
 
-pytestmark = pytest.mark.slow  # every test starts processes
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]  # every test starts processes
 
 
 def examples():

@@ -12,6 +12,7 @@ import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.comparison import Comparison
 from rankwise.errors import ParameterError, UsageError
+from tools import deep
 
 
 def results(seed=0, *, homes=30, gain=0.0, seeds=1, names=("a", "b")):
@@ -171,7 +172,7 @@ def test_clusters_without_variance_are_as_few_as_they_are():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("homes", [2, 3, 5])
+@pytest.mark.parametrize("homes", [3, *deep(2, 5)])
 def test_few_households_are_no_proof(homes):
     """Each gains or loses half: 0.05 in 100 samples has an error of 0.022."""
     rng = np.random.default_rng(homes)
@@ -180,7 +181,7 @@ def test_few_households_are_no_proof(homes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("homes", "size"), [(4, 10), (10, 6), (40, 5)])
+@pytest.mark.parametrize(("homes", "size"), [(4, 10), *deep((10, 6), (40, 5))])
 def test_no_margin_is_cleared_by_rare_losses_that_were_not_seen(homes, size):
     """The true loss is the margin: a household loses 0.3 with probability 0.15."""
     rng = np.random.default_rng(homes)

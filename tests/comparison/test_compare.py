@@ -392,14 +392,13 @@ def test_tables_beside_the_lists_are_the_same(one, other, said):
         rw.compare({"a": run(**one), "b": run(**other)})
 
 
-@pytest.mark.slow
 def test_enough_signs_for_many_pairs():
-    runs = {f"s{at}": table(40, x=np.linspace(0, 1, 40) + at) for at in range(33)}
-    found = rw.compare(runs)
-    assert set(found.table["verdict"]) == {"different"}
-    few = rw.compare(runs, n_resamples=100).table
+    """Of 10,000 signs no p can fall below 0.0005 / 10 pairs; so many more are drawn that it can."""
+    runs = {f"s{at}": table(40, x=np.linspace(0, 1, 40) + at) for at in range(5)}
+    enough, few = (rw.compare(runs, alpha=0.0005, **signs).table for signs in ({}, {"n_resamples": 10_000}))
+    assert set(enough["verdict"]) == {"different"}
     assert set(few["verdict"]) == {"undecided"}
-    assert "100 resamples are too few for 528 pairs" in few["flags"][0]
+    assert "10000 resamples are too few for 10 pairs" in few["flags"][0]
 
 
 def test_any_level_and_any_scale():

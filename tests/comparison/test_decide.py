@@ -116,7 +116,7 @@ def test_success_is_corrected_for_its_number_and_guardrails_are_not():
     assert (rails["outcome"] == "passed").all()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_how_often_it_ships_or_stops_for_nothing():
     """No difference, two success metrics' worth of chances and one guardrail: ship and stop rarely."""
     runs, outcomes = 100, {"ship": 0, "hold": 0, "stop": 0}

@@ -133,7 +133,7 @@ def test_weighted_means_have_the_jackknife_too():
     assert (found.high - found.low) / 2 / 2.09 == pytest.approx(error, rel=0.35)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_jackknife_covers_the_truth_and_a_naive_bootstrap_does_not():
     """500 users, 2,000 items of Zipf popularity: what §3.7 of the protocols measured."""
     rng = np.random.default_rng(0)

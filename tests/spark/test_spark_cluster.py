@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("rankwise.spark")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform == "win32", reason="kills processes as POSIX does")
 def test_two_executors_and_what_kills_them(jvm, tmp_path):
     import pyspark

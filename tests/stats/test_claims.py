@@ -16,6 +16,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.stats.equivalence import variance_interval
+from tools import deep
 
 RUNS = 400
 
@@ -72,7 +73,7 @@ def default_route(d, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["recall", "ndcg", "heavy"])
-@pytest.mark.parametrize("n", [30, 100, 300, 1000])
+@pytest.mark.parametrize("n", [30, *deep(100, 300, 1000)])
 def test_intervals_of_differences_cover_and_never_contradict_p(name, n):
     rng = np.random.default_rng(n)
     runs, covered = 200, 0
@@ -99,7 +100,7 @@ def test_a_comparison_takes_this_route():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 100, 1000])
+@pytest.mark.parametrize("n", [1000, *deep(30, 100)])
 def test_too_many_errors_under_skew_are_flagged(n):
     rng = np.random.default_rng(n)
     runs, unflagged = 150, 0
@@ -110,7 +111,7 @@ def test_too_many_errors_under_skew_are_flagged(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [10, 30, 100, 1000, 10_000])
+@pytest.mark.parametrize("n", [30, *deep(10, 100, 1000, 10_000)])
 @pytest.mark.parametrize("name", ["rare", *WORLDS])
 def test_what_differs_by_the_margin_is_seldom_called_equivalent_or_not_worse(name, n):
     runs = RUNS if n <= 1000 else 150
@@ -138,10 +139,10 @@ def test_nothing_known_is_not_equivalent():
     assert not stats.equivalence(nothing * 10, nothing * 10, margin=0.05).equivalent  # range unknown
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1000])
-def test_a_difference_of_the_detectable_size_is_found_with_probability_080(n):
+@pytest.mark.deep
+def test_a_difference_of_the_detectable_size_is_found_with_probability_080():
     """Of a primary pair, and of one of five exploratory ones beside four without a difference."""
+    n = 1000
     rng = np.random.default_rng(7)
     runs, found = 120, {"primary": 0, "exploratory": 0}
     deviation = float(np.std(ndcg(200_000, rng), ddof=1))
@@ -249,7 +250,7 @@ def test_every_verdict_names_the_error_rate_that_it_controls():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("n", [30, *deep(10, 100)])
 def test_intervals_over_rows_of_very_unequal_users_cover(n):
     """Users with few and with very many rows, and hits that depend on the user."""
     rng = np.random.default_rng(n)

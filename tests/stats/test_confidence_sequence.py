@@ -32,7 +32,7 @@ def looks(d):
     return (d[:n] for n in LOOKS)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_false_alarms_over_twenty_looks():
     runs = 200
     sequence = ever_wrong(lambda d: stats.confidence_sequence(d, planned=2000), runs)

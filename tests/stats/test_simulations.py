@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import stats
+from tools import deep
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.parametrize(("n", "most"), [(200, 0.085), (1000, 0.075)])
+@pytest.mark.parametrize(("n", "most"), [(200, 0.085), *deep((1000, 0.075))])
 def test_type_one_error_of_tests_of_means(name, n, most):
     assert rate(RIGHT[name], n, 600, differences) <= most
     assert rate(RIGHT[name], n, 600, scores) <= most
@@ -55,6 +56,7 @@ def test_tests_of_the_middle_are_wrong_about_means():
     assert rate(stats.sign, 1000, 200, differences) > 0.9
 
 
+@pytest.mark.deep
 def test_type_one_error_of_families():
     """No false finding in 95 of 100 families of six pairs."""
     rng = np.random.default_rng(2)

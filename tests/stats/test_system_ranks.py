@@ -15,6 +15,7 @@ from scipy.stats import studentized_range
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
+from tools import deep
 
 SAMPLES = 200
 
@@ -31,7 +32,7 @@ def values(rng, world, n, gains):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 300, 3000])
+@pytest.mark.parametrize("n", [30, *deep(300, 3000)])
 @pytest.mark.parametrize("world", ["normal", "ndcg", "heavy"])
 @pytest.mark.parametrize("gains", [np.zeros(5), -np.array([0, 0, 0.02, 0.04, 0.06])])
 def test_no_rank_is_claimed_that_is_wrong(world, n, gains):
@@ -69,7 +70,7 @@ def test_the_quantile_is_that_of_tukey_where_systems_are_independent():
 
 
 @pytest.mark.parametrize("world", ["normal", "ndcg", "heavy"])
-@pytest.mark.parametrize("n", [50, 1500])
+@pytest.mark.parametrize("n", [50, *deep(1500)])
 def test_all_intervals_hold_at_once(world, n):
     """The differences of all pairs of four systems without a difference: 0 is in all of them."""
     rng = np.random.default_rng(n)

@@ -17,7 +17,7 @@ import ranks  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=[2, 3])
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(f"ranks{n}")) for n in (2, 3)])
 def outcomes(request, tmp_path_factory):
     """What every process got in every case."""
     size, folder = request.param, tmp_path_factory.mktemp(f"ranks{request.param}")

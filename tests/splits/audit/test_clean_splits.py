@@ -67,7 +67,7 @@ def test_every_pass_says_what_was_looked_at():
         assert numbers & sizes, (code, said)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("shape", LARGE, ids=str)
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_large_clean_splits_warn(rules, times, shape):
