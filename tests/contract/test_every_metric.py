@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise import functional as fn
 from rankwise.metrics import registry
+from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from strategies import worlds
 
@@ -281,16 +285,25 @@ def test_the_docstring_says_what_it_must(name):
     assert text.splitlines()[0].endswith(".")
     for part in (".. math::", "References\n----------", "Examples\n--------", ">>> "):
         assert part in text, part
-    assert re.search(r"Range \[|Range\n\[|Range \(", text.replace("\n", " ")), "no range"
-    better = {True: "higher is", False: "lower is"}.get(cls.higher_is_better)
-    if better:
-        assert better in text
+    assert text.count(f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.") == 1
+    assert text.count("The mean over users with a list.") == (cls.defined_for == "list")
     for parameter in cls().parameters:
         assert parameter in text.split("Parameters", 1)[1].split("References")[0], parameter
     for fact in cls().reads.facts:
         table = {"reference": "reference", "user_group": "users"}.get(fact.kind, "items")
         table = "train" if fact.kind in ("popularity", "history", "source") else table
         assert f"``{table}``" in text, f"does not say that it needs {table}"
+
+
+@pytest.mark.parametrize("module", sorted({cls.__module__ for cls in EVERY if cls.__module__.startswith("rankwise.")}))
+def test_no_docstring_of_the_source_types_what_is_declared(module):
+    """Range, direction and averaged users are declared once, and shown from there."""
+    typed = r"\bRange [\[(]|\b(higher|lower|neither direction) (is|counts as) |[Mm]ean over users with a list[.;]"
+    tree = ast.parse(Path(inspect.getfile(sys.modules[module])).read_text(encoding="utf-8"))
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        prose = (ast.get_docstring(node) or "").split("\n\nParameters\n")[0]
+        text = " ".join(part for part in prose.split("\n\n") if not part.startswith(".. math::"))
+        assert not re.search(typed, " ".join(text.split())), node.name
 
 
 @pytest.mark.parametrize("name", NAMES)

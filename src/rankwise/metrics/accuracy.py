@@ -45,7 +45,7 @@ class Precision(HitSum):
     .. math:: P@k = |R_u \cap L_u^k| / k
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, 1]; higher is better.
+    relevant items.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Recall(HitSum):
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, 1]; higher is better.
+    relevant items.
 
     Parameters
     ----------
@@ -129,8 +129,7 @@ class F(Composed):
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
     :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall;
-    0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
-    values of the two metrics.
+    0 where both are 0. With tied scores, it combines the expected values of the two metrics.
 
     Parameters
     ----------
@@ -189,7 +188,6 @@ class HitRate(RunningSum):
     .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
 
     1 for a user with any of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
-    Range [0, 1]; higher is better.
 
     References
     ----------
@@ -216,7 +214,7 @@ class AveragePrecision(HitSum):
 
     :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
     norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
-    items. Range [0, 1]; higher is better.
+    items.
 
     Parameters
     ----------
@@ -306,8 +304,7 @@ class LabelRankingAveragePrecision(AveragePrecision):
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
 
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0. Range [0, 1];
-    higher is better.
+    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0.
 
     References
     ----------
@@ -329,9 +326,8 @@ class AverageRecall(HitSum):
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
-    Range [0, 1]; higher is better. An ideal list scores less than 1 if :math:`|R_u| > 1`:
-    :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An
+    ideal list scores less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
 
     References
     ----------
@@ -360,7 +356,7 @@ class RPrecision(HitSum):
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
 
     :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of
-    the list. Range [0, 1]; higher is better.
+    the list.
 
     References
     ----------
@@ -399,7 +395,7 @@ class ReciprocalRank(RunningSum):
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
-    is in the top k. Range [0, 1]; higher is better.
+    is in the top k.
 
     References
     ----------
@@ -425,7 +421,7 @@ class ARHR(HitSum):
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
-    one relevant item. Range [0, inf); higher is better.
+    one relevant item.
 
     References
     ----------
@@ -450,8 +446,7 @@ class NCRR(ARHR):
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i. Range
-    [0, 1]; higher is better.
+    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i.
 
     References
     ----------
@@ -486,7 +481,7 @@ class InterpolatedPrecision(PerUser):
     .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
 
     :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
-    level. Range [0, 1]; higher is better. Tied items are taken in order of item id.
+    level. Tied items are taken in order of item id.
 
     Parameters
     ----------

@@ -136,8 +136,8 @@ class AUC(_Area):
     tied at its end.
 
     The mean over the relevant items of all users: the weight of a user is the number of relevant
-    items. A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores
-    0.5. The catalogue is ``items``, or by default all items seen.
+    items. A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``,
+    or by default all items seen.
 
     References
     ----------
@@ -172,8 +172,8 @@ class GAUC(_Area):
     above the relevant item i; a tied pair counts one half, and candidates outside the list count as
     tied at its end.
 
-    A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores 0.5.
-    The catalogue is ``items``, or by default all items seen.
+    A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by
+    default all items seen.
 
     References
     ----------
@@ -207,7 +207,7 @@ class LAUC(_Area):
     items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
     counts one half. A user without a list scores 0.
 
-    Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
+    The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -238,7 +238,7 @@ class BPref(PerUser, Weightable):
 
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
     :math:`N_u` items of the user are judged not relevant, and :math:`n_i` of them are ranked above
-    item i; items that are not judged are skipped. Range [0, 1]; higher is better.
+    item i; items that are not judged are skipped.
 
     Parameters
     ----------
@@ -355,7 +355,6 @@ class PartialAUC(PerUser, Weightable):
 
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
     :math:`a_i` irrelevant items are ranked above item i; relevant items outside the list count 0.
-    Range [0, 1]; higher is better.
 
     Parameters
     ----------
@@ -400,10 +399,10 @@ class ListAUC(PerUser):
     .. math:: \frac{1}{|L_u \cap R_u| \, |L_u \setminus R_u|} \sum_{i \in L_u \cap R_u}
               |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
-    The value is the probability that a relevant item of the list ranks above an irrelevant one;
-    tied scores count one half. Users whose list has only relevant or only irrelevant items have no
-    value. Range [0, 1]; higher is better. For the area over all candidates, see ``gauc``.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. The
+    value is the probability that a relevant item of the list ranks above an irrelevant one; tied
+    scores count one half. Users whose list has only relevant or only irrelevant items have no
+    value. For the area over all candidates, see ``gauc``.
 
     References
     ----------

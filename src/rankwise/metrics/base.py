@@ -43,6 +43,7 @@ __all__ = [
     "ValueKind",
     "as_written",
     "better",
+    "direction",
     "extra_inputs",
     "finalise",
     "interval",
@@ -128,6 +129,15 @@ def interval(ends: tuple[float, float]) -> str:
 def better(higher_is_better: bool | None, neither: str = "–") -> str:
     """Return which direction is better."""
     return {True: "higher", False: "lower", None: neither}[higher_is_better]
+
+
+def direction(higher_is_better: bool | None) -> str:
+    """Return which direction is better, as a sentence.
+
+    >>> direction(True), direction(None)
+    ('higher is better', 'neither direction is better')
+    """
+    return f"{better(higher_is_better, 'neither direction')} is better"
 
 
 def extra_inputs(metric: Metric) -> list[str]:
@@ -426,7 +436,8 @@ def metric(
     Returns
     -------
     callable
-        A class decorator. It adds the parameters that only docstrings of base classes describe.
+        A class decorator. It adds range and direction to the docstring, and the parameters that only docstrings of
+        base classes describe.
     """
 
     def decorate(cls: _M) -> _M:
@@ -435,26 +446,29 @@ def metric(
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
         cls.plain = plain and staticmethod(plain)
         cls.family = family or cls.__module__.rsplit(".", 1)[-1]
-        _describe_inherited(cls)
+        _document(cls)
         add(cls)
         return cls
 
     return decorate
 
 
-def _describe_inherited(cls: type[Metric]) -> None:
-    """Add parameters that only base classes document to the docstring of a metric."""
-    text = inspect.cleandoc(cls.__doc__ or "")
-    head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
-    parameters = {parameter.name for parameter in fields(cls)}
+def _document(cls: type[Metric]) -> None:
+    """Add to the docstring what is declared, once: range, direction, who is averaged, inherited parameters."""
+    prose, *sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
+    by_title = {section.partition("\n")[0]: section for section in sections}
+    described = by_title.pop("Parameters", "Parameters\n----------")
+    names = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
         inherited = inspect.cleandoc(base.__doc__ or "")
         for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
             name = description.split()[0]
-            if name in parameters and not re.search(rf"^{name} : ", head, re.MULTILINE):
-                title = "" if "\nParameters\n---" in head else "\n\nParameters\n----------"
-                head = f"{head}{title}\n{description}"
-    cls.__doc__ = "\n\n".join([head, *tail])
+            if name in names and not re.search(rf"^{name} : ", described, re.MULTILINE):
+                described += f"\n{description}"
+    parameters = [described] if " : " in described else []
+    declared = f"Range {interval(cls.range)}; {direction(cls.higher_is_better)}."
+    averaged = " The mean over users with a list." if cls.defined_for == "list" else ""  # a property is not equal
+    cls.__doc__ = "\n\n".join([prose, declared + averaged, *parameters, *by_title.values()])
 
 
 @cache

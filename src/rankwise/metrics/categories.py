@@ -65,8 +65,8 @@ class SubtopicRecall(OverCategories):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items, :math:`C` is the set of all categories of a set of items. Users whose relevant
-    items have no category have no value. Range [0, 1]; higher is better. Tied items are taken in
-    order of item id. Needs ``items`` with categories.
+    items have no category have no value. Tied items are taken in order of item id. Needs ``items``
+    with categories.
 
     Parameters
     ----------
@@ -137,9 +137,8 @@ class AlphaNDCG(OverCategories):
     :math:`m_{c,i}` is the number of relevant items above rank i with category c. The value is this
     sum divided by the same sum for the ideal list, which is built greedily from the relevant items:
     the next item is always the one that adds most. (A list that beats the greedy one, which need
-    not be optimal, scores 1.) Users whose relevant items have no category have no value. Range
-    [0, 1]; higher is better. Tied items are taken in order of item id. Needs ``items`` with
-    categories.
+    not be optimal, scores 1.) Users whose relevant items have no category have no value. Tied items
+    are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -255,9 +254,8 @@ class CalibrationError(OverCategories):
 
     In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
     top k. An item counts in equal shares for its categories; items without categories are left out.
-    Users without a categorised item in the training history or in the top k have no value. The mean
-    over users with a list. Range [0, inf); lower is better calibrated. Needs ``train``, and
-    ``items`` with categories.
+    Users without a categorised item in the training history or in the top k have no value. Needs
+    ``train``, and ``items`` with categories.
 
     Parameters
     ----------
@@ -317,8 +315,8 @@ class CategoryEntropy(OverCategories):
 
     :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its
     categories, and items without categories are left out. Users without a categorised item in the
-    top k have no value. The mean over users with a list. Range [0, inf), at most the logarithm of
-    the number of categories; higher is more diverse. Needs ``items`` with categories.
+    top k have no value. The value is at most the logarithm of the number of categories. Needs
+    ``items`` with categories.
 
     Parameters
     ----------
@@ -375,8 +373,7 @@ class CategoryCount(OverCategories):
     .. math:: |C(L_u^k)|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
-    categories of a set of items. The mean over users with a list. Range [0, number of categories];
-    higher is more diverse. Needs ``items`` with categories.
+    categories of a set of items. Needs ``items`` with categories.
 
     Parameters
     ----------

@@ -84,8 +84,8 @@ class EuclideanDistance(_Objectives):
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Range [0, inf); lower is
-    better. Metrics are not rescaled: the one with the largest scale dominates.
+    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the
+    one with the largest scale dominates.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ class Hypervolume(_Objectives):
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. Range
-    [0, inf); higher is better. 0 if at least one metric is no better than its nadir.
+    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at
+    least one metric is no better than its nadir.
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ class Quantile(_MetricOfOne):
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
-    number, t is in [0, 1): linear interpolation, the default of NumPy. Range (-inf, inf), the range
-    of the metric; higher is better where it is for the metric.
+    number, t is in [0, 1): linear interpolation, the default of NumPy. The value lies in the range
+    of the metric, whose better direction it shares.
 
     Parameters
     ----------
@@ -269,8 +269,8 @@ class Worst(_MetricOfOne):
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
     :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
-    in descending order where lower values are better; the mean is over the first w. Range
-    (-inf, inf), the range of the metric; higher is better where it is for the metric.
+    in descending order where lower values are better; the mean is over the first w. The value lies
+    in the range of the metric, whose better direction it shares.
 
     Parameters
     ----------
@@ -319,8 +319,8 @@ class GeometricMean(_MetricOfOne):
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. Range [floor, inf); higher is better
-    where it is for the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the
+    better direction is that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class GeometricMean(_MetricOfOne):
 
 
 @metric(
-    "complement", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.complement
+    "complement", range=(-math.inf, math.inf), higher_is_better=True, family="multiobjective", plain=plain.complement
 )
 class Complement(Composed):
     r"""One minus the value of another metric.
@@ -361,9 +361,8 @@ class Complement(Composed):
     .. math:: 1 - m
 
     :math:`m` is the value of the metric: for every user, then averaged over users, if the metric
-    has per-user values. Range (-inf, inf), 1 minus the range of the metric; lower is better where
-    higher is better for the metric, and vice versa. No convention changes the definition of the
-    metric.
+    has per-user values. The value lies in 1 minus the range of the metric; the better direction is
+    the opposite of the metric's. No convention changes the definition of the metric.
 
     Parameters
     ----------
@@ -414,9 +413,8 @@ class Ratio(Composed):
 
     .. math:: m_1 / m_2
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. Range
-    (-inf, inf); neither direction counts as better. No convention changes the definitions of the
-    metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No
+    convention changes the definitions of the metrics.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class TP(_Count):
     .. math:: \sum_u |L_u^k \cap R_u|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); higher is better.
+    relevant items.
 
     References
     ----------
@@ -66,7 +66,7 @@ class FP(_Count):
     .. math:: \sum_u |L_u^k \setminus R_u|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); lower is better.
+    relevant items.
 
     References
     ----------
@@ -91,7 +91,7 @@ class FN(_Count):
     .. math:: \sum_u |R_u \setminus L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); lower is better.
+    relevant items.
 
     References
     ----------
@@ -116,8 +116,7 @@ class TN(Pooled):
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); higher is better. The catalogue :math:`I` is ``items``, or by
-    default all items seen.
+    relevant items. The catalogue :math:`I` is ``items``, or by default all items seen.
 
     References
     ----------
@@ -153,7 +152,7 @@ class MicroAverage(MetricOfOne, Pooled):
 
     The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
     of relevant items. Users with many relevant items weigh more. Only users with relevant items
-    count. Range [0, inf), the range of the metric; higher is better.
+    count. The value lies in the range of the metric.
 
     Parameters
     ----------
@@ -236,8 +235,7 @@ class ListAccuracy(_OfConfusion):
 
     TP is the number of relevant items in the top k, TN the number of items of the catalogue
     :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
-    catalogue. Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items
-    seen.
+    catalogue. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -265,9 +263,8 @@ class MatthewsCorrelation(_OfConfusion):
 
     The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
     top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
-    numbers. 0 where a factor of the denominator is 0. Range [-1, 1]; higher is better; 0 for a
-    random list.
-    The catalogue is ``items``, or by default all items seen.
+    numbers. 0 where a factor of the denominator is 0. A random list scores 0. The catalogue is
+    ``items``, or by default all items seen.
 
     References
     ----------
@@ -297,10 +294,10 @@ class FallOut(_OfConfusion):
     .. math:: \frac{FP}{FP + TN}
 
     FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
-    Users for whom every item is relevant have no value. Range [0, 1]; lower is better. The
-    catalogue is ``items``, or by default all items seen. 0, the best value, is also that of a user
-    without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever
-    the list: with ``population="both"`` neither is in the mean.
+    Users for whom every item is relevant have no value. The catalogue is ``items``, or by default
+    all items seen. 0, the best value, is also that of a user without a list, and with
+    ``undefined="zero"`` that of a user without relevant items, whatever the list: with
+    ``population="both"`` neither is in the mean.
 
     Parameters
     ----------

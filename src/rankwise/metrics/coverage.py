@@ -48,8 +48,8 @@ class ItemCoverage(Catalogue):
 
     .. math:: |\bigcup_u L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of items];
-    higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of items.
 
     References
     ----------
@@ -86,8 +86,8 @@ class CatalogCoverage(Catalogue):
     .. math:: |\bigcup_u L_u^k| / |I|
 
     :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
-    ``items``, or by default all items seen. Range [0, 1]; higher is better. Recommended items
-    outside ``items`` do not count; the result reports their number.
+    ``items``, or by default all items seen. Recommended items outside ``items`` do not count; the
+    result reports their number.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class UserCoverage(_OfAllUsers):
 
     .. math:: |\{u : L_u^k \neq \emptyset\}|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of users];
-    higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of users.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class NumRetrieved(_OfAllUsers):
     .. math:: \min(k, |L_u|)
 
     :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
-    without a list counts 0. Range [0, k]; higher is better.
+    without a list counts 0.
 
     References
     ----------
@@ -200,7 +200,7 @@ class UserCoverageAtN(_OfAllUsers):
 
     .. math:: |\{u : |L_u| \ge k\}|
 
-    :math:`L_u` is the recommendation list of user u. Range [0, number of users]; higher is better.
+    :math:`L_u` is the recommendation list of user u. The value is at most the number of users.
 
     References
     ----------
@@ -233,8 +233,7 @@ class DuplicateRate(_OfList):
 
     .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
 
-    The mean over users with a list. Range [0, 1]; lower is better. Needs ``duplicates="first"``: by
-    default, a repeated item raises an error.
+    Needs ``duplicates="first"``: by default, a repeated item raises an error.
 
     References
     ----------
@@ -270,8 +269,8 @@ class Unsatisfied(PerUser):
 
     .. math:: |\{u : |L_u| < k\}|
 
-    :math:`L_u` is the recommendation list of user u; users without a list count. Range [0, number
-    of users]; lower is better.
+    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at
+    most the number of users.
 
     Parameters
     ----------
@@ -311,8 +310,8 @@ class Repeated(_OfList):
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
-    history. The mean over users with a list. Range [0, 1]; lower is better unless repeated
-    consumption is wanted. Needs ``train``.
+    history. Repeats count as a defect, which they are not where repeated consumption is a goal.
+    Needs ``train``.
 
     References
     ----------
@@ -340,8 +339,7 @@ class ColdItemShare(_OfList):
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. The mean over users with a list. Range [0, 1]; neither direction
-    counts as better. Needs ``train``.
+    training users of item i. Needs ``train``.
 
     References
     ----------
@@ -371,9 +369,8 @@ class Overlap(_OfList):
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``, the recommendation lists of another system. The mean over users with both
-    lists. Range [0, 1]; neither direction counts as better. Equal to 1 minus ``unexpectedness``.
-    Needs ``reference``.
+    user's list in ``reference``, the recommendation lists of another system. Users without a
+    reference list have no value. Equal to 1 minus ``unexpectedness``. Needs ``reference``.
 
     Parameters
     ----------
@@ -413,8 +410,7 @@ class MeanScore(_OfList):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
-    item i. The mean over users with a list. Range (-inf, inf), in the unit of the scores; neither
-    direction counts as better. Needs recommendations with scores.
+    item i. The value is in the unit of the scores. Needs recommendations with scores.
 
     References
     ----------
@@ -444,8 +440,8 @@ class RankBiasedOverlap(PerUser):
               + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
     :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
-    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value. Range
-    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``reference``.
+    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value.
+    Equal lists score 1. Needs ``reference``.
 
     Parameters
     ----------

@@ -258,8 +258,8 @@ class IPS(ByPropensity, _Reweighted):
     The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
     u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
     :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
-    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Range
-    [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Needs
+    ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -288,8 +288,8 @@ class SNIPS(ByPropensity, _Reweighted):
     The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
     :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
     mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
-    relevant items, users are weighted by the total weight of these items. Range [0, inf), [0, 1]
-    for recall; higher is better. Needs ``train``, or propensities in ``items``.
+    relevant items, users are weighted by the total weight of these items. Values are in [0, 1] for
+    recall. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -317,8 +317,8 @@ class Stratified(ByStratum, _Reweighted):
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
     The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
-    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Range
-    [0, inf), [0, 1] for recall; higher is better. Needs ``train``.
+    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Values
+    are in [0, 1] for recall. Needs ``train``.
 
     Parameters
     ----------
@@ -359,8 +359,7 @@ class IPSRecall(IPS):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Range [0, inf); higher is better. Needs ``train``, or propensities
-    in ``items``.
+    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -384,8 +383,7 @@ class SNIPSRecall(SNIPS):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Range [0, 1]; higher is better. Needs ``train``, or propensities
-    in ``items``.
+    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -410,8 +408,8 @@ class IPSDCG(IPS):
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
-    that item: the probability that an interaction with it is observed, clipped. Range [0, inf);
-    higher is better. Needs ``train``, or propensities in ``items``.
+    that item: the probability that an interaction with it is observed, clipped. Needs ``train``, or
+    propensities in ``items``.
 
     References
     ----------
@@ -434,9 +432,8 @@ class SNIPSDCG(ByPropensity, RunningSum):
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
     of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
-    is observed, clipped. Range [0, 1]; higher is better. An ideal list of more than one relevant
-    item scores less than 1, because the denominator is not discounted. Needs ``train``, or
-    propensities in ``items``.
+    is observed, clipped. An ideal list of more than one relevant item scores less than 1, because
+    the denominator is not discounted. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -471,8 +468,8 @@ class StratifiedRecall(Stratified):
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1];
-    higher is better. Needs ``train``.
+    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Needs
+    ``train``.
 
     References
     ----------

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from rankwise import functional
 from rankwise.metrics import registry
-from rankwise.metrics.base import FAMILIES, Metric, as_written, better, extra_inputs, interval, summary
+from rankwise.metrics.base import FAMILIES, Metric, as_written, better, direction, extra_inputs, interval, summary
 
 __all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
 
@@ -100,6 +100,11 @@ class Description:
     def better(self) -> str:
         """Which direction is better; a dash where neither is."""
         return better(self.cls.higher_is_better)
+
+    @property
+    def direction(self) -> str:
+        """Which direction is better, in words."""
+        return direction(self.cls.higher_is_better)
 
     @property
     def cutoff(self) -> str:

@@ -55,9 +55,9 @@ class Gini(Catalogue):
 
     .. math:: \frac{\sum_{j=1}^{n} (2j - n - 1)\, c_j}{m \sum_j c_j}
 
-    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items;
-    m is n - 1 by default. Range [0, 1]; lower is more equal. The catalogue is ``items``, or by
-    default all items seen. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items; m
+    is n - 1 by default. The catalogue is ``items``, or by default all items seen. NaN if nothing
+    was recommended.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class Herfindahl(Catalogue):
 
     .. math:: \sum_j p_j^2, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. Range [1 / number of items, 1];
-    lower is more even. NaN if nothing was recommended. Its inverse is the effective number of
-    items: as many items with equal counts have the same index.
+    :math:`c_j` is the number of users with item j in the top k. The value is at least 1 / number of
+    items. NaN if nothing was recommended. Its inverse is the effective number of items: as many
+    items with equal counts have the same index.
 
     References
     ----------
@@ -169,8 +169,8 @@ class ShannonEntropy(Catalogue):
 
     .. math:: -\sum_j p_j \log p_j, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. Range [0, log of the number of
-    items]; higher is more even. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with item j in the top k. The value is at most the logarithm
+    of the number of items. NaN if nothing was recommended.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ class Personalization(Accumulated):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a
     list. This is 1 minus the mean cosine similarity; for lists of k items, the cosine is the number
-    of common items over k. It is computed from sums over items, in linear time. Range [0, 1];
-    higher is more personalised. NaN for fewer than two users with a list.
+    of common items over k. It is computed from sums over items, in linear time. NaN for fewer than
+    two users with a list.
 
     References
     ----------
@@ -309,8 +309,8 @@ class Serendipity(Pooled):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
 
-    Range [0, 2], and [0, 1] where cosines are not negative; higher is better. Needs ``train``.
-    Tied items are taken in order of item id.
+    Values are in [0, 1] where cosines are not negative. Needs ``train``. Tied items are taken in
+    order of item id.
 
     Parameters
     ----------
@@ -462,10 +462,10 @@ class IntraListDiversity(PerUser):
 
     .. math:: \frac{2}{n (n - 1)} \sum_{i < j} d(i, j), \quad i, j \in L_u^k, \; n = |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. The mean
-    over users with a list. Range [0, inf), [0, 1] for Jaccard and [0, 2] for cosine; higher is more
-    diverse. Needs ``items`` with categories or features; an item without them has no categories, or
-    a zero vector, whose cosine distance to every other item is 1.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values
+    are in [0, 1] for Jaccard and in [0, 2] for cosine. Needs ``items`` with categories or features;
+    an item without them has no categories, or a zero vector, whose cosine distance to every other
+    item is 1.
 
     Parameters
     ----------

@@ -110,8 +110,7 @@ class CG(_Gained):
 
     .. math:: CG@k = \sum_{i \le k} g_i
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
-    higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
 
     References
     ----------
@@ -131,8 +130,7 @@ class DCG(_Discounted):
 
     .. math:: DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
-    higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
 
     References
     ----------
@@ -156,7 +154,6 @@ class NDCG(_Discounted):
 
     :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
     the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
-    Range [0, 1]; higher is better.
 
     Parameters
     ----------
@@ -206,7 +203,7 @@ class NDCGBinary(NDCG):
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u. Range [0, 1]; higher is better.
+    relevant items of user u.
 
     References
     ----------
@@ -227,8 +224,8 @@ class RBP(HitSum):
     .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
 
     :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
-    max_relevance), else 0. Range [0, 1]; higher is better. Even an ideal list scores less than 1,
-    except with ``normaliser="ideal"``.
+    max_relevance), else 0. Even an ideal list scores less than 1, except with
+    ``normaliser="ideal"``.
 
     Parameters
     ----------
@@ -295,7 +292,7 @@ class ERR(PerUser):
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
     :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
-    relevance, 0 if it is not relevant. Range [0, 1]; higher is better.
+    relevance, 0 if it is not relevant.
 
     Parameters
     ----------
@@ -340,8 +337,7 @@ class Judged(PerUser):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
     judged items: those with a ground truth row. Where the share is low, accuracy metrics mostly
-    count unjudged items as irrelevant. Range [0, 1]; neither direction counts as better. The mean
-    over users with a list.
+    count unjudged items as irrelevant.
 
     References
     ----------
@@ -372,8 +368,7 @@ class Condensed(MetricOfOne, PerUser):
 
     :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged
     items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
-    Tied items are taken in order of item id. Range [0, inf), the range of the metric; higher is
-    better.
+    Tied items are taken in order of item id. The value lies in the range of the metric.
 
     Parameters
     ----------

@@ -161,9 +161,8 @@ class ItemMADRanking(_GroupMeans):
     :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the
     users who have it in the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is
     not relevant, :math:`rank_{ui}` its rank. The outer mean is over all pairs of groups. Items
-    never recommended are left out. Range [0, inf); lower is more equal. The cells are :math:`m_a`.
-    Tied items are taken in order of item id. NaN for fewer than two groups. Needs a column of
-    groups in ``items``.
+    never recommended are left out. The cells are :math:`m_a`. Tied items are taken in order of item
+    id. NaN for fewer than two groups. Needs a column of groups in ``items``.
 
     Parameters
     ----------
@@ -205,9 +204,9 @@ class ItemMADRating(_GroupMeans):
 
     :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score
     :math:`s_{ui}` over the users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k
-    :math:`L_u^k`. The outer mean is over all pairs of groups. Range [0, inf), in the unit of the
-    scores; lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
+    :math:`L_u^k`. The outer mean is over all pairs of groups. The value is in the unit of the
+    scores. The cells are :math:`m_a`. Tied items are taken in order of item id. NaN for fewer than
+    two groups. Needs a column of groups in ``items``, and scores.
 
     References
     ----------
@@ -243,8 +242,8 @@ class REO(OverItemGroups, GroupRates):
 
     :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of
     user u, :math:`R_u` are the user's relevant items. std is the population standard deviation over
-    the groups that have relevant items. Range [0, inf); lower is more equal; NaN for fewer than two
-    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    the groups that have relevant items. NaN for fewer than two groups. The cells are :math:`P_a`.
+    Needs a column of groups in ``items``.
 
     References
     ----------
@@ -281,8 +280,8 @@ class RSP(OverItemGroups, GroupRates):
     :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are
     over users with a list. :math:`L_u^k` is the top k of the recommendation list of user u,
     :math:`H_u` the user's training history, except items in the list. std is the population
-    standard deviation over groups. Range [0, inf); lower is more equal; NaN for fewer than two
-    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    standard deviation over groups. NaN for fewer than two groups. The cells are :math:`P_a`. Needs
+    a column of groups in ``items``.
 
     Parameters
     ----------
@@ -401,8 +400,7 @@ class ExpectedExposureLoss(_ExpectedExposure):
     :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
     :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where the user's relevant
     items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
-    users with a list and relevant items. Range [0, inf); lower is fairer. Needs a column of groups
-    in ``items``.
+    users with a list and relevant items. Needs a column of groups in ``items``.
 
     References
     ----------
@@ -436,7 +434,7 @@ class ExpectedExposureDisparity(_ExpectedExposure):
 
     :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant
     items of :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
-    Range [0, inf); lower is more equal. Needs a column of groups in ``items``.
+    Needs a column of groups in ``items``.
 
     References
     ----------
@@ -469,8 +467,7 @@ class ExpectedExposureRelevance(_ExpectedExposure):
 
     :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists,
     both as for ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand
-    report twice this value.) Range [0, inf); higher is better. Needs a column of groups in
-    ``items``.
+    report twice this value.) Needs a column of groups in ``items``.
 
     References
     ----------
@@ -504,8 +501,8 @@ class AWRF(_OverGroups, PerUser):
 
     :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the
     attention at the rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance.
-    The mean over users with a list; users without an item that has a group have no value. Range
-    [0, 1]; higher is fairer. Needs a column of groups in ``items``.
+    Users without an item that has a group have no value. Needs a
+    column of groups in ``items``.
 
     Parameters
     ----------

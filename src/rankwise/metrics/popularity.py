@@ -103,8 +103,8 @@ class EFD(_NovelHits):
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. An item never seen in training counts as seen by one user. Range
-    [0, inf); higher is better. Needs ``train``.
+    training users who have it. An item never seen in training counts as seen by one user. Needs
+    ``train``.
 
     References
     ----------
@@ -132,8 +132,7 @@ class EPC(_NovelHits):
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. Range [0, inf), [0, 1] for ``relevance="binary"``; higher is better.
-    Needs ``train``.
+    training users who have it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
 
     References
     ----------
@@ -209,8 +208,7 @@ class Novelty(_ListMean):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. The mean over users with
-    a list. Range [0, inf); higher is more novel. Needs ``train``.
+    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
 
     Parameters
     ----------
@@ -259,8 +257,7 @@ class Surprisal(_ListMean):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. The mean over users with
-    a list. Range [0, 1]; higher is more novel. Needs ``train``.
+    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
 
     Parameters
     ----------
@@ -301,8 +298,7 @@ class Unexpectedness(_ListMean):
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``. The mean over users with both lists. Range [0, 1]; higher is less
-    expected. Needs ``reference``.
+    user's list in ``reference``. Users without a reference list have no value. Needs ``reference``.
 
     Parameters
     ----------
@@ -367,8 +363,7 @@ class ARP(PerUser):
     .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. The mean over users with a list. Range [0, inf); neither direction
-    counts as better. Needs ``train``.
+    training users of item i. Needs ``train``.
 
     Parameters
     ----------
@@ -408,8 +403,8 @@ class PopularityQuantile(PerUser):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of
     training users of item j, :math:`r_i` the rank of item i by ascending popularity among the items
-    that occur in training: equally popular items share their mean rank, other items count 0. The
-    mean over users with a list. Range [0, 1]; neither direction counts as better. Needs ``train``.
+    that occur in training: equally popular items share their mean rank, other items count 0. Needs
+    ``train``.
 
     References
     ----------
@@ -454,8 +449,8 @@ class ACLT(_LongTail):
 
     .. math:: |L_u^k \cap T|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
-    users with a list. Range [0, inf), at most k; higher is less biased. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is
+    at most k. Needs ``train``.
 
     References
     ----------
@@ -482,8 +477,8 @@ class APLT(_LongTail):
 
     .. math:: |L_u^k \cap T| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
-    users with a list. Range [0, 1]; higher is less biased. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs
+    ``train``.
 
     Parameters
     ----------
@@ -531,8 +526,8 @@ class PopRSP(_HeadTailRates):
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
     :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the
-    list of user u; std is the population standard deviation. Range [0, 1]; lower is more equal. The
-    two rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    list of user u; std is the population standard deviation. The two rates are the cells
+    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
@@ -575,9 +570,8 @@ class PopREO(_HeadTailRates):
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
     :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u,
-    :math:`R_u` are the user's relevant items; std is the population standard deviation. Range
-    [0, 1]; lower is more equal. The two rates are the cells ``item_group=short_head`` and
-    ``item_group=long_tail``. Needs ``train``.
+    :math:`R_u` are the user's relevant items; std is the population standard deviation. The two
+    rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
@@ -617,9 +611,8 @@ class PopularityLift(Pooled):
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
     :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of
-    user u, :math:`H_u` the user's training history; the sums are over users with both. Range
-    [-1, inf): above 0, lists are more popular than histories; neither direction counts as better.
-    Needs ``train``.
+    user u, :math:`H_u` the user's training history; the sums are over users with both. Above 0,
+    lists are more popular than histories. Needs ``train``.
 
     References
     ----------

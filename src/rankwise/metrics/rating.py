@@ -77,8 +77,8 @@ class MAE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the unit of the ratings; lower is better. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the unit of the ratings. Needs scores.
 
     References
     ----------
@@ -101,8 +101,8 @@ class MSE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the squared unit of the ratings; lower is better. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the squared unit of the ratings. Needs scores.
 
     References
     ----------
@@ -122,8 +122,8 @@ class RMSE(_MeanLoss):
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the unit of the ratings; lower is better. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
+    in the unit of the ratings. Needs scores.
 
     Parameters
     ----------
@@ -155,8 +155,7 @@ class R2(_OfScores):
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
 
     Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
-    the mean rating. NaN if the ratings do not vary. Range (-inf, 1]; higher is better. Needs
-    scores.
+    the mean rating. NaN if the ratings do not vary. Needs scores.
 
     References
     ----------
@@ -204,7 +203,7 @@ class ExplainedVariance(_OfScores):
     .. math:: 1 - Var(r - \hat r) / Var(r)
 
     Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
-    ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
+    ratings do not vary. Needs scores.
 
     References
     ----------
@@ -306,7 +305,7 @@ class LogLoss(_MeanOverRows):
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
 
     Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
-    0. Range [0, inf); lower is better. Needs scores in [0, 1], or logits.
+    0. Needs scores in [0, 1], or logits.
 
     Parameters
     ----------
@@ -361,7 +360,7 @@ class FCP(_OfScores):
     :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
     :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
     rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
-    pairs. Range [0, 1]; higher is better. Needs scores.
+    pairs. Needs scores.
 
     References
     ----------

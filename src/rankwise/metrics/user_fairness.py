@@ -118,9 +118,8 @@ class BiasDisparitySource(_WithSource):
     .. math:: B_S(G, C) = \frac{\text{share of the interactions of } G \text{ that are in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
-    G prefers C; neither direction counts as better. Needs ``train`` and a column of groups in both
-    ``items`` and ``users``.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C.
+    Needs ``train`` and a column of groups in both ``items`` and ``users``.
 
     References
     ----------
@@ -157,9 +156,9 @@ class BiasDisparityRecommendation(_Disparity):
     .. math:: B_R(G, C) = \frac{\text{share of the top } k \text{ of } G \text{ that is in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
-    G is recommended C more often than by random recommendations; neither direction counts as
-    better. Needs a column of groups in both ``items`` and ``users``.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is
+    recommended C more often than by random recommendations. Needs a column of groups in both
+    ``items`` and ``users``.
 
     References
     ----------
@@ -201,8 +200,8 @@ class BiasDisparity(_WithSource):
 
     The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`,
     ``bias_disparity_recommendation``. One cell per user group G and item group C; NaN where
-    :math:`B_S` is 0. Range [-1, inf); 0 keeps the preference of the users; neither direction counts
-    as better. Needs ``train`` and a column of groups in both ``items`` and ``users``.
+    :math:`B_S` is 0. A value of 0 keeps the preference of the users. Needs ``train`` and a column of groups in
+    both ``items`` and ``users``.
 
     References
     ----------
@@ -247,8 +246,7 @@ class UserMADRanking(_MeanDifference):
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
 
     :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The
-    cells are :math:`m_a`. Range [0, 1]; lower is more equal. NaN for fewer than two groups. Needs a
-    column of groups in ``users``.
+    cells are :math:`m_a`. NaN for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
@@ -288,8 +286,8 @@ class UserMADRating(_MeanDifference):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
     item i, :math:`m_a` the mean of user group a; the outer mean is over all pairs of groups. The
-    cells are :math:`m_a`. Range [0, inf), in the unit of the scores; lower is more equal. NaN for
-    fewer than two groups. Needs a column of groups in ``users``, and scores.
+    cells are :math:`m_a`. The value is in the unit of the scores. NaN for fewer than two groups.
+    Needs a column of groups in ``users``, and scores.
 
     References
     ----------
@@ -328,9 +326,8 @@ class GroupGap(_AnyMetric):
 
     .. math:: \max_a m_a - \min_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
-    Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a column of groups in
-    ``users``.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN
+    for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
@@ -365,9 +362,9 @@ class GroupRatio(_AnyMetric):
 
     .. math:: \min_a m_a / \max_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
-    Range [0, 1] for metrics without negative values; higher is more equal. NaN where no group mean
-    is above 0, and for fewer than two groups. Needs a column of groups in ``users``.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. The
+    range holds for metrics without negative values. NaN where no group mean is above 0, and for
+    fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
