@@ -384,6 +384,13 @@ class Metric(Registered):
         """Return each user's value at the cut-off number ``at``, shape (U,), also outside the population."""
         raise MetricError(f"{self.name} has no value for a single user")
 
+    measures_values: ClassVar[bool] = False
+    """Whether each user's value is measured on blocks, by `values`."""
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values of a block's users at every cut-off, each of shape (U,)."""
+        raise MetricError(f"{self.name} does not measure values of users")
+
     def reduce(self, users: UserColumns) -> dict[str, State]:
         """Return the state of each cell over these users; states of other users are added to it."""
         return {}
@@ -436,8 +443,8 @@ def metric(
     Returns
     -------
     callable
-        A class decorator. It adds range and direction to the docstring, and the parameters that only docstrings of
-        base classes describe.
+        A class decorator. It adds to the docstring the range and the better direction, and the parameters and
+        references that only docstrings of base classes have.
     """
 
     def decorate(cls: _M) -> _M:
@@ -453,22 +460,35 @@ def metric(
     return decorate
 
 
-def _document(cls: type[Metric]) -> None:
-    """Add to the docstring what is declared, once: range, direction, who is averaged, inherited parameters."""
+def _sections(cls: type[object]) -> dict[str, str]:
+    """Return the sections of a docstring by title; the prose above the first has an empty title."""
     prose, *sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
-    by_title = {section.partition("\n")[0]: section for section in sections}
-    described = by_title.pop("Parameters", "Parameters\n----------")
+    return {"": prose} | {section.partition("\n")[0]: section for section in sections}
+
+
+def _document(cls: type[Metric]) -> None:
+    """Add to a docstring what is declared, and the parameters and references that only base classes state."""
+    sections = _sections(cls)
+    users: object = cls.defined_for  # a property where it depends on parameters
+    averaged = " The mean over users with a list." if users == "list" else ""
+    sections[""] += f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.{averaged}"
     names = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
-        inherited = inspect.cleandoc(base.__doc__ or "")
-        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
+        inherited = _sections(base)
+        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited.get("Parameters", ""), re.MULTILINE):
             name = description.split()[0]
-            if name in names and not re.search(rf"^{name} : ", described, re.MULTILINE):
-                described += f"\n{description}"
-    parameters = [described] if " : " in described else []
-    declared = f"Range {interval(cls.range)}; {direction(cls.higher_is_better)}."
-    averaged = " The mean over users with a list." if cls.defined_for == "list" else ""  # a property is not equal
-    cls.__doc__ = "\n\n".join([prose, declared + averaged, *parameters, *by_title.values()])
+            parameters = sections.get("Parameters", "Parameters\n----------")
+            if name in names and not re.search(rf"^{name} : ", parameters, re.MULTILINE):
+                sections["Parameters"] = f"{parameters}\n{description}"
+        if "References" in inherited:
+            sections.setdefault("References", inherited["References"])
+    titles = (
+        "",
+        "Parameters",
+        *(title for title in sections if title not in ("", "Parameters", "Examples")),
+        "Examples",
+    )
+    cls.__doc__ = "\n\n".join(sections[title] for title in titles if title in sections)
 
 
 @cache

@@ -36,7 +36,13 @@ __all__ = ["AlphaNDCG", "CalibrationError", "CategoryCount", "CategoryEntropy", 
 
 
 class OverCategories(PerUser):
-    """A value for every user that depends on the categories of items."""
+    """A value for every user that depends on the categories of items.
+
+    Parameters
+    ----------
+    categories : str, default="categories"
+        The column of ``items`` with the categories.
+    """
 
     categories: str = "categories"
 
@@ -73,8 +79,6 @@ class SubtopicRecall(OverCategories):
     of : {"list", "hits"}, default="list"
         The items whose categories count as covered: all items in the top k, or only the relevant
         items among them (as in WarpRec).
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -144,8 +148,6 @@ class AlphaNDCG(OverCategories):
     ----------
     alpha : float, default=0.5
         The share of its gain that a category loses with each repetition, in [0, 1].
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -239,6 +241,17 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     return xp.concat(users), xp.concat(ranks), xp.concat(gains)
 
 
+class _ListedCategories(OverCategories):
+    """A function of the categories of the top k."""
+
+    defined_for = "list"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The categories and the lists."""
+        return (*super().inputs, "recommended")
+
+
 @metric(
     "calibration_error",
     "calibration",
@@ -247,7 +260,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     family="diversity",
     plain=plain.calibration_error_at_k,
 )
-class CalibrationError(OverCategories):
+class CalibrationError(_ListedCategories):
     r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
 
     .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
@@ -261,8 +274,6 @@ class CalibrationError(OverCategories):
     ----------
     alpha : float, default=0.01
         The weight of p in its mixture with q, in (0, 1), which keeps the logarithm finite.
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -277,7 +288,6 @@ class CalibrationError(OverCategories):
     0.0
     """
 
-    defined_for = "list"
     alpha: float = 0.01
     categories: str = "categories"
 
@@ -289,7 +299,7 @@ class CalibrationError(OverCategories):
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The categories, the lists, and the training interactions."""
-        return (*super().inputs, "recommended", "history")
+        return (*super().inputs, "history")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the divergence of each list from the history, shape (U,)."""
@@ -308,7 +318,7 @@ class CalibrationError(OverCategories):
     family="diversity",
     plain=plain.category_entropy_at_k,
 )
-class CategoryEntropy(OverCategories):
+class CategoryEntropy(_ListedCategories):
     r"""Shannon entropy of the category distribution of the top k.
 
     .. math:: -\sum_c q_c \log q_c
@@ -322,8 +332,6 @@ class CategoryEntropy(OverCategories):
     ----------
     log_base : float or None, default=None
         The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -339,7 +347,6 @@ class CategoryEntropy(OverCategories):
     1.0
     """
 
-    defined_for = "list"
     log_base: float | None = None
     categories: str = "categories"
 
@@ -348,11 +355,6 @@ class CategoryEntropy(OverCategories):
         super().__post_init__()
         allowed = self.log_base is None or not self.log_base <= 1
         check_parameter(self, "log_base", allowed, "must be above 1")
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The categories and the lists."""
-        return (*super().inputs, "recommended")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the entropy of each list, shape (U,)."""
@@ -367,18 +369,13 @@ class CategoryEntropy(OverCategories):
 @metric(
     "category_count", range=(0, math.inf), higher_is_better=True, family="diversity", plain=plain.category_count_at_k
 )
-class CategoryCount(OverCategories):
+class CategoryCount(_ListedCategories):
     r"""Number of distinct categories in the top k.
 
     .. math:: |C(L_u^k)|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
     categories of a set of items. Needs ``items`` with categories.
-
-    Parameters
-    ----------
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -394,13 +391,7 @@ class CategoryCount(OverCategories):
     2.0
     """
 
-    defined_for = "list"
     categories: str = "categories"
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The categories and the lists."""
-        return (*super().inputs, "recommended")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of categories of each list, shape (U,)."""

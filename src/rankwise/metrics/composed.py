@@ -31,6 +31,15 @@ __all__ = ["Complement", "EuclideanDistance", "GeometricMean", "Hypervolume", "Q
 
 
 class _Objectives(Composed):
+    """Several metrics in one number.
+
+    Parameters
+    ----------
+    of : {"users", "means"}, default="users"
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
+        from the metrics' values over all users.
+    """
+
     metrics: tuple[Metric, ...] = (NDCG(), Recall())
 
     def __post_init__(self) -> None:
@@ -93,9 +102,6 @@ class EuclideanDistance(_Objectives):
         The objectives: ``euclidean_distance([ndcg,epc],utopia=[1,1])@10``.
     utopia : list of float, optional
         The ideal value of each metric. Default: the best end of its range.
-    of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the metrics' values over all users.
 
     References
     ----------
@@ -146,9 +152,6 @@ class Hypervolume(_Objectives):
         The worst acceptable value of each metric. Default: the worst end of its range.
     directions : list of bool, optional
         Whether higher is better, for each metric. Default: the metric's own direction.
-    of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the metrics' values over all users.
 
     References
     ----------

@@ -30,6 +30,13 @@ __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelati
 
 
 class _Count(PerUser):
+    """A number of items, summed over users.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+    """
+
     defined_for = "user"
     aggregate = "sum"
 
@@ -42,10 +49,6 @@ class TP(_Count):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items.
-
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
 
     Examples
     --------
@@ -68,10 +71,6 @@ class FP(_Count):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items.
 
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -92,10 +91,6 @@ class FN(_Count):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items.
-
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
 
     Examples
     --------

@@ -12,6 +12,7 @@ means over users with a list.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,26 +43,12 @@ _WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as
 """Items that only one group of users has vary less than the jackknife takes them to."""
 
 
-@metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
-class ItemCoverage(Catalogue):
-    r"""Number of distinct items in all users' top k.
-
-    .. math:: |\bigcup_u L_u^k|
-
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
-    of items.
+class _DistinctItems(Catalogue):
+    """The number of items that are recommended at least once.
 
     References
     ----------
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
-    >>> truth = {0: {1}, 1: {1}, 2: {1}}
-    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
-    5.0
     """
 
     jackknife_caveat: ClassVar[str] = _WIDE
@@ -72,6 +59,25 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
+@metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
+class ItemCoverage(_DistinctItems):
+    r"""Number of distinct items in all users' top k.
+
+    .. math:: |\bigcup_u L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of items.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
+    5.0
+    """
+
+
 @metric(
     "catalog_coverage",
     "coverage",
@@ -80,7 +86,7 @@ class ItemCoverage(Catalogue):
     higher_is_better=True,
     plain=plain.catalog_coverage,
 )
-class CatalogCoverage(Catalogue):
+class CatalogCoverage(_DistinctItems):
     r"""Share of the catalogue that is in at least one user's top k.
 
     .. math:: |\bigcup_u L_u^k| / |I|
@@ -94,10 +100,6 @@ class CatalogCoverage(Catalogue):
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
 
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
-
     Examples
     --------
     >>> import rankwise as rw
@@ -108,7 +110,6 @@ class CatalogCoverage(Catalogue):
     0.05
     """
 
-    jackknife_caveat: ClassVar[str] = _WIDE
     padding: int = 0
 
     def __post_init__(self) -> None:
@@ -118,40 +119,29 @@ class CatalogCoverage(Catalogue):
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
-        xp = namespace(counts)
-        n_recommended = float(xp.sum(xp.astype(counts > 0, xp.int64)))
-        return n_recommended / (catalogue_size + self.padding)
+        return super().of_counts(counts, catalogue_size) / (catalogue_size + self.padding)
 
 
 class _OfAllUsers(PerUser):
+    """A value of all users' lists, also of empty ones.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+    """
+
     defined_for = "user"
     reads_truth = False
 
 
-@metric("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
-class UserCoverage(_OfAllUsers):
-    r"""Number of users with at least one item in their top k.
-
-    .. math:: |\{u : L_u^k \neq \emptyset\}|
-
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
-    of users.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _UserCount(_OfAllUsers):
+    """The number of users whose list meets a condition, 1 or 0 for each user.
 
     Parameters
     ----------
     as_share : bool, default=False
         Return the share of the evaluated users instead of their number, in [0, 1].
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> truth = {"ann": {1}, "bob": {2}}
-    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
-    1.0
     """
 
     as_share: bool = False
@@ -160,6 +150,24 @@ class UserCoverage(_OfAllUsers):
     def aggregate(self) -> Literal["mean", "sum"]:
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
+
+
+@metric("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
+class UserCoverage(_UserCount):
+    r"""Number of users with at least one item in their top k.
+
+    .. math:: |\{u : L_u^k \neq \emptyset\}|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
+    of users.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
+    1.0
+    """
 
     def value(self, block: Block, k: int) -> Array:
         """Return 1 for users with a recommendation list, else 0, shape (U,)."""
@@ -174,10 +182,6 @@ class NumRetrieved(_OfAllUsers):
 
     :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
     without a list counts 0.
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
 
     Examples
     --------
@@ -201,10 +205,6 @@ class UserCoverageAtN(_OfAllUsers):
     .. math:: |\{u : |L_u| \ge k\}|
 
     :math:`L_u` is the recommendation list of user u. The value is at most the number of users.
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
 
     Examples
     --------
@@ -264,18 +264,13 @@ class DuplicateRate(_OfList):
     plain=plain.unsatisfied_at_k,
     family="hygiene",
 )
-class Unsatisfied(PerUser):
+class Unsatisfied(_UserCount):
     r"""Number of users whose recommendation list has fewer than k items.
 
     .. math:: |\{u : |L_u| < k\}|
 
     :math:`L_u` is the recommendation list of user u; users without a list count. The value is at
     most the number of users.
-
-    Parameters
-    ----------
-    as_share : bool, default=False
-        Return the share of the evaluated users instead of their number, in [0, 1].
 
     References
     ----------
@@ -288,15 +283,6 @@ class Unsatisfied(PerUser):
     ...     "unsatisfied@2"]
     1.0
     """
-
-    defined_for = "user"
-    reads_truth = False
-    as_share: bool = False
-
-    @property
-    def aggregate(self) -> Literal["mean", "sum"]:
-        """The mean is the share of users, the sum their number."""
-        return "mean" if self.as_share else "sum"
 
     def value(self, block: Block, k: int) -> Array:
         """Return 1 for users with fewer than k items, else 0, shape (U,)."""

@@ -193,7 +193,7 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
     normalised: ClassVar[bool] = True
     done: ClassVar[str] = "weighted"
     mean_of_users = True
-    of: Metric
+    of: Metric = Recall()  # noqa: RUF009 - frozen, so that all may share it
 
     def _check_of(self) -> None:
         if not isinstance(self.of, Weightable):
@@ -275,7 +275,6 @@ class IPS(ByPropensity, _Reweighted):
     """
 
     normalised = False
-    of: Metric = Recall()
 
 
 @metric("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
@@ -305,8 +304,6 @@ class SNIPS(ByPropensity, _Reweighted):
     >>> rw.evaluate({"ann": [8, 9]}, {"ann": {8, 7}}, name, train=train)[name]
     0.66667
     """
-
-    of: Metric = Recall()
 
 
 @metric("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
@@ -338,7 +335,6 @@ class Stratified(ByStratum, _Reweighted):
     0.66667
     """
 
-    of: Metric = Recall()
     average: Literal["users", "weights"] = "users"
 
     @property
@@ -384,12 +380,6 @@ class SNIPSRecall(SNIPS):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
     with it is observed, clipped. Needs ``train``, or propensities in ``items``.
-
-    References
-    ----------
-    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
 
     Examples
     --------
@@ -470,10 +460,6 @@ class StratifiedRecall(Stratified):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
     relevant items, :math:`n_i` is the number of training users of item i, at least 1. Needs
     ``train``.
-
-    References
-    ----------
-    Steck 2011, Item Popularity and Recommendation Accuracy, RecSys.
 
     Examples
     --------

@@ -394,8 +394,7 @@ class Condensed(MetricOfOne, PerUser):
 
     def _check_of(self) -> None:
         reads = self.of.reads.rows | set(self.of.reads.facts)
-        hits_alone = isinstance(self.of, PerUser) and self.of.defined_for == "relevance"
-        if not hits_alone or reads - {"ideal"}:
+        if not self.of.measures_values or self.of.defined_for != "relevance" or reads - {"ideal"}:
             raise ParameterError(
                 f"{self.name}: {self.of.name} reads more than the hits of a list",
                 found=str(self.of),
@@ -409,7 +408,6 @@ class Condensed(MetricOfOne, PerUser):
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values of the condensed lists at every cut-off, each of shape (U,)."""
-        assert isinstance(self.of, PerUser)
         return self.of.values(_condense(block), k)
 
 

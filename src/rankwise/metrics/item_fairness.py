@@ -124,7 +124,13 @@ class _HitGains(_HitsInOrder):
 
 
 class _GroupMeans(OverItemGroups):
-    """Group means of the items' means."""
+    """Group means of the items' means.
+
+    References
+    ----------
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
+    """
 
     @property
     def term_sums(self) -> tuple[ItemSum, ItemSum]:
@@ -172,11 +178,6 @@ class ItemMADRanking(_GroupMeans):
     discount : {"log", "none"}, default="log"
         Whether gains are divided by the logarithm; ``"none"``: they are not (as in WarpRec).
 
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -207,11 +208,6 @@ class ItemMADRating(_GroupMeans):
     :math:`L_u^k`. The outer mean is over all pairs of groups. The value is in the unit of the
     scores. The cells are :math:`m_a`. Tied items are taken in order of item id. NaN for fewer than
     two groups. Needs a column of groups in ``items``, and scores.
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
 
     Examples
     --------
@@ -350,6 +346,13 @@ class _OverGroups(Metric):
 
 
 class _ExpectedExposure(_OverGroups, Pooled):
+    """A function of the exposure of groups and of its target.
+
+    References
+    ----------
+    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
+    """
+
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The lists, the relevant items, and the groups."""
@@ -436,10 +439,6 @@ class ExpectedExposureDisparity(_ExpectedExposure):
     items of :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
     Needs a column of groups in ``items``.
 
-    References
-    ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -468,10 +467,6 @@ class ExpectedExposureRelevance(_ExpectedExposure):
     :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists,
     both as for ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand
     report twice this value.) Needs a column of groups in ``items``.
-
-    References
-    ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
 
     Examples
     --------

@@ -200,6 +200,7 @@ class PerUser(MeanOfUsers):
     """A value for every user; the result is the mean of those that are defined, or the sum."""
 
     averages_users = True
+    measures_values = True
 
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:

@@ -70,6 +70,11 @@ class _NovelHits(HitSum):
         over the number of training interactions (as in WarpRec and Elliot).
     relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
         A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (as in WarpRec).
+
+    References
+    ----------
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
+    Systems, RecSys.
     """
 
     inputs = (POPULARITY,)
@@ -106,11 +111,6 @@ class EFD(_NovelHits):
     training users who have it. An item never seen in training counts as seen by one user. Needs
     ``train``.
 
-    References
-    ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
-    Systems, RecSys.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -134,11 +134,6 @@ class EPC(_NovelHits):
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
     training users who have it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
 
-    References
-    ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
-    Systems, RecSys.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -152,7 +147,21 @@ class EPC(_NovelHits):
 
 
 class _ListMean(PerUser):
-    """A mean over the top k: divided by the number of its items, or by k."""
+    """A mean over the top k.
+
+    Parameters
+    ----------
+    denominator : {"length", "k"}, default="length"
+        The divisor: the number of items in the top k, or k.
+    cold : {"rarest", "skip", "zero"}, default="rarest"
+        How an item without training users counts: as if it had one; not at all, neither in the sum
+        nor in the divisor; or as 0.
+
+    References
+    ----------
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
+    PNAS 107(10).
+    """
 
     defined_for = "list"
     denominator: Literal["length", "k"] = "length"
@@ -220,14 +229,6 @@ class Novelty(_ListMean):
     denominator : {"length", "k"}, default="length"
         The divisor: the number of items in the top k, or k. With a discount, it is the sum of the
         discounts of these ranks.
-    cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum
-        nor in the divisor; or as 0.
-
-    References
-    ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
 
     Examples
     --------
@@ -259,19 +260,6 @@ class Surprisal(_ListMean):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
     training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
 
-    Parameters
-    ----------
-    denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k.
-    cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum
-        nor in the divisor; or as 0.
-
-    References
-    ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
-
     Examples
     --------
     >>> import rankwise as rw
@@ -299,11 +287,6 @@ class Unexpectedness(_ListMean):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
     user's list in ``reference``. Users without a reference list have no value. Needs ``reference``.
-
-    Parameters
-    ----------
-    denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k.
 
     References
     ----------
@@ -429,6 +412,14 @@ class PopularityQuantile(PerUser):
 
 
 class _LongTail(_HeadAndTail, PerUser):
+    """A number of long-tail items, or their share.
+
+    References
+    ----------
+    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
+    Personalized Re-Ranking, FLAIRS.
+    """
+
     defined_for = "list"
 
     @property
@@ -451,11 +442,6 @@ class ACLT(_LongTail):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is
     at most k. Needs ``train``.
-
-    References
-    ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
-    Personalized Re-Ranking, FLAIRS.
 
     Examples
     --------
@@ -484,11 +470,6 @@ class APLT(_LongTail):
     ----------
     denominator : {"k", "length"}, default="k"
         k (without a cut-off, the list length), or the number of items in the top k.
-
-    References
-    ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
-    Personalized Re-Ranking, FLAIRS.
 
     Examples
     --------

@@ -52,6 +52,10 @@ class _MeanLoss(_MeanOverRows, _OfScores):
     ----------
     average : {"rows", "users"}, default="rows"
         The mean over all rows of all users, or the mean over users of the value of each user.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
     """
 
     average: Literal["rows", "users"] = "rows"
@@ -80,10 +84,6 @@ class MAE(_MeanLoss):
     Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
     in the unit of the ratings. Needs scores.
 
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
-
     Examples
     --------
     >>> import rankwise as rw
@@ -103,10 +103,6 @@ class MSE(_MeanLoss):
 
     Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
     in the squared unit of the ratings. Needs scores.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
 
     Examples
     --------
@@ -130,10 +126,6 @@ class RMSE(_MeanLoss):
     average : {"rows", "users"}, default="rows"
         The root of the mean over all rows of all users, or the mean over users of the value of each
         user.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
 
     Examples
     --------

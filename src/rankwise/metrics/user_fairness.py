@@ -46,6 +46,10 @@ class _Disparity(OverItemGroups):
     ----------
     user_group : str, default="group"
         The column of ``users`` with the groups.
+
+    References
+    ----------
+    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
     """
 
     cells_only = True
@@ -121,10 +125,6 @@ class BiasDisparitySource(_WithSource):
     One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C.
     Needs ``train`` and a column of groups in both ``items`` and ``users``.
 
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -159,10 +159,6 @@ class BiasDisparityRecommendation(_Disparity):
     One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is
     recommended C more often than by random recommendations. Needs a column of groups in both
     ``items`` and ``users``.
-
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
 
     Examples
     --------
@@ -203,10 +199,6 @@ class BiasDisparity(_WithSource):
     :math:`B_S` is 0. A value of 0 keeps the preference of the users. Needs ``train`` and a column of groups in
     both ``items`` and ``users``.
 
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -232,7 +224,13 @@ class BiasDisparity(_WithSource):
 
 
 class _MeanDifference(Grouped):
-    """Mean absolute difference over pairs of groups."""
+    """Mean absolute difference over pairs of groups.
+
+    References
+    ----------
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
+    Systems, UMUAI 31.
+    """
 
     def of_means(self, means: Array) -> float:
         """Return the mean absolute difference over pairs of means."""
@@ -253,11 +251,6 @@ class UserMADRanking(_MeanDifference):
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
         The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
         :math:`2^{rel + 1} - 1`.
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
 
     Examples
     --------
@@ -289,11 +282,6 @@ class UserMADRating(_MeanDifference):
     cells are :math:`m_a`. The value is in the unit of the scores. NaN for fewer than two groups.
     Needs a column of groups in ``users``, and scores.
 
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -311,8 +299,22 @@ class UserMADRating(_MeanDifference):
         return (MeanScore() @ self.k,)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _AnyMetric(Grouped):
-    metric: Metric = NDCG()
+    """A function of the means that any metric has over groups of users.
+
+    Parameters
+    ----------
+    metric : metric, default=ndcg
+        Any metric that has a value for each user, such as ``recall``.
+
+    References
+    ----------
+    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
+    in Recommender Evaluation and Effectiveness, FAT*.
+    """
+
+    metric: Metric = NDCG()  # noqa: RUF009 - frozen, so that all may share it
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -329,16 +331,6 @@ class GroupGap(_AnyMetric):
     :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN
     for fewer than two groups. Needs a column of groups in ``users``.
 
-    Parameters
-    ----------
-    metric : metric, default=ndcg
-        Any metric that has a value for each user: ``group_gap(recall)@10``.
-
-    References
-    ----------
-    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
-    in Recommender Evaluation and Effectiveness, FAT*.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -348,8 +340,6 @@ class GroupGap(_AnyMetric):
     >>> rw.evaluate(recommendations, truth, name, users=users)[name]
     0.5
     """
-
-    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the highest minus the lowest mean."""
@@ -366,16 +356,6 @@ class GroupRatio(_AnyMetric):
     range holds for metrics without negative values. NaN where no group mean is above 0, and for
     fewer than two groups. Needs a column of groups in ``users``.
 
-    Parameters
-    ----------
-    metric : metric, default=ndcg
-        Any metric that has a value for each user: ``group_ratio(recall)@10``.
-
-    References
-    ----------
-    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
-    in Recommender Evaluation and Effectiveness, FAT*.
-
     Examples
     --------
     >>> import rankwise as rw
@@ -385,8 +365,6 @@ class GroupRatio(_AnyMetric):
     >>> rw.evaluate(recommendations, truth, name, users=users)[name]
     0.5
     """
-
-    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the lowest mean over the highest."""
