@@ -206,13 +206,13 @@ class ConventionLanguage:
         entry = self._entry(name)
         return registry.find(name) if entry is None else type(entry.metric)
 
-    def make(self, name: str, given: dict[str, Any]) -> Metric:
+    def make(self, name: str, parameters: dict[str, Any]) -> Metric:
         """Return the metric that a name with these parameters means."""
         entry = self._entry(name)
         if entry is None:
-            return self._with_parts(registry.find(name), given)
-        read = self._read_names(type(entry.metric), given)
-        return _changed(entry.metric, read) if given else entry.metric
+            return self._with_parts(registry.find(name), parameters)
+        read = self._read_names(type(entry.metric), parameters)
+        return _changed(entry.metric, read) if parameters else entry.metric
 
     def spelled(self, text: str) -> Metric | None:
         """Return the metric of a name as the library spells it, also ``11pt_avg@5``.

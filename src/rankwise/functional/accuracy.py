@@ -52,8 +52,8 @@ Sets: TypeAlias = Mapping[Hashable, Relevant]
 
 def is_count(value: Any) -> bool:
     """Return whether a value is a whole number from 1, Python's or NumPy's."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return whole and bool(1 <= value < 2**63)
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and bool(1 <= value < 2**63)
 
 
 def is_number(value: Any) -> bool:
@@ -72,10 +72,10 @@ def check_k(k: int | None) -> None:
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
 
 
-def check_option(name: str, value: object, *known: str) -> None:
+def check_option(name: str, value: object, *options: str) -> None:
     """Raise unless the value of an option is one of the known ones."""
-    if value not in known:
-        raise ParameterError(f"{name} must be one of {', '.join(known)}", found=f"{name}={value!r}")
+    if value not in options:
+        raise ParameterError(f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}")
 
 
 def check_fraction(name: str, value: object) -> None:
@@ -377,14 +377,16 @@ def interpolated_precision_at_k(
         return math.nan
     hits = hits_of(recommended, relevant, k)
 
-    def reached(found: int, wanted: float) -> bool:
+    def reached(n_hits: int, recall: float) -> bool:
         if rounding == "exact":
-            return found / len(relevant) >= wanted
-        return found >= math.floor(wanted * len(relevant) + 0.9)
+            return n_hits / len(relevant) >= recall
+        return n_hits >= math.floor(recall * len(relevant) + 0.9)
 
     curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
     levels = [i / 10 for i in range(11)] if level is None else [level]
-    best = [max((precision for found, precision in curve if reached(found, wanted)), default=0.0) for wanted in levels]
+    best = [
+        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0) for recall in levels
+    ]
     return sum(best) / len(levels)
 
 
@@ -394,8 +396,8 @@ def judged_at_k(recommended: Items, judged: Judged, k: int | None = None) -> flo
     >>> judged_at_k([1, 2, 3, 4], {1: 1, 2: 0, 9: 1}, 4)
     0.5
     """
-    items, known = top(recommended, k), relevances(judged)
-    return sum(item in known for item in items) / len(items) if items else math.nan
+    items, judged = top(recommended, k), relevances(judged)
+    return sum(item in judged for item in items) / len(items) if items else math.nan
 
 
 def condensed(recommended: Items, judged: Judged) -> list[Hashable]:
@@ -404,8 +406,8 @@ def condensed(recommended: Items, judged: Judged) -> list[Hashable]:
     >>> condensed([1, 2, 3, 4], {4: 1, 2: 0, 9: 1})
     [2, 4]
     """
-    known = relevances(judged)
-    return [item for item in top(recommended, None) if item in known]
+    judged = relevances(judged)
+    return [item for item in top(recommended, None) if item in judged]
 
 
 def complement(value: float) -> float:

@@ -99,11 +99,11 @@ def group_means(values: Mapping[Hashable, float], groups: Groups) -> dict[str, f
     for member, value in values.items():
         if member in groups and not math.isnan(value):
             members.setdefault(groups[member], []).append(value)
-    return {group: sum(known) / len(known) for group, known in sorted(members.items())}
+    return {group: sum(defined) / len(defined) for group, defined in sorted(members.items())}
 
 
-def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
-    return {group: part[group] / whole[group] for group in sorted(whole) if whole[group]}
+def _rates(numerators: Counter[str], denominators: Counter[str]) -> dict[str, float]:
+    return {group: numerators[group] / denominators[group] for group in sorted(denominators) if denominators[group]}
 
 
 def reo_at_k(
@@ -117,13 +117,13 @@ def reo_at_k(
     >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
     {'a': 1.0, 'b': 0.0}
     """
-    part, whole = Counter[str](), Counter[str]()
+    numerators, denominators = Counter[str](), Counter[str]()
     for user, items in relevant.items():
-        whole.update(groups[item] for item in items if item in groups)
+        denominators.update(groups[item] for item in items if item in groups)
         for item in top(recommendations.get(user, []), k):
             if item in groups and (of == "recommended" or item in items):
-                part[groups[item]] += 1
-    return _rates(part, whole)
+                numerators[groups[item]] += 1
+    return _rates(numerators, denominators)
 
 
 def rsp_at_k(
@@ -150,13 +150,13 @@ def rsp_at_k(
         raise ParameterError(
             "seen='excluded' needs the training history of users", hint="pass history={user: items}, or seen='included'"
         )
-    part, whole = Counter[str](), Counter[str]()
+    numerators, denominators = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
         if items:
-            part.update(groups[item] for item in top(items, k) if item in groups)
+            numerators.update(groups[item] for item in top(items, k) if item in groups)
             past = set((history or {}).get(user, ())) - set(items) if seen == "excluded" else ()
-            whole.update(group for item, group in groups.items() if item not in past)
-    return _rates(part, whole)
+            denominators.update(group for item, group in groups.items() if item not in past)
+    return _rates(numerators, denominators)
 
 
 def preference_ratios(
@@ -538,18 +538,18 @@ def expected_exposure_at_k(
     users = [
         (top(items, k), relevant_items(relevant[user])) for user, items in recommendations.items() if user in relevant
     ]
-    users = [(items, wanted) for items, wanted in users if items and wanted]
+    users = [(items, ideal_items) for items, ideal_items in users if items and ideal_items]
     if not users or not groups:
         return dict.fromkeys(("loss", "disparity", "relevance"), math.nan)
     exposure = dict.fromkeys(groups.values(), 0.0)
     target = dict.fromkeys(groups.values(), 0.0)
-    for items, wanted in users:
-        m = len(wanted)
+    for items, ideal_items in users:
+        m = len(ideal_items)
         ideal = sum(patience**i for i in range(m if k is None else min(m, k))) / m
         system = ((item, patience**i) for i, item in enumerate(items))
         for group, weight in _by_group(system, groups).items():
             exposure[group] += weight / len(users)
-        for group, weight in _by_group(((item, ideal) for item in wanted), groups).items():
+        for group, weight in _by_group(((item, ideal) for item in ideal_items), groups).items():
             target[group] += weight / len(users)
     pairs = [(exposure[group], target[group]) for group in sorted(exposure)]
     return {

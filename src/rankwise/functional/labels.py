@@ -227,16 +227,16 @@ def fallout_at_k(
     0.5
     """
     check_option("negatives", negatives, "catalogue", "listed")
-    wanted = relevant_items(relevant)
+    relevant = relevant_items(relevant)
     if negatives == "catalogue":
         if catalog_size is None:
             raise ParameterError("negatives='catalogue' needs the size of the catalogue", found="catalog_size=None")
         cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
         false_positives, n = cells["fp"], cells["fp"] + cells["tn"]
     else:
-        false_positives = hits_of(recommended, wanted, k).count(0)
-        n = hits_of(recommended, wanted, None).count(0)
-    return false_positives / n if n and wanted else math.nan
+        false_positives = hits_of(recommended, relevant, k).count(0)
+        n = hits_of(recommended, relevant, None).count(0)
+    return false_positives / n if n and relevant else math.nan
 
 
 def bpref(
@@ -331,9 +331,9 @@ def limited_auc_at_k(
     relevant = relevant_items(relevant)
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
-    others = set(candidates) - relevant
-    hits, _ = _shares(recommended[:k], relevant, others, one_more=negatives == "one_more")
-    undefined = not others and negatives == "exact"
+    irrelevant = set(candidates) - relevant
+    hits, _ = _shares(recommended[:k], relevant, irrelevant, one_more=negatives == "one_more")
+    undefined = not irrelevant and negatives == "exact"
     return math.nan if undefined else sum(hits) / min(k, len(relevant))
 
 
@@ -376,9 +376,9 @@ def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] 
     flags = hits_of(recommended, relevant_items(relevant), None)
     ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)
     hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
-    others = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
-    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in others)
-    return won / (len(hits) * len(others)) if hits and others else math.nan
+    misses = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
+    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in misses)
+    return won / (len(hits) * len(misses)) if hits and misses else math.nan
 
 
 Values: TypeAlias = Sequence[float]

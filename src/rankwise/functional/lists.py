@@ -202,11 +202,11 @@ def overlap_at_k(
     >>> overlap_at_k([1, 3, 5, 7], [3, 9, 1], 2), overlap_at_k([1, 3], [3], 2, denominator="union")
     (0.5, 0.5)
     """
-    items, others = top(recommended, k), set(top(reference, k))
-    if not items or not others:
+    items, reference_items = top(recommended, k), set(top(reference, k))
+    if not items or not reference_items:
         return math.nan
-    among = {"length": len(items), "k": k, "union": len(others.union(items))}[denominator]
-    return len(others.intersection(items)) / among
+    among = {"length": len(items), "k": k, "union": len(reference_items.union(items))}[denominator]
+    return len(reference_items.intersection(items)) / among
 
 
 def rbo_at_k(

@@ -302,11 +302,11 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
     counts = [count for count in popularity.values() if count > 0]
 
     def quantile(item: Hashable) -> float:
-        own = popularity.get(item, 0)
-        if own <= 0:
+        n_users_of_item = popularity.get(item, 0)
+        if n_users_of_item <= 0:
             return 0.0
-        below = sum(count < own for count in counts)
-        return (below + (counts.count(own) + 1) / 2) / len(counts)
+        below = sum(count < n_users_of_item for count in counts)
+        return (below + (counts.count(n_users_of_item) + 1) / 2) / len(counts)
 
     items = top(recommended, k)
     return sum(map(quantile, items)) / len(items) if items else math.nan

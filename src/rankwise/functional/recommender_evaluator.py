@@ -192,14 +192,14 @@ def compute_metrics(
 def _names(metrics: object) -> list[str]:
     """Return the names of the metrics as a list; raise if one is unknown."""
     names = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else metrics
-    known = [*_OVER_USERS, *_OVER_ROWS]
+    options = [*_OVER_USERS, *_OVER_ROWS]
     checked = []
     for name in names:
-        if not isinstance(name, str) or name not in known:
+        if not isinstance(name, str) or name not in options:
             raise ParameterError(
                 f"there is no metric {name!r} of ratings"[:100],
-                found=", ".join(known),
-                hint=nearest(str(name)[:100], known),
+                found=", ".join(options),
+                hint=nearest(str(name)[:100], options),
             )
         checked.append(name)
     return checked

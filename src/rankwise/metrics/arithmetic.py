@@ -115,8 +115,7 @@ def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
 def check_parameter(metric: Metric, name: str, allowed: bool, rule: str) -> None:
     """Raise if the value of a parameter is not allowed, and say by which rule."""
     if not allowed:
-        found = f"{name}={getattr(metric, name)}"
-        raise ParameterError(f"{metric.name}: {name} {rule}", found=found)
+        raise ParameterError(f"{metric.name}: {name} {rule}", found=f"{name}={getattr(metric, name)}")
 
 
 def retrieved(block: Block, k: int) -> Array:
@@ -159,10 +158,10 @@ def shared_with_reference(block: Block, k: int, denominator: Literal["length", "
     reference, xp = block.overlap_reference, block.xp
     common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
-        whole = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
+        total = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
     else:
-        whole = listed_denominator(block, k, denominator)
-    return or_nan(divide(common, whole), reference.length > 0)
+        total = listed_denominator(block, k, denominator)
+    return or_nan(divide(common, total), reference.length > 0)
 
 
 def spread(values: Any) -> float:

@@ -54,6 +54,7 @@ __all__ = [
     "parse_all",
     "preset",
     "reduce_users",
+    "sections",
     "show_value",
     "summary",
     "value_kinds",
@@ -92,13 +93,13 @@ _INPUTS = {
 def metric_html(metric: Metric) -> str:
     """Return a metric as tables for a notebook: what it is, and its parameters."""
     needs = ["recommendations", *(["ground truth"] if metric.reads_truth else [])]
-    whole = {"required": "required", "optional": "none: the whole list", "none": "none"}
+    cutoffs = {"required": "required", "optional": "none: the whole list", "none": "none"}
     rows = [
         ("definition", summary(type(metric))),
         ("family", FAMILIES.get(metric.family, metric.family)),
         ("range", interval(metric.range)),
         ("better", better(metric.higher_is_better, "neither direction")),
-        ("cut-off k", ", ".join(map(str, metric.k)) or whole[metric.cutoff]),
+        ("cut-off k", ", ".join(map(str, metric.k)) or cutoffs[metric.cutoff]),
         ("needs", ", ".join([*needs, *extra_inputs(metric)])),
     ]
     views = [TableView(["metric", str(metric)], rows, left=(0, 1))]
@@ -177,13 +178,13 @@ _M = TypeVar("_M", bound="type[Metric]")
 
 if TYPE_CHECKING:
 
-    class _Given:
+    class _CutoffsOrNumber:
         """Cut-offs to type checkers: one number or several go in, a tuple comes out."""
 
         def __get__(self, owner: object, kind: object) -> Cutoffs: ...
         def __set__(self, owner: object, k: int | Sequence[int]) -> None: ...
 else:
-    _Given = tuple
+    _CutoffsOrNumber = tuple
 
 
 class CurveTerms(Protocol):
@@ -217,7 +218,7 @@ class Metric(Registered):
         ``NDCG() @ [5, 10]``. Empty: the whole list.
     """
 
-    k: _Given = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
+    k: _CutoffsOrNumber = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
 
     range: ClassVar[tuple[float, float]]
     higher_is_better: ClassVar[bool | None]
@@ -460,35 +461,33 @@ def metric(
     return decorate
 
 
-def _sections(cls: type[object]) -> dict[str, str]:
+def sections(cls: type[object]) -> dict[str, str]:
     """Return the sections of a docstring by title; the prose above the first has an empty title."""
-    prose, *sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
-    return {"": prose} | {section.partition("\n")[0]: section for section in sections}
+    prose, *parts = re.split(r"\n+(?=\w+\n-{3,}\n)", inspect.cleandoc(cls.__doc__ or ""))
+    titled = (part.split("\n", 2) for part in parts)
+    return {"": prose} | {title: text for title, _, text in titled}
 
 
 def _document(cls: type[Metric]) -> None:
     """Add to a docstring what is declared, and the parameters and references that only base classes state."""
-    sections = _sections(cls)
+    texts = {"": "", "Parameters": ""} | sections(cls)
     users: object = cls.defined_for  # a property where it depends on parameters
     averaged = " The mean over users with a list." if users == "list" else ""
-    sections[""] += f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.{averaged}"
+    texts[""] += f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.{averaged}"
     names = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
-        inherited = _sections(base)
+        inherited = sections(base)
         for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited.get("Parameters", ""), re.MULTILINE):
             name = description.split()[0]
-            parameters = sections.get("Parameters", "Parameters\n----------")
-            if name in names and not re.search(rf"^{name} : ", parameters, re.MULTILINE):
-                sections["Parameters"] = f"{parameters}\n{description}"
+            if name in names and not re.search(rf"^{name} : ", texts["Parameters"], re.MULTILINE):
+                texts["Parameters"] += f"\n{description}"
         if "References" in inherited:
-            sections.setdefault("References", inherited["References"])
-    titles = (
-        "",
-        "Parameters",
-        *(title for title in sections if title not in ("", "Parameters", "Examples")),
-        "Examples",
+            texts.setdefault("References", inherited["References"])
+    examples = {"Examples": texts.pop("Examples", "")}  # below inherited references
+    titled = (
+        f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in (texts | examples).items() if title and text
     )
-    cls.__doc__ = "\n\n".join(sections[title] for title in titles if title in sections)
+    cls.__doc__ = "\n\n".join([texts[""], *titled])
 
 
 @cache
@@ -525,21 +524,12 @@ def _as_metrics(default: object, value: Any) -> Any:
     """Turn lists into tuples, and names into metrics where the default is a metric."""
     if isinstance(value, list):
         value = tuple(value)
-    wanted = default[0] if isinstance(default, tuple) and default else default
-    if not isinstance(wanted, Metric):
+    example = default[0] if isinstance(default, tuple) and default else default
+    if not isinstance(example, Metric):
         return value
     if isinstance(value, tuple):
-        return tuple(_parsed(entry) for entry in value)
-    return _parsed(value)
-
-
-def _parsed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    metrics = parse_text(value)
-    if len(metrics) != 1:
-        raise several_metrics(value)
-    return metrics[0]
+        return tuple(parse(entry) if isinstance(entry, str) else entry for entry in value)
+    return parse(value) if isinstance(value, str) else value
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -550,18 +540,18 @@ def _is_a(value: object, kind: type) -> bool:
 
 def _cutoffs(owner: Metric, k: Any) -> Cutoffs:
     """Return cut-offs as a tuple of Python's integers."""
-    given = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
-    for cutoff in given:
-        whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
-        if not whole or not 1 <= operator.index(cutoff) <= LARGEST:
+    cutoffs = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
+    for cutoff in cutoffs:
+        is_integer = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        if not is_integer or not 1 <= operator.index(cutoff) <= LARGEST:
             raise ParameterError(
                 f"{owner.name}: a cut-off is a whole number from 1 to {LARGEST:,}",
                 found=f"k={cutoff!r}",
                 hint=f"without a cut-off, {owner.name} is computed on the whole list"
-                if owner.cutoff != "required" and whole and cutoff > LARGEST
+                if owner.cutoff != "required" and is_integer and cutoff > LARGEST
                 else None,
             )
-    plain = tuple(operator.index(cutoff) for cutoff in given)
+    plain = tuple(operator.index(cutoff) for cutoff in cutoffs)
     if len(set(plain)) < len(plain):
         raise ParameterError(f"{owner.name}: duplicate cut-off", found=f"k={_show_k(plain)}")
     return plain
@@ -681,9 +671,9 @@ def parse_all(
     several: Any = metrics
     if isinstance(metrics, str | Metric | type) or not hasattr(metrics, "__iter__"):
         several = [metrics]
-    given = bounded("metrics", several, 10_000)
+    entries = bounded("metrics", several, 10_000)
     out: list[Metric] = []
-    for entry in given:
+    for entry in entries:
         if isinstance(entry, str):
             out += parse_text(entry) if reader is None else reader.read(entry)
         elif isinstance(entry, Metric) or (isinstance(entry, type) and issubclass(entry, Metric)):

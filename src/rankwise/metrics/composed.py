@@ -53,15 +53,15 @@ class _Objectives(Composed):
         """The objectives at the cut-offs of this metric."""
         return tuple(at_cutoffs(part, self.k) for part in self.metrics)
 
-    def _point(self, name: str, given: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
+    def _point(self, name: str, numbers: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
         """Return the reference point: the given numbers, or the best or worst end of each range."""
-        if given:
-            if len(given) != len(self.metrics):
+        if numbers:
+            if len(numbers) != len(self.metrics):
                 raise ParameterError(
                     f"{self.name}: {name} must have one number per metric",
-                    found=f"{len(given)} numbers for {len(self.metrics)} metrics",
+                    found=f"{len(numbers)} numbers for {len(self.metrics)} metrics",
                 )
-            return given
+            return numbers
         ends = []
         for part in self.metrics:
             if part.higher_is_better is None:

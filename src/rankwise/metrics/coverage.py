@@ -463,8 +463,8 @@ class RankBiasedOverlap(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return rank-biased overlap, shape (U,)."""
         xp, overlap, p = block.xp, block.overlap_reference, float(self.p)
-        ours, theirs = block.top_length(k), xp.clip(overlap.length, max=k)
-        short, longer = xp.minimum(ours, theirs), xp.maximum(ours, theirs)
+        length, reference = block.top_length(k), xp.clip(overlap.length, max=k)
+        short, longer = xp.minimum(length, reference), xp.maximum(length, reference)
         # An item that is in both top d from depth m on adds p^(d-1) / d at each depth from m to l.
         depth = xp.maximum(overlap.rank, overlap.rank_there)
         last = xp.take(longer, overlap.user)

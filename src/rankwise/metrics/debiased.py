@@ -66,7 +66,7 @@ class ByWeight(Metric):
         """The relevant items, also counted for the diagnostics of their weights."""
         return (*super().inputs, "relevant", RelevantCount())
 
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return the weight of every item."""
         raise NotImplementedError
 
@@ -130,9 +130,9 @@ class ByPropensity(ByWeight):
         source: Input = PROPENSITY if self.propensity == "given" else POPULARITY
         return (*super().inputs, source)
 
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return 1 / clipped propensity of every item."""
-        propensity = self._propensity(known)
+        propensity = self._propensity(items)
         return 1.0 / namespace(propensity).clip(propensity, min=float(self.clip))
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
@@ -143,10 +143,10 @@ class ByPropensity(ByWeight):
         clipped = float(np.sum(count[below])) / total if total else math.nan
         return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
 
-    def _propensity(self, known: Block | CatalogueSums) -> Array:
+    def _propensity(self, items: Block | CatalogueSums) -> Array:
         if self.propensity == "given":
-            return known[PROPENSITY].probability
-        training = known[POPULARITY]
+            return items[PROPENSITY].probability
+        training = items[POPULARITY]
         return (training.count / training.most) ** float(self.power)
 
 
@@ -173,9 +173,9 @@ class ByStratum(ByWeight):
         super().__post_init__()
         check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "must be 0 or more")
 
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return the weight of every item; items never seen in training count as seen once."""
-        training = known[POPULARITY]
+        training = items[POPULARITY]
         count = namespace(training.count).clip(training.count, min=1.0)
         return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))
 

@@ -55,8 +55,8 @@ def read_label(text: str) -> dict[str, str]:
     >>> read_label('user_group=a,item_group="b,c"')
     {'user_group': 'a', 'item_group': 'b,c'}
     """
-    found = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
-    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in found}
+    matches = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
+    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in matches}
 
 
 def _quoted(name: str) -> str:
@@ -142,10 +142,10 @@ class ItemSum:
     def parts_in(self, names: Iterable[str], k: int) -> dict[str, dict[str, str]]:
         """Return the names of the columns that hold this sum, by group of users and part."""
         out: dict[str, dict[str, str]] = {}
-        wanted = self._column(k)
+        target = self._column(k)
         for name in names:
             column = ItemColumn.read(name)
-            if (column.key, column.k, column.by) == (wanted.key, wanted.k, wanted.by):
+            if (column.key, column.k, column.by) == (target.key, target.k, target.by):
                 out.setdefault(column.group, {})[column.part] = name
         return out
 
@@ -338,12 +338,12 @@ class Inputs:
         sums = tuple(one for one in inputs if isinstance(one, ItemSum))
         rows: Needs = frozenset(one for one in inputs if one in _NAMES)  # type: ignore[misc]
         rows = rows.union(*(item_sum.needs for item_sum in sums))
-        known = [one for one in inputs if isinstance(one, Fact)]
+        facts = [one for one in inputs if isinstance(one, Fact)]
         implied = {_IMPLIED[name] for name in rows if name in _IMPLIED}
         counted = bool(sums) or "catalogue" in inputs
         return cls(
             rows=rows,
-            facts=(*known, *sorted(implied)),
+            facts=(*facts, *sorted(implied)),
             item_sums=sums,
             catalogue="whole" if "whole_catalogue" in inputs else "counted" if counted else "",
         )

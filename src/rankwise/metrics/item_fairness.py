@@ -542,8 +542,8 @@ class AWRF(_OverGroups, PerUser):
             target = 1.0 / len(exposure)
             if self.target == "catalogue":
                 sizes = (groups.code == number, groups.code >= 0)
-                part, whole = (xp.sum(xp.astype(size, xp.float64)) for size in sizes)
-                target = part / whole
+                n_group, n_items = (xp.sum(xp.astype(size, xp.float64)) for size in sizes)
+                target = n_group / n_items
             difference = divide(attended, total) - target
             absolute = self.distance == "absolute"
             distance = distance + (xp.abs(difference) if absolute else difference**2) / 2.0

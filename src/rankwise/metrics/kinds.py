@@ -105,9 +105,9 @@ def plain_values(metric: Metric, block: Block, k: int) -> Array:
     values = []
     for rows_of_list, rows_of_truth in zip(lists, relevant, strict=True):
         items = [item for (item,) in rows_of_list]
-        wanted = rows_of_truth if signature.judges else items
+        is_defined = bool(rows_of_truth if signature.judges else items)
         data = (items, dict(rows_of_truth)) if signature.judges else (items,)
-        values.append(float(metric.plain(*data, **options)) if wanted else 0.0)
+        values.append(float(metric.plain(*data, **options)) if is_defined else 0.0)
     return block.xp.asarray(values, dtype=block.xp.float64)
 
 

@@ -229,7 +229,7 @@ class ExplainedVariance(_OfScores):
     def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
         """Return the share explained over all users, NaN where the ratings do not vary."""
         n, *rest = totals
-        variation, unexplained = (_exact_variation(n, some) for some in (rest[:_CENTRED], rest[_CENTRED:]))
+        variation, unexplained = (_exact_variation(n, centred) for centred in (rest[:_CENTRED], rest[_CENTRED:]))
         return 1.0 - unexplained / variation if variation else math.nan
 
 
@@ -277,8 +277,8 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     if any(total.beyond for total in centred):
         return math.nan
     deviations, squares, centres, of_centres, *products = (total.exact for total in centred)
-    whole = squares + of_centres + 2 * sum(products)
-    variation = float(whole - (deviations + centres) ** 2 / n.exact)
+    total_squares = squares + of_centres + 2 * sum(products)
+    variation = float(total_squares - (deviations + centres) ** 2 / n.exact)
     return variation if variation > _NOISE * float(squares) else 0.0
 
 

@@ -95,8 +95,8 @@ class UserColumns:
         if weights is None:
             total, count = ExactTotal.of_known(values)
             return total, ExactTotal.of([count])
-        known = ~np.isnan(values)
-        return ExactTotal.of(values[known] * weights[known]), ExactTotal.of(weights[known])
+        defined = ~np.isnan(values)
+        return ExactTotal.of(values[defined] * weights[defined]), ExactTotal.of(weights[defined])
 
 
 def mean_of(state: State) -> float:
