@@ -1,13 +1,13 @@
 """Accuracy of recommendation lists: what share of the relevant items is found, and how early.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
-relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
-users; users without relevant items have no value.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
+ground truth. Unless a docstring states otherwise, the result is the mean over users; users without relevant items have
+no value.
 
 Reciprocal ranks: one over the rank of the first hit, or of every hit.
 
-Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is
-relevant, else 0. Users without relevant items have no value.
+Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
+Users without relevant items have no value.
 """
 
 from __future__ import annotations
@@ -44,14 +44,13 @@ class Precision(HitSum):
 
     .. math:: P@k = |R_u \cap L_u^k| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
-        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``:
-        divide by min(k, list length), which does not penalise short lists.
+        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``: divide by min(k, list
+        length), which does not penalise short lists.
 
     References
     ----------
@@ -90,14 +89,13 @@ class Recall(HitSum):
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Parameters
     ----------
     denominator : {"relevant", "capped"}, default="relevant"
-        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k
-        with only relevant items scores 1.
+        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k with only relevant
+        items scores 1.
 
     References
     ----------
@@ -128,16 +126,16 @@ class F(Composed):
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall;
-    0 where both are 0. With tied scores, it combines the expected values of the two metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall; 0 where both are 0.
+    With tied scores, it combines the expected values of the two metrics.
 
     Parameters
     ----------
     beta : float, default=1.0
         The weight of the second metric: above 1 it counts more than the first.
     of : {"users", "means"}, default="users"
-        ``"users"`` combines the two values of each user, then averages over users. ``"means"``
-        combines the two means over users, once.
+        ``"users"`` combines the two values of each user, then averages over users. ``"means"`` combines the two means
+        over users, once.
     first : metric, default=precision
         The first metric, :math:`m_1`.
     second : metric, default=recall
@@ -212,24 +210,21 @@ class AveragePrecision(HitSum):
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
 
-    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
-    norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
-    items.
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0; norm is
+    :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant items.
 
     Parameters
     ----------
     normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
-        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores,
-        the expected sum over the expected number of hits), the number of items in the top k, or the
-        smaller of this number and \|R_u\|.
+        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores, the expected sum over
+        the expected number of hits), the number of items in the top k, or the smaller of this number and \|R_u\|.
     ties : {"expected", "blocks"}, default="expected"
-        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
-        over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
-        the precision at the end of the block (as in scikit-learn).
+        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean over all orders of
+        the tied items; ``"blocks"`` gives every relevant item of a tied block the precision at the end of the block (as
+        in scikit-learn).
     without_relevant : {"undefined", "one"}, default="undefined"
-        The value of a user without relevant items: undefined, so that the option ``undefined`` of
-        the evaluation applies, or 1 (as in scikit-learn's
-        ``label_ranking_average_precision_score``).
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of the evaluation
+        applies, or 1 (as in scikit-learn's ``label_ranking_average_precision_score``).
 
     References
     ----------
@@ -303,13 +298,13 @@ class LabelRankingAveragePrecision(AveragePrecision):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`s_{ui}` is the
+    score of item i. Relevant items outside the list count 0.
 
     References
     ----------
-    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery
-    Handbook; scikit-learn, ``label_ranking_average_precision_score``.
+    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery Handbook;
+    scikit-learn, ``label_ranking_average_precision_score``.
 
     Examples
     --------
@@ -326,8 +321,8 @@ class AverageRecall(HitSum):
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An
-    ideal list scores less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An ideal list scores
+    less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
 
     References
     ----------
@@ -355,8 +350,7 @@ class RPrecision(HitSum):
 
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
 
-    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of
-    the list.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of the list.
 
     References
     ----------
@@ -394,8 +388,7 @@ class ReciprocalRank(RunningSum):
 
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
-    is in the top k.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item is in the top k.
 
     References
     ----------
@@ -420,8 +413,7 @@ class ARHR(HitSum):
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
-    one relevant item.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with one relevant item.
 
     References
     ----------
@@ -445,13 +437,13 @@ class NCRR(ARHR):
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
+    u. Equal to nDCG with binary relevance and the discount 1 / i.
 
     References
     ----------
-    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems,
-    JMLR 21(95), whose ideal list is no longer than the list itself.
+    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems, JMLR 21(95), whose
+    ideal list is no longer than the list itself.
 
     Examples
     --------
@@ -480,23 +472,22 @@ class InterpolatedPrecision(PerUser):
 
     .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
 
-    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
-    level. Tied items are taken in order of item id.
+    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the level. Tied items are
+    taken in order of item id.
 
     Parameters
     ----------
     level : float or None, default=None
         The recall level, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
     rounding : {"exact", "trec_eval"}, default="exact"
-        The number of hits that reaches a level, with R the number of relevant items: ``"exact"``
-        is at least level times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in
-        floating point. For multiples of 0.1 both agree, except at level 0.7 with R = 3, where
-        trec_eval requires 2 hits instead of 3.
+        The number of hits that reaches a level, with R the number of relevant items: ``"exact"`` is at least level
+        times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point. For multiples of 0.1
+        both agree, except at level 0.7 with R = 3, where trec_eval requires 2 hits instead of 3.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval,
-    ``iprec_at_recall`` and ``11pt_avg``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval, ``iprec_at_recall``
+    and ``11pt_avg``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Arithmetic that metrics share: gains, discounts, guarded division, divergences and distances.
 
-A distance first prepares the vectors of all items, then sums over the ordered pairs of items of
-many lists of equal length. Each sum depends on its own list alone, not on those summed with it.
+A distance first prepares the vectors of all items, then sums over the ordered pairs of items of many lists of equal
+length. Each sum depends on its own list alone, not on those summed with it.
 """
 
 from __future__ import annotations
@@ -283,9 +283,9 @@ class EuclideanDistance(Distance):
     def sum(self, items: Array) -> Array:
         """Sum roots of (-2x, |x|², 1) · (y, 1, |y|²), which is the squared distance of x and y.
 
-        This cancels where x and y are nearly equal, and what is left of equal vectors differs
-        between BLAS libraries; there the difference x - y itself is squared. Tensors would have
-        to wait for the number of such pairs: there a distance of nothing but rounding is 0.
+        This cancels where x and y are nearly equal, and what is left of equal vectors differs between BLAS libraries;
+        there the difference x - y itself is squared. Tensors would have to wait for the number of such pairs: there a
+        distance of nothing but rounding is 0.
         """
         xp = namespace(items)
         size = items[:, :, -1]
@@ -372,8 +372,8 @@ NAMED: dict[str, type[Distance]] = {
 class _Strips:
     """Strips of rows of a symmetric matrix (n, n) that hold each pair of items once.
 
-    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small
-    enough for the cache, and together they have little more than half of the matrix.
+    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small enough for the cache,
+    and together they have little more than half of the matrix.
     """
 
     def __init__(self, n: int, like: Array) -> None:

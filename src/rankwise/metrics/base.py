@@ -1,11 +1,11 @@
 """The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
 
-A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
-other properties of the class are class attributes that `metric` sets. The mathematics is one
-method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
+A metric is a small frozen object. Its parameters are its fields; its name, range, direction and other properties of the
+class are class attributes that `metric` sets. The mathematics is one method, whose name depends on the kind of metric:
+see `rankwise.metrics.kinds`.
 
-Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into
-values (`finalise`).
+Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into values
+(`finalise`).
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ class Metric(Registered):
     Parameters
     ----------
     k : int or sequence of int, default=()
-        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is
-        ``NDCG() @ [5, 10]``. Empty: the whole list.
+        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is ``NDCG() @ [5, 10]``. Empty:
+        the whole list.
     """
 
     k: _CutoffsOrNumber = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
@@ -660,8 +660,8 @@ def parse_all(
 ) -> tuple[Metric, ...]:
     """Return the metrics that are given as text, objects or classes, in a list or alone.
 
-    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text
-    means; by default it means what rankwise writes.
+    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text means; by default it
+    means what rankwise writes.
 
     Examples
     --------
@@ -762,8 +762,8 @@ def finalise(
 ) -> dict[str, float]:
     """Return the value of every metric at every cut-off, and of their cells.
 
-    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
-    come in the order of ``group_names``, by column.
+    Without ``items`` metrics that sum over items have no value and are left out. Groups of users come in the order of
+    ``group_names``, by column.
     """
     out: dict[str, float] = {}
     for metric in metrics:

@@ -2,13 +2,13 @@
 
 Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
-Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or
-from one column per category, named together as ``categories="genre_*"``.
+Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or from one column per
+category, named together as ``categories="genre_*"``.
 
 The mix of categories in a recommendation list: how broad it is, and how close to the history.
 
-:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares
-for its categories; items without categories are left out.
+:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares for its categories;
+items without categories are left out.
 """
 
 from __future__ import annotations
@@ -69,21 +69,20 @@ class SubtopicRecall(OverCategories):
 
     .. math:: \frac{|C(L_u^k) \cap C(R_u)|}{|C(R_u)|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`C` is the set of all categories of a set of items. Users whose relevant
-    items have no category have no value. Tied items are taken in order of item id. Needs ``items``
-    with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`C` is the set of all categories of a set of items. Users whose relevant items have no category have no value.
+    Tied items are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
     of : {"list", "hits"}, default="list"
-        The items whose categories count as covered: all items in the top k, or only the relevant
-        items among them (as in WarpRec).
+        The items whose categories count as covered: all items in the top k, or only the relevant items among them (as
+        in WarpRec).
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
-    Subtopic Retrieval, SIGIR.
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
+    SIGIR.
 
     Examples
     --------
@@ -137,12 +136,11 @@ class AlphaNDCG(OverCategories):
     .. math:: \alpha\text{-}DCG@k = \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)}
               \sum_{c \in C(i)} (1 - \alpha)^{m_{c,i}}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories;
-    :math:`m_{c,i}` is the number of relevant items above rank i with category c. The value is this
-    sum divided by the same sum for the ideal list, which is built greedily from the relevant items:
-    the next item is always the one that adds most. (A list that beats the greedy one, which need
-    not be optimal, scores 1.) Users whose relevant items have no category have no value. Tied items
-    are taken in order of item id. Needs ``items`` with categories.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories; :math:`m_{c,i}` is
+    the number of relevant items above rank i with category c. The value is this sum divided by the same sum for the
+    ideal list, which is built greedily from the relevant items: the next item is always the one that adds most. (A list
+    that beats the greedy one, which need not be optimal, scores 1.) Users whose relevant items have no category have no
+    value. Tied items are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -265,10 +263,9 @@ class CalibrationError(_ListedCategories):
 
     .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
 
-    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
-    top k. An item counts in equal shares for its categories; items without categories are left out.
-    Users without a categorised item in the training history or in the top k have no value. Needs
-    ``train``, and ``items`` with categories.
+    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the top k. An item
+    counts in equal shares for its categories; items without categories are left out. Users without a categorised item
+    in the training history or in the top k have no value. Needs ``train``, and ``items`` with categories.
 
     Parameters
     ----------
@@ -323,10 +320,9 @@ class CategoryEntropy(_ListedCategories):
 
     .. math:: -\sum_c q_c \log q_c
 
-    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its
-    categories, and items without categories are left out. Users without a categorised item in the
-    top k have no value. The value is at most the logarithm of the number of categories. Needs
-    ``items`` with categories.
+    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its categories, and items
+    without categories are left out. Users without a categorised item in the top k have no value. The value is at most
+    the logarithm of the number of categories. Needs ``items`` with categories.
 
     Parameters
     ----------
@@ -335,8 +331,8 @@ class CategoryEntropy(_ListedCategories):
 
     References
     ----------
-    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for
-    lists: LensKit, ``Entropy``, in bits, where each category of an item counts 1.
+    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for lists: LensKit,
+    ``Entropy``, in bits, where each category of an item counts 1.
 
     Examples
     --------
@@ -374,13 +370,13 @@ class CategoryCount(_ListedCategories):
 
     .. math:: |C(L_u^k)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
-    categories of a set of items. Needs ``items`` with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all categories of a set of
+    items. Needs ``items`` with categories.
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
-    Subtopic Retrieval, SIGIR (subtopic coverage).
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
+    SIGIR (subtopic coverage).
 
     Examples
     --------

@@ -2,9 +2,8 @@ r"""Metrics of other metrics: complements, ratios, quantiles over users, and sev
 
 Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
-A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the
-per-user values of a metric, for the n users who have one. With user weights (``weights=``) these
-metrics raise.
+A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the per-user values of a
+metric, for the n users who have one. With user weights (``weights=``) these metrics raise.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class _Objectives(Composed):
     Parameters
     ----------
     of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the metrics' values over all users.
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once, from the metrics'
+        values over all users.
     """
 
     metrics: tuple[Metric, ...] = (NDCG(), Recall())
@@ -93,8 +92,8 @@ class EuclideanDistance(_Objectives):
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the
-    one with the largest scale dominates.
+    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the one with the
+    largest scale dominates.
 
     Parameters
     ----------
@@ -105,8 +104,7 @@ class EuclideanDistance(_Objectives):
 
     References
     ----------
-    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and
-    Recommendation, CIKM.
+    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and Recommendation, CIKM.
 
     Examples
     --------
@@ -141,8 +139,8 @@ class Hypervolume(_Objectives):
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at
-    least one metric is no better than its nadir.
+    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at least one metric is
+    no better than its nadir.
 
     Parameters
     ----------
@@ -155,8 +153,8 @@ class Hypervolume(_Objectives):
 
     References
     ----------
-    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the
-    Strength Pareto Approach, IEEE Trans. Evolutionary Computation 3(4).
+    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the Strength Pareto
+    Approach, IEEE Trans. Evolutionary Computation 3(4).
 
     Examples
     --------
@@ -229,9 +227,9 @@ class Quantile(_MetricOfOne):
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
-    number, t is in [0, 1): linear interpolation, the default of NumPy. The value lies in the range
-    of the metric, whose better direction it shares.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole number, t is in [0, 1):
+    linear interpolation, the default of NumPy. The value lies in the range of the metric, whose better direction it
+    shares.
 
     Parameters
     ----------
@@ -240,8 +238,7 @@ class Quantile(_MetricOfOne):
 
     References
     ----------
-    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4),
-    definition 7.
+    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4), definition 7.
 
     Examples
     --------
@@ -271,9 +268,9 @@ class Worst(_MetricOfOne):
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
-    in descending order where lower values are better; the mean is over the first w. The value lies
-    in the range of the metric, whose better direction it shares.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or in descending order
+    where lower values are better; the mean is over the first w. The value lies in the range of the metric, whose better
+    direction it shares.
 
     Parameters
     ----------
@@ -282,8 +279,7 @@ class Worst(_MetricOfOne):
 
     References
     ----------
-    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the
-    same mean, of losses).
+    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the same mean, of losses).
 
     Examples
     --------
@@ -322,8 +318,8 @@ class GeometricMean(_MetricOfOne):
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the
-    better direction is that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the better direction is
+    that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
@@ -363,9 +359,9 @@ class Complement(Composed):
 
     .. math:: 1 - m
 
-    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric
-    has per-user values. The value lies in 1 minus the range of the metric; the better direction is
-    the opposite of the metric's. No convention changes the definition of the metric.
+    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric has per-user values.
+    The value lies in 1 minus the range of the metric; the better direction is the opposite of the metric's. No
+    convention changes the definition of the metric.
 
     Parameters
     ----------
@@ -374,8 +370,8 @@ class Complement(Composed):
 
     References
     ----------
-    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender
-    Systems Evaluation, SIGIR.
+    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender Systems Evaluation,
+    SIGIR.
 
     Examples
     --------
@@ -416,19 +412,18 @@ class Ratio(Composed):
 
     .. math:: m_1 / m_2
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No
-    convention changes the definitions of the metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No convention changes the
+    definitions of the metrics.
 
     Parameters
     ----------
     first : metric, default=shannon_entropy
         The dividend.
     second : metric, default=item_coverage
-        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon
-        entropy.
+        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon entropy.
     of : {"means", "users"}, default="means"
-        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed
-        for every user, then averaged over users.
+        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed for every user, then
+        averaged over users.
 
     References
     ----------

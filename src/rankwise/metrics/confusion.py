@@ -1,13 +1,13 @@
 """The confusion matrix: counts and rates of items recommended or not, by relevant or not; micro-averages.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
-relevant items in the ground truth.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
+ground truth.
 
 Rates of the confusion matrix of one list: accuracy, Matthews correlation, fall-out.
 
-For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not
-relevant, in the top k), FN (relevant, not in the top k) or TN (neither). With tied scores these
-numbers are expected values. Users without relevant items have no value.
+For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not relevant, in the top
+k), FN (relevant, not in the top k) or TN (neither). With tied scores these numbers are expected values. Users without
+relevant items have no value.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class TP(_Count):
 
     .. math:: \sum_u |L_u^k \cap R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -68,8 +67,7 @@ class FP(_Count):
 
     .. math:: \sum_u |L_u^k \setminus R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -89,8 +87,7 @@ class FN(_Count):
 
     .. math:: \sum_u |R_u \setminus L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -110,8 +107,8 @@ class TN(Pooled):
 
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. The catalogue :math:`I` is ``items``, or by default all items seen.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
+    catalogue :math:`I` is ``items``, or by default all items seen.
 
     References
     ----------
@@ -145,20 +142,19 @@ class MicroAverage(MetricOfOne, Pooled):
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
 
-    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
-    of relevant items. Users with many relevant items weigh more. Only users with relevant items
-    count. The value lies in the range of the metric.
+    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number of relevant items.
+    Users with many relevant items weigh more. Only users with relevant items count. The value lies in the range of the
+    metric.
 
     Parameters
     ----------
     of : metric, default=recall(denominator=capped)
-        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
-        default, hits over min(k, relevant items), is called precision by the library implicit.
+        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The default, hits over
+        min(k, relevant items), is called precision by the library implicit.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6;
-    implicit, ``precision_at_k``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6; implicit, ``precision_at_k``.
 
     Examples
     --------
@@ -228,9 +224,9 @@ class ListAccuracy(_OfConfusion):
 
     .. math:: \frac{TP + TN}{|I|}
 
-    TP is the number of relevant items in the top k, TN the number of items of the catalogue
-    :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
-    catalogue. The catalogue is ``items``, or by default all items seen.
+    TP is the number of relevant items in the top k, TN the number of items of the catalogue :math:`I` that are neither
+    relevant nor in the top k. Close to 1 for any short list of a large catalogue. The catalogue is ``items``, or by
+    default all items seen.
 
     References
     ----------
@@ -256,15 +252,14 @@ class MatthewsCorrelation(_OfConfusion):
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
 
-    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
-    top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
-    numbers. 0 where a factor of the denominator is 0. A random list scores 0. The catalogue is
-    ``items``, or by default all items seen.
+    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the top k), FN
+    (relevant, not in the top k) or TN (neither); with tied scores these are expected numbers. 0 where a factor of the
+    denominator is 0. A random list scores 0. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
-    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage
-    Lysozyme, Biochimica et Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
+    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage Lysozyme, Biochimica et
+    Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
 
     Examples
     --------
@@ -288,17 +283,16 @@ class FallOut(_OfConfusion):
 
     .. math:: \frac{FP}{FP + TN}
 
-    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
-    Users for whom every item is relevant have no value. The catalogue is ``items``, or by default
-    all items seen. 0, the best value, is also that of a user without a list, and with
-    ``undefined="zero"`` that of a user without relevant items, whatever the list: with
-    ``population="both"`` neither is in the mean.
+    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items. Users for whom every
+    item is relevant have no value. The catalogue is ``items``, or by default all items seen. 0, the best value, is also
+    that of a user without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever the
+    list: with ``population="both"`` neither is in the mean.
 
     Parameters
     ----------
     negatives : {"catalogue", "listed"}, default="catalogue"
-        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the
-        recommendation list, at any rank (as in TorchMetrics, where a list without any scores 0).
+        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the recommendation list, at any
+        rank (as in TorchMetrics, where a list without any scores 0).
 
     References
     ----------

@@ -1,12 +1,11 @@
 """Coverage, list hygiene and rank-biased overlap: metrics of lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the
-catalogue.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the catalogue.
 
 List hygiene: defects and descriptions of recommendation lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are
-means over users with a list.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are means over users
+with a list.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class ItemCoverage(_DistinctItems):
 
     .. math:: |\bigcup_u L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
-    of items.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of items.
 
     Examples
     --------
@@ -91,9 +89,8 @@ class CatalogCoverage(_DistinctItems):
 
     .. math:: |\bigcup_u L_u^k| / |I|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
-    ``items``, or by default all items seen. Recommended items outside ``items`` do not count; the
-    result reports their number.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is ``items``, or by default
+    all items seen. Recommended items outside ``items`` do not count; the result reports their number.
 
     Parameters
     ----------
@@ -158,8 +155,7 @@ class UserCoverage(_UserCount):
 
     .. math:: |\{u : L_u^k \neq \emptyset\}|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number
-    of users.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of users.
 
     Examples
     --------
@@ -180,8 +176,7 @@ class NumRetrieved(_OfAllUsers):
 
     .. math:: \min(k, |L_u|)
 
-    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
-    without a list counts 0.
+    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user without a list counts 0.
 
     Examples
     --------
@@ -237,8 +232,8 @@ class DuplicateRate(_OfList):
 
     References
     ----------
-    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
-    Consistently?, RecSys (the effect of duplicates on other metrics).
+    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics Consistently?, RecSys
+    (the effect of duplicates on other metrics).
 
     Examples
     --------
@@ -269,8 +264,8 @@ class Unsatisfied(_UserCount):
 
     .. math:: |\{u : |L_u| < k\}|
 
-    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at
-    most the number of users.
+    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at most the number of
+    users.
 
     References
     ----------
@@ -295,9 +290,8 @@ class Repeated(_OfList):
 
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
-    history. Repeats count as a defect, which they are not where repeated consumption is a goal.
-    Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history. Repeats
+    count as a defect, which they are not where repeated consumption is a goal. Needs ``train``.
 
     References
     ----------
@@ -324,8 +318,8 @@ class ColdItemShare(_OfList):
 
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
+    Needs ``train``.
 
     References
     ----------
@@ -354,20 +348,20 @@ class Overlap(_OfList):
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``, the recommendation lists of another system. Users without a
-    reference list have no value. Equal to 1 minus ``unexpectedness``. Needs ``reference``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
+    ``reference``, the recommendation lists of another system. Users without a reference list have no value. Equal to 1
+    minus ``unexpectedness``. Needs ``reference``.
 
     Parameters
     ----------
     denominator : {"length", "k", "union"}, default="length"
-        The divisor: the number of items in the top k, k, or the number of items in at least one of
-        the two (``"union"``, the Jaccard index).
+        The divisor: the number of items in the top k, k, or the number of items in at least one of the two
+        (``"union"``, the Jaccard index).
 
     References
     ----------
-    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber,
-    Moffat & Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
+    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber, Moffat & Zobel 2010, A
+    Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
 
     Examples
     --------
@@ -395,13 +389,12 @@ class MeanScore(_OfList):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
-    item i. The value is in the unit of the scores. Needs recommendations with scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i. The value is in
+    the unit of the scores. Needs recommendations with scores.
 
     References
     ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
 
     Examples
     --------
@@ -425,18 +418,17 @@ class RankBiasedOverlap(PerUser):
               + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
               + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
-    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
-    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value.
-    Equal lists score 1. Needs ``reference``.
+    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list, :math:`s` that of the
+    shorter, both cut at k. Users without a reference list have no value. Equal lists score 1. Needs ``reference``.
 
     Parameters
     ----------
     p : float, default=0.9
         The persistence of the reader, in (0, 1): the first :math:`1 / (1 - p)` ranks weigh most.
     form : {"extrapolated", "lower"}, default="extrapolated"
-        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both
-        lists continue to agree as they do at their ends. ``"lower"`` is the first sum alone, times
-        :math:`1 - p`: a lower bound for all continuations of the lists.
+        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both lists continue to
+        agree as they do at their ends. ``"lower"`` is the first sum alone, times :math:`1 - p`: a lower bound for all
+        continuations of the lists.
 
     References
     ----------

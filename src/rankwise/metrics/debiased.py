@@ -2,25 +2,21 @@ r"""Debiased accuracy: inverse propensity weights correct for exposure bias in t
 
 Weights of relevant items, shared by all debiased metrics.
 
-A weighted metric defines the weight of every item and reports how much its value depends on few
-of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
-items, the share of the largest weight, the clip, and the share of relevant items with a clipped
-propensity.
+A weighted metric defines the weight of every item and reports how much its value depends on few of them: the effective
+sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant items, the share of the largest weight, the
+clip, and the share of relevant items with a clipped propensity.
 
 Debiasing by weights, for any metric that is a sum over relevant items.
 
-Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
-:math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
-The normalisation inside :math:`c_{ui}`, for example by the ideal DCG, stays unweighted: values
-exceed 1 if items of large weight rank high.
-Self-normalised weights have the mean 1 for every user:
-:math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
+Recall, nDCG, average precision or AUC of user u is a sum over the relevant items, :math:`\sum_{i \in R_u} c_{ui}`. Its
+weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`. The normalisation inside :math:`c_{ui}`, for example by
+the ideal DCG, stays unweighted: values exceed 1 if items of large weight rank high. Self-normalised weights have the
+mean 1 for every user: :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 
-:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
-comes from the number of training users :math:`n_i` of each item, as
-:math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
-metrics the result reports the effective sample size of the weights of all relevant items, the
-share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
+:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It comes from the
+number of training users :math:`n_i` of each item, as :math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column
+of ``items``. For each of these metrics the result reports the effective sample size of the weights of all relevant
+items, the share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
 """
 
 from __future__ import annotations
@@ -106,8 +102,8 @@ class ByPropensity(ByWeight):
     Parameters
     ----------
     propensity : {"popularity", "given"}, default="popularity"
-        Where propensities come from: estimated as (training users of the item / the largest such
-        number) to the power of ``power``, or given in the column ``propensity`` of ``items``.
+        Where propensities come from: estimated as (training users of the item / the largest such number) to the power
+        of ``power``, or given in the column ``propensity`` of ``items``.
     power : float, default=0.5
         The exponent of the estimate, 0 or more; 0 gives all items the same propensity.
     clip : float, default=0.1
@@ -157,8 +153,8 @@ class ByStratum(ByWeight):
     Parameters
     ----------
     gamma : float, default=1.0
-        How strongly the probability that an interaction is observed grows with popularity, 0 or
-        more; 0 weights all items alike.
+        How strongly the probability that an interaction is observed grows with popularity, 0 or more; 0 weights all
+        items alike.
     """
 
     gamma: float = 1.0
@@ -255,11 +251,10 @@ class IPS(ByPropensity, _Reweighted):
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
-    u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
-    :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
-    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Needs
-    ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user u (recall,
+    precision, ndcg, map, rbp, auc, …). Propensities are :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the
+    number of training users of item i, or given. ``result.diagnostics`` shows how much the value depends on few
+    weights. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -284,17 +279,15 @@ class SNIPS(ByPropensity, _Reweighted):
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
-    :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
-    mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
-    relevant items, users are weighted by the total weight of these items. Values are in [0, 1] for
-    recall. Needs ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
+    :math:`p_i` is the propensity of item i. The weights of a user have the mean 1: equal propensities change nothing.
+    For ``auc``, which weights users by their number of relevant items, users are weighted by the total weight of these
+    items. Values are in [0, 1] for recall. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
-    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
+    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS; Yang et al. 2018,
+    Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
 
     Examples
     --------
@@ -313,9 +306,8 @@ class Stratified(ByStratum, _Reweighted):
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
-    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Values
-    are in [0, 1] for recall. Needs ``train``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
+    :math:`n_i` is the number of training users of item i, at least 1. Values are in [0, 1] for recall. Needs ``train``.
 
     Parameters
     ----------
@@ -353,14 +345,14 @@ class IPSRecall(IPS):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
+    ``train``, or propensities in ``items``.
 
     References
     ----------
-    Schnabel et al. 2016, Recommendations as Treatments, ICML;
-    Saito et al. 2020, Unbiased Recommender Learning from Missing-Not-At-Random Feedback, WSDM.
+    Schnabel et al. 2016, Recommendations as Treatments, ICML; Saito et al. 2020, Unbiased Recommender Learning from
+    Missing-Not-At-Random Feedback, WSDM.
 
     Examples
     --------
@@ -377,9 +369,9 @@ class SNIPSRecall(SNIPS):
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Needs ``train``, or propensities in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
+    ``train``, or propensities in ``items``.
 
     Examples
     --------
@@ -397,9 +389,8 @@ class IPSDCG(IPS):
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
-    that item: the probability that an interaction with it is observed, clipped. Needs ``train``, or
-    propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of that item: the
+    probability that an interaction with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -420,15 +411,14 @@ class SNIPSDCG(ByPropensity, RunningSum):
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
-    of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
-    is observed, clipped. An ideal list of more than one relevant item scores less than 1, because
-    the denominator is not discounted. Needs ``train``, or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items of user u;
+    :math:`p_i` is the propensity of an item: the probability that an interaction with it is observed, clipped. An ideal
+    list of more than one relevant item scores less than 1, because the denominator is not discounted. Needs ``train``,
+    or propensities in ``items``.
 
     References
     ----------
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
 
     Examples
     --------
@@ -457,9 +447,8 @@ class StratifiedRecall(Stratified):
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Needs
-    ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`n_i` is the number of training users of item i, at least 1. Needs ``train``.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Accuracy with graded relevance: gains that grow with the relevance of the recommended items.
 
-Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item
-is not relevant; :math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the
-ground truth have no value.
+Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item is not relevant;
+:math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the ground truth have no value.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ class _Gained(HitSum):
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
-        :math:`2^{rel + 1} - 1` (as in WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
     """
 
     gain: Gain = "linear"
@@ -63,11 +61,10 @@ class _Discounted(_Gained):
     Parameters
     ----------
     log_base : float, default=2.0
-        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
-        ``discount="log"``.
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless ``discount="log"``.
     discount : {"log_plus_one", "log"}, default="log_plus_one"
-        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
-        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
+        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`, which discounts nothing
+        down to rank b (Järvelin & Kekäläinen 2002; LensKit).
     """
 
     log_base: float = 2.0
@@ -134,8 +131,8 @@ class DCG(_Discounted):
 
     References
     ----------
-    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4);
-    Burges et al. 2005, Learning to Rank using Gradient Descent, ICML (exponential gain).
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4); Burges et al. 2005,
+    Learning to Rank using Gradient Descent, ICML (exponential gain).
 
     Examples
     --------
@@ -152,14 +149,14 @@ class NDCG(_Discounted):
     .. math:: nDCG@k = DCG@k / IDCG@k,
               \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
-    the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is the same sum for the
+    ideal list: all relevant items of the user in decreasing gain, cut at k.
 
     Parameters
     ----------
     ideal : {"relevant", "full"}, default="relevant"
-        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
-        the user has fewer relevant items (``"full"``, which needs a cut-off).
+        The ideal list: the user's relevant items, or k items with the user's largest gain, even if the user has fewer
+        relevant items (``"full"``, which needs a cut-off).
 
     References
     ----------
@@ -202,8 +199,8 @@ class NDCGBinary(NDCG):
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
+    u.
 
     References
     ----------
@@ -223,24 +220,22 @@ class RBP(HitSum):
 
     .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
 
-    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
-    max_relevance), else 0. Even an ideal list scores less than 1, except with
-    ``normaliser="ideal"``.
+    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance / max_relevance), else 0.
+    Even an ideal list scores less than 1, except with ``normaliser="ideal"``.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user: the probability of reading on, in (0, 1).
     normaliser : {"none", "ideal"}, default="none"
-        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing
-        gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
+        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing gain:
+        :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
 
     References
     ----------
-    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness,
-    ACM TOIS 27(1).
+    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS 27(1).
 
     Examples
     --------
@@ -291,14 +286,14 @@ class ERR(PerUser):
     .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
-    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
-    relevance, 0 if it is not relevant.
+    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its relevance, 0 if it is not
+    relevant.
 
     Parameters
     ----------
     max_relevance : float, default=1.0
-        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
-        The default is for binary relevance. A hit of larger relevance raises an error.
+        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data. The default is for
+        binary relevance. A hit of larger relevance raises an error.
 
     References
     ----------
@@ -335,9 +330,8 @@ class Judged(PerUser):
 
     .. math:: |L_u^k \cap J_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
-    judged items: those with a ground truth row. Where the share is low, accuracy metrics mostly
-    count unjudged items as irrelevant.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
+    a ground truth row. Where the share is low, accuracy metrics mostly count unjudged items as irrelevant.
 
     References
     ----------
@@ -366,9 +360,9 @@ class Condensed(MetricOfOne, PerUser):
 
     .. math:: m@k \left(L_u \cap J_u\right)
 
-    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged
-    items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
-    Tied items are taken in order of item id. The value lies in the range of the metric.
+    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged items :math:`J_u`,
+    those with a ground truth row, relevant or not, in the order of the list. Tied items are taken in order of item id.
+    The value lies in the range of the metric.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
 
-Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`).
-With ``by`` there is a sum for every group of users.
+Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With ``by``
+there is a sum for every group of users.
 
-A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
-and the catalogue. Hits, list lengths and numbers of relevant items are always there.
+A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item, and the catalogue.
+Hits, list lengths and numbers of relevant items are always there.
 """
 
 from __future__ import annotations
@@ -250,8 +250,7 @@ class CatalogueSums:
     n_listed : int
         The number of counted users with a list.
     within : tuple of str and (str or None), optional
-        A column of user groups and the group that is summed over, None for users without a group;
-        None for all users.
+        A column of user groups and the group that is summed over, None for users without a group; None for all users.
     without : tuple of str, optional
         A column of user groups and the group that is left out.
     """

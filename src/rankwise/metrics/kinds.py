@@ -1,8 +1,8 @@
 r"""The kinds of metric, by how their values are computed.
 
-A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`),
-each user's value (`user_values`), the state that adds up over users (`reduce`), and the value of a
-state (`finalise`). Metrics define the mathematics, in a method that depends on the kind:
+A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`), each user's
+value (`user_values`), the state that adds up over users (`reduce`), and the value of a state (`finalise`). Metrics
+define the mathematics, in a method that depends on the kind:
 
 * `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum.
 * `RunningSum.terms` and `norm`: a value for every user that is a sum down the list over a norm,
@@ -18,10 +18,10 @@ state (`finalise`). Metrics define the mathematics, in a method that depends on 
 * `Grouped.of_means`: a function of the means of user groups.
 * `OverUsers.of_values`: a function of all users' values, such as a quantile.
 
-With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any
-engine. The definition takes a recommendation list, best first, and, if it compares the list with the
-ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
-metric by name. Items are codes, which can only be compared.
+With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any engine. The
+definition takes a recommendation list, best first, and, if it compares the list with the ground truth, the relevant
+items with their relevance; then the cut-off and the parameters of the metric by name. Items are codes, which can only
+be compared.
 """
 
 from __future__ import annotations
@@ -691,8 +691,8 @@ class RunningSum(PerUser):
 class HitSum(RunningSum, Weightable):
     """A running sum in which each relevant item has a term of its own, that can be weighted.
 
-    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
-    where scores tie, the probability that a relevant item has the rank.
+    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and, where scores tie, the
+    probability that a relevant item has the rank.
     """
 
 

@@ -1,11 +1,10 @@
 """Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
 
-:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
-:math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
-counts as seen by one user; the result counts the recommendations of cold items.
+:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers, :math:`|U|` the number of
+training users. Inside logarithms a cold item, never seen in training, counts as seen by one user; the result counts the
+recommendations of cold items.
 
-The most popular items are the short head
-(`_HeadAndTail` says how many), all others the long tail.
+The most popular items are the short head (`_HeadAndTail` says how many), all others the long tail.
 """
 
 from __future__ import annotations
@@ -66,15 +65,14 @@ class _NovelHits(HitSum):
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        :math:`p_i` is the number of training users of item i over the number of training users, or
-        over the number of training interactions (as in WarpRec and Elliot).
+        :math:`p_i` is the number of training users of item i over the number of training users, or over the number of
+        training interactions (as in WarpRec and Elliot).
     relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
         A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (as in WarpRec).
 
     References
     ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
-    Systems, RecSys.
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender Systems, RecSys.
     """
 
     inputs = (POPULARITY,)
@@ -107,9 +105,8 @@ class EFD(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. An item never seen in training counts as seen by one user. Needs
-    ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
+    it. An item never seen in training counts as seen by one user. Needs ``train``.
 
     Examples
     --------
@@ -131,8 +128,8 @@ class EPC(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
+    it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
 
     Examples
     --------
@@ -154,13 +151,12 @@ class _ListMean(PerUser):
     denominator : {"length", "k"}, default="length"
         The divisor: the number of items in the top k, or k.
     cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum
-        nor in the divisor; or as 0.
+        How an item without training users counts: as if it had one; not at all, neither in the sum nor in the divisor;
+        or as 0.
 
     References
     ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS 107(10).
     """
 
     defined_for = "list"
@@ -216,19 +212,18 @@ class Novelty(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
+    :math:`|U|` the number of all training users. Needs ``train``.
 
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of
-        training interactions.
+        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of training interactions.
     discount : {"none", "log"}, default="none"
         ``"log"`` weights the item at rank i by :math:`1 / \log_2(i + 1)`.
     denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the
-        discounts of these ranks.
+        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the discounts of these
+        ranks.
 
     Examples
     --------
@@ -257,8 +252,8 @@ class Surprisal(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
+    :math:`|U|` the number of all training users. Needs ``train``.
 
     Examples
     --------
@@ -285,13 +280,12 @@ class Unexpectedness(_ListMean):
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``. Users without a reference list have no value. Needs ``reference``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
+    ``reference``. Users without a reference list have no value. Needs ``reference``.
 
     References
     ----------
-    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists,
-    JSAI 2007.
+    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists, JSAI 2007.
 
     Examples
     --------
@@ -319,10 +313,10 @@ class _HeadAndTail(Metric):
     pop_ratio : float, default=0.8
         The size of the short head, in (0, 1).
     ratio_of : {"interactions", "items"}, default="interactions"
-        ``"interactions"``: the short head are the most popular items, up to and including the one
-        at which their share of the training interactions first exceeds ``pop_ratio``. ``"items"``:
-        they are a share ``pop_ratio`` of the items that occur in training, rounded half up, at
-        least one. Equally popular items are in order of item id; all other items are the long tail.
+        ``"interactions"``: the short head are the most popular items, up to and including the one at which their share
+        of the training interactions first exceeds ``pop_ratio``. ``"items"``: they are a share ``pop_ratio`` of the
+        items that occur in training, rounded half up, at least one. Equally popular items are in order of item id; all
+        other items are the long tail.
     """
 
     pop_ratio: float = 0.8
@@ -345,8 +339,8 @@ class ARP(PerUser):
 
     .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
+    Needs ``train``.
 
     Parameters
     ----------
@@ -384,15 +378,14 @@ class PopularityQuantile(PerUser):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{r_i}{|\{j : n_j > 0\}|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of
-    training users of item j, :math:`r_i` the rank of item i by ascending popularity among the items
-    that occur in training: equally popular items share their mean rank, other items count 0. Needs
-    ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of training users of item j,
+    :math:`r_i` the rank of item i by ascending popularity among the items that occur in training: equally popular items
+    share their mean rank, other items count 0. Needs ``train``.
 
     References
     ----------
-    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments,
-    CIKM (``MeanPopRank``).
+    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments, CIKM
+    (``MeanPopRank``).
 
     Examples
     --------
@@ -416,8 +409,8 @@ class _LongTail(_HeadAndTail, PerUser):
 
     References
     ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
-    Personalized Re-Ranking, FLAIRS.
+    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with Personalized Re-Ranking,
+    FLAIRS.
     """
 
     defined_for = "list"
@@ -440,8 +433,8 @@ class ACLT(_LongTail):
 
     .. math:: |L_u^k \cap T|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is
-    at most k. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is at most k. Needs
+    ``train``.
 
     Examples
     --------
@@ -463,8 +456,7 @@ class APLT(_LongTail):
 
     .. math:: |L_u^k \cap T| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs
-    ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs ``train``.
 
     Parameters
     ----------
@@ -506,20 +498,20 @@ class PopRSP(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P_{head}, P_{tail})}{\mathrm{mean}(P_{head}, P_{tail})},
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
-    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the
-    list of user u; std is the population standard deviation. The two rates are the cells
-    ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the list of user u; std
+    is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
+    ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"items", "available"}, default="items"
-        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a
-        list and an item of the group outside the user's training history (as in WarpRec from 2.0).
+        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a list and an item of
+        the group outside the user's training history (as in WarpRec from 2.0).
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
-    Personalized Ranking Systems, SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
+    SIGIR.
 
     Examples
     --------
@@ -550,15 +542,15 @@ class PopREO(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P^+_{head}, P^+_{tail})}{\mathrm{mean}(P^+_{head}, P^+_{tail})},
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
-    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u,
-    :math:`R_u` are the user's relevant items; std is the population standard deviation. The two
-    rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u, :math:`R_u` are the user's
+    relevant items; std is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
+    ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     of : {"hits", "recommended"}, default="hits"
-        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec
-        before 2.0): the rates are then not probabilities.
+        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec before 2.0): the rates
+        are then not probabilities.
 
     References
     ----------
@@ -591,9 +583,9 @@ class PopularityLift(Pooled):
     .. math:: \frac{\sum_u \mathrm{mean}_{i \in L_u^k} n_i}
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
-    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of
-    user u, :math:`H_u` the user's training history; the sums are over users with both. Above 0,
-    lists are more popular than histories. Needs ``train``.
+    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of user u, :math:`H_u`
+    the user's training history; the sums are over users with both. Above 0, lists are more popular than histories.
+    Needs ``train``.
 
     References
     ----------

@@ -1,7 +1,7 @@
 r"""Rating error: how far predicted scores are from ground-truth ratings.
 
-Computed over the ground-truth rows whose item has a predicted score; the result counts the rows
-without one. :math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
+Computed over the ground-truth rows whose item has a predicted score; the result counts the rows without one.
+:math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class MAE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
-    in the unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
+    ratings. Needs scores.
 
     Examples
     --------
@@ -101,8 +101,8 @@ class MSE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
-    in the squared unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the squared unit
+    of the ratings. Needs scores.
 
     Examples
     --------
@@ -118,14 +118,13 @@ class RMSE(_MeanLoss):
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is
-    in the unit of the ratings. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
+    ratings. Needs scores.
 
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The root of the mean over all rows of all users, or the mean over users of the value of each
-        user.
+        The root of the mean over all rows of all users, or the mean over users of the value of each user.
 
     Examples
     --------
@@ -146,8 +145,8 @@ class R2(_OfScores):
 
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
-    the mean rating. NaN if the ratings do not vary. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r` the mean rating. NaN
+    if the ratings do not vary. Needs scores.
 
     References
     ----------
@@ -194,8 +193,8 @@ class ExplainedVariance(_OfScores):
 
     .. math:: 1 - Var(r - \hat r) / Var(r)
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
-    ratings do not vary. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the ratings do not vary.
+    Needs scores.
 
     References
     ----------
@@ -240,13 +239,13 @@ _NOISE = 1e-12  # variation, relative to the squares around the centre, that rou
 def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
     r"""Return sums of each user's values around a centre of the user, arrays of shape (U,).
 
-    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits
-    cancel if the mean is large. With :math:`d = x - c`, for a centre c near the user's mean,
+    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits cancel if the mean is
+    large. With :math:`d = x - c`, for a centre c near the user's mean,
 
     .. math:: \sum x = \sum d + nc, \quad \sum x^2 = \sum d^2 + 2 c \sum d + n c^2
 
-    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and
-    exact totals of the terms give the variance over any users as if their values were at hand.
+    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and exact totals of the
+    terms give the variance over any users as if their values were at hand.
     """
     xp = namespace(x)
     (total,) = _sums(block, user, x)
@@ -296,14 +295,14 @@ class LogLoss(_MeanOverRows):
 
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
 
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
-    0. Needs scores in [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
+    [0, 1], or logits.
 
     Parameters
     ----------
     scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability
-        :math:`1 / (1 + e^{-z})`, which is not clipped.
+        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
+        which is not clipped.
     epsilon : float, default=1e-15
         Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
 
@@ -349,10 +348,9 @@ class FCP(_OfScores):
 
     .. math:: n_c / (n_c + n_d)
 
-    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
-    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
-    rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
-    pairs. Needs scores.
+    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`, :math:`n_d` pairs with
+    :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the rating, :math:`\hat r_i` the score of item
+    i. Both are summed over users. NaN without such pairs. Needs scores.
 
     References
     ----------

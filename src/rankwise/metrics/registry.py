@@ -1,9 +1,8 @@
 """The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
 
-A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package
-are imported when a name is first looked up, as are packages with an entry point in the group
-``rankwise.metrics``: at first those of the most common metrics, and all others only for a name
-that these do not have.
+A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package are imported when a name is
+first looked up, as are packages with an entry point in the group ``rankwise.metrics``: at first those of the most
+common metrics, and all others only for a name that these do not have.
 
 Metrics from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
 
