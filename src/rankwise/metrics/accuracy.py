@@ -13,12 +13,12 @@ Users without relevant items have no value.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import at_least_one, check_parameter, need_cutoff
+from rankwise.metrics.arithmetic import IN_CLOSED_0_1, Limits, at_least_one, need_cutoff
 from rankwise.metrics.base import Metric, metric, preset
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
@@ -154,15 +154,10 @@ class F(Composed):
     'f(beta=0.5,first=ndcg,second=map)@10'
     """
 
-    beta: float = 1.0
+    beta: Annotated[float, Limits("must lie between 0 and 1e100", lambda x: 0 <= x <= 1e100)] = 1.0
     of: Literal["users", "means"] = "users"
     first: Metric = Precision()
     second: Metric = Recall()
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "beta", 0 <= self.beta <= 1e100, "must lie between 0 and 1e100")
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -499,14 +494,8 @@ class InterpolatedPrecision(PerUser):
     """
 
     inputs = ("judged",)
-    level: float | None = None
+    level: Annotated[float | None, IN_CLOSED_0_1] = None
     rounding: Literal["exact", "trec_eval"] = "exact"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.level is None or 0 <= self.level <= 1
-        check_parameter(self, "level", allowed, "must lie in [0, 1]")
 
     def value(self, block: Block, k: int) -> Array:
         """Return interpolated precision, shape (U,)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,17 +20,24 @@ from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.metrics.base import Metric
 
 __all__ = [
+    "ABOVE_0",
+    "ABOVE_1",
+    "BETWEEN_0_AND_1",
+    "IN_CLOSED_0_1",
+    "IN_LEFT_OPEN_0_1",
+    "IN_OPEN_0_1",
     "NAMED",
+    "NOT_NEGATIVE",
     "CosineDistance",
     "CustomDistance",
     "Distance",
     "EuclideanDistance",
     "Gain",
     "JaccardDistance",
+    "Limits",
     "at_least_one",
     "batches",
     "category_shares",
-    "check_parameter",
     "discount",
     "divide",
     "gain_of",
@@ -112,10 +120,34 @@ def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
     return sums[k - 1]
 
 
-def check_parameter(metric: Metric, name: str, allowed: bool, rule: str) -> None:
-    """Raise if the value of a parameter is not allowed, and say by which rule."""
-    if not allowed:
-        raise ParameterError(f"{metric.name}: {name} {rule}", found=f"{name}={getattr(metric, name)}")
+@dataclass(frozen=True)
+class Limits:
+    """The numbers that a parameter may have, in its annotation: ``p: Annotated[float, Limits(…)]``.
+
+    Parameters
+    ----------
+    rule : str
+        The end of the message for other numbers: ``"must be above 1"``.
+    allow : callable
+        Returns whether a number is allowed.
+    """
+
+    rule: str
+    allow: Callable[[float], bool]
+
+    def check(self, metric: Metric, name: str, value: float | None) -> None:
+        """Raise unless the value of a parameter is allowed, or None."""
+        if value is not None and not self.allow(value):
+            raise ParameterError(f"{metric.name}: {name} {self.rule}", found=f"{name}={value}")
+
+
+ABOVE_0 = Limits("must be above 0", lambda x: x > 0)
+ABOVE_1 = Limits("must be above 1", lambda x: x > 1)
+NOT_NEGATIVE = Limits("must be 0 or more", lambda x: x >= 0)
+BETWEEN_0_AND_1 = Limits("must lie between 0 and 1", lambda x: 0 < x < 1)
+IN_OPEN_0_1 = Limits("must lie in (0, 1)", lambda x: 0 < x < 1)
+IN_LEFT_OPEN_0_1 = Limits("must lie in (0, 1]", lambda x: 0 < x <= 1)
+IN_CLOSED_0_1 = Limits("must lie in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def retrieved(block: Block, k: int) -> Array:

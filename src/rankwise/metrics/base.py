@@ -492,13 +492,15 @@ def _document(cls: type[Metric]) -> None:
 
 @cache
 def _annotations(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    return typing.get_type_hints(cls, include_extras=True)
 
 
 def _check(owner: Metric, name: str, value: object) -> None:
-    """Raise unless the value of a parameter matches its annotation."""
+    """Raise unless the value of a parameter matches its annotation, with the limits declared there."""
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
+    limits = getattr(kind, "__metadata__", ())
+    kind = typing.get_args(kind)[0] if limits else kind
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is Literal:
         ok, want = value in choices, "one of " + ", ".join(map(str, choices))
@@ -518,6 +520,8 @@ def _check(owner: Metric, name: str, value: object) -> None:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
         raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
+    for limit in limits:
+        limit.check(owner, name, value)
 
 
 def _as_metrics(default: object, value: Any) -> Any:

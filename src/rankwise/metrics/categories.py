@@ -14,14 +14,16 @@ items without categories are left out.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Categories, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
+    ABOVE_1,
+    IN_CLOSED_0_1,
+    IN_OPEN_0_1,
     category_shares,
-    check_parameter,
     discount,
     divide,
     kullback_leibler,
@@ -160,13 +162,8 @@ class AlphaNDCG(OverCategories):
     0.80657
     """
 
-    alpha: float = 0.5
+    alpha: Annotated[float, IN_CLOSED_0_1] = 0.5
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "alpha", 0 <= self.alpha <= 1, "must lie in [0, 1]")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -285,13 +282,8 @@ class CalibrationError(_ListedCategories):
     0.0
     """
 
-    alpha: float = 0.01
+    alpha: Annotated[float, IN_OPEN_0_1] = 0.01
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "alpha", 0 < self.alpha < 1, "must lie in (0, 1)")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -343,14 +335,8 @@ class CategoryEntropy(_ListedCategories):
     1.0
     """
 
-    log_base: float | None = None
+    log_base: Annotated[float | None, ABOVE_1] = None
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.log_base is None or not self.log_base <= 1
-        check_parameter(self, "log_base", allowed, "must be above 1")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the entropy of each list, shape (U,)."""

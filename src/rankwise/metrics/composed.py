@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from rankwise.core.arrays import Array, namespace
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import as_written
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import check_parameter
+from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, IN_LEFT_OPEN_0_1
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import ItemCoverage
 from rankwise.metrics.diversity import Gini, ShannonEntropy
@@ -249,13 +249,8 @@ class Quantile(_MetricOfOne):
     0.25
     """
 
-    q: float = 0.1
+    q: Annotated[float, IN_CLOSED_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "q", 0 <= self.q <= 1, "must lie in [0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the quantile of values in ascending order."""
@@ -290,13 +285,8 @@ class Worst(_MetricOfOne):
     0.25
     """
 
-    share: float = 0.1
+    share: Annotated[float, IN_LEFT_OPEN_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "share", 0 < self.share <= 1, "must lie in (0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the mean of the worst of values in ascending order."""
@@ -338,12 +328,7 @@ class GeometricMean(_MetricOfOne):
     0.5
     """
 
-    floor: float = 1e-5
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "floor", self.floor > 0, "must be above 0")
+    floor: Annotated[float, ABOVE_0] = 1e-5
 
     def of_values(self, values: Array) -> float:
         """Return the geometric mean."""

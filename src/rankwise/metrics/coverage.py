@@ -12,14 +12,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_reference
+from rankwise.metrics.arithmetic import (
+    BETWEEN_0_AND_1,
+    NOT_NEGATIVE,
+    divide,
+    need_cutoff,
+    or_nan,
+    retrieved,
+    shared_with_reference,
+)
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Catalogue, PerUser
 
@@ -107,12 +115,7 @@ class CatalogCoverage(_DistinctItems):
     0.05
     """
 
-    padding: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the padding."""
-        super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
+    padding: Annotated[int, NOT_NEGATIVE] = 0
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
@@ -444,13 +447,8 @@ class RankBiasedOverlap(PerUser):
 
     inputs = ("overlap_reference",)
     defined_for = "list"
-    p: float = 0.9
+    p: Annotated[float, BETWEEN_0_AND_1] = 0.9
     form: Literal["extrapolated", "lower"] = "extrapolated"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
 
     def value(self, block: Block, k: int) -> Array:
         """Return rank-biased overlap, shape (U,)."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from rankwise.blocks.block import POPULARITY, PROPENSITY, Block
 from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import check_parameter, discount
+from rankwise.metrics.arithmetic import IN_LEFT_OPEN_0_1, NOT_NEGATIVE, discount
 from rankwise.metrics.base import Metric, ValueKind, metric, preset
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
@@ -111,14 +111,8 @@ class ByPropensity(ByWeight):
     """
 
     propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "clip", 0 < self.clip <= 1, "must lie in (0, 1]")
-        check_parameter(self, "power", 0 <= self.power < math.inf, "must be 0 or more")
+    power: Annotated[float, NOT_NEGATIVE] = 0.5
+    clip: Annotated[float, IN_LEFT_OPEN_0_1] = 0.1
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -157,17 +151,12 @@ class ByStratum(ByWeight):
         items alike.
     """
 
-    gamma: float = 1.0
+    gamma: Annotated[float, NOT_NEGATIVE] = 1.0
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The popularity in training."""
         return (*super().inputs, POPULARITY)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "must be 0 or more")
 
     def weight(self, items: Block | CatalogueSums) -> Array:
         """Return the weight of every item; items never seen in training count as seen once."""

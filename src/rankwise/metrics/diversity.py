@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from rankwise.blocks.block import POPULARITY, SIMILARITY, Block, Categories, Fea
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.arithmetic import (
+    ABOVE_1,
     NAMED,
+    NOT_NEGATIVE,
     CustomDistance,
     Distance,
     batches,
-    check_parameter,
     discount,
     divide,
     or_nan,
@@ -90,12 +91,7 @@ class Gini(Catalogue):
     over: Literal["catalogue", "recommended"] = "catalogue"
     exposure: Literal["count", "log"] = "count"
     corrected: bool = True
-    padding: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the padding."""
-        super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
+    padding: Annotated[int, NOT_NEGATIVE] = 0
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -191,14 +187,8 @@ class ShannonEntropy(Catalogue):
     2.0
     """
 
-    log_base: float | None = None
+    log_base: Annotated[float | None, ABOVE_1] = None
     normalised: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.log_base is None or not self.log_base <= 1
-        check_parameter(self, "log_base", allowed, "must be above 1")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the entropy; NaN if nothing was recommended."""

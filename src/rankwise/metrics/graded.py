@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
@@ -16,8 +16,11 @@ from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.arithmetic import (
+    ABOVE_0,
+    ABOVE_1,
+    BETWEEN_0_AND_1,
     Gain,
-    check_parameter,
+    Limits,
     discount,
     divide,
     gain_of,
@@ -67,13 +70,8 @@ class _Discounted(_Gained):
         down to rank b (Järvelin & Kekäläinen 2002; LensKit).
     """
 
-    log_base: float = 2.0
+    log_base: Annotated[float, ABOVE_1] = 2.0
     discount: Literal["log_plus_one", "log"] = "log_plus_one"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
 
     def discount_of(self, rank: Array) -> Array:
         """Return the discounts of ranks."""
@@ -244,21 +242,14 @@ class RBP(HitSum):
     0.328
     """
 
-    p: float = 0.8
+    p: Annotated[float, BETWEEN_0_AND_1] = 0.8
     normaliser: Literal["none", "ideal"] = "none"
-    max_relevance: float | None = None
+    max_relevance: Annotated[float | None, ABOVE_0] = None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The ideal list, if that is the normaliser."""
         return ("ideal",) if self.normaliser == "ideal" else ()
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
-        largest = self.max_relevance
-        check_parameter(self, "max_relevance", largest is None or largest > 0, "must be above 0")
 
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
@@ -307,12 +298,7 @@ class ERR(PerUser):
     0.36523
     """
 
-    max_relevance: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000")
+    max_relevance: Annotated[float, Limits("must lie between 0 and 1000", lambda x: 0 < x <= 1000)] = 1.0
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -30,9 +30,9 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block, Groups, JudgedRows, Needs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
+    BETWEEN_0_AND_1,
     Gain,
     at_least_one,
-    check_parameter,
     discount,
     divide,
     gain_of,
@@ -316,13 +316,8 @@ class _OverGroups(Metric):
         The column of ``items`` with the groups.
     """
 
-    patience: float = 0.5
+    patience: Annotated[float, BETWEEN_0_AND_1] = 0.5
     item_group: str = "group"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "patience", 0 < self.patience < 1, "must lie between 0 and 1")
 
     @property
     def inputs(self) -> tuple[Input, ...]:

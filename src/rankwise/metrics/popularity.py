@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block, Groups
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
-    check_parameter,
+    IN_OPEN_0_1,
     discount,
     divide,
     gain_of,
@@ -319,18 +319,13 @@ class _HeadAndTail(Metric):
         other items are the long tail.
     """
 
-    pop_ratio: float = 0.8
+    pop_ratio: Annotated[float, IN_OPEN_0_1] = 0.8
     ratio_of: Literal["interactions", "items"] = "interactions"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """How popular items are in training."""
         return (*super().inputs, POPULARITY)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "must lie in (0, 1)")
 
 
 @metric("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
