@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
+from rankwise.errors import ParameterError
 from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
@@ -304,6 +306,24 @@ def test_no_docstring_of_the_source_types_what_is_declared(module):
         prose = (ast.get_docstring(node) or "").split("\n\nParameters\n")[0]
         text = " ".join(part for part in prose.split("\n\n") if not part.startswith(".. math::"))
         assert not re.search(typed, " ".join(text.split())), node.name
+
+
+def limited_parameters():
+    for cls in EVERY:
+        for name, kind in get_type_hints(cls, include_extras=True).items():
+            yield from ((cls, name, limits) for limits in getattr(kind, "__metadata__", ()) if name in cls().parameters)
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "limits"), [pytest.param(*row, id=f"{row[0].name}-{row[1]}") for row in limited_parameters()]
+)
+def test_a_number_outside_the_declared_limits_raises(cls, name, limits):
+    outside = [number for number in (-3, 0, 1, 4, 1002) if not limits.allow(number)]
+    assert outside
+    for number in outside:
+        with pytest.raises(ParameterError, match=re.escape(f"{cls.name}: {name} {limits.rule}")) as error:
+            cls(**{name: number})
+        assert f"{name}={number}" in str(error.value)
 
 
 @pytest.mark.parametrize("name", NAMES)
