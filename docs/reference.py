@@ -40,8 +40,6 @@ def page(found: Description) -> str:
         "Names": names,
         "Family": FAMILIES.get(cls.family, cls.family),
         "Written": f"``{cls.name}{found.cutoff}``" + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
-        "Range": f"{found.range}; "
-        + {"higher": "higher is better", "lower": "lower is better"}.get(found.better, "neither direction is better"),
         "Value": found.averaged,
         "Extra inputs": ", ".join(f"``{need}``" for need in found.needs) or "none",
         "Tied scores": ":doc:`the rule of all metrics <index>`",

@@ -17,8 +17,10 @@ def test_definitions_are_plain_text_and_complete(description):
     text = command.definition(description)
     assert not re.search(r"\\|`|::|:math:|[_^]\{|\n\n\n", text)
     words = " ".join(text.split())
-    facts = (*description.cls.aliases, f"range {description.range}", f"-m {description.cls.name}")
+    facts = (*description.cls.aliases, f"-m {description.cls.name}")
     assert all(fact in words for fact in facts)
+    assert words.count(f"Range {description.range}; {description.direction}.") == 1
+    assert words.count(description.direction) == 1 + (description.cls.name == "hypervolume")  # in its formula
     assert f"rankwise.{description.cls.__name__}()" in words
     assert all(needed in words for needed in description.needs)
     for parameter in description.parameters:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
+import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -14,7 +18,9 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
+from rankwise.errors import ParameterError
 from rankwise.metrics import registry
+from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from strategies import worlds
 
@@ -281,16 +287,43 @@ def test_the_docstring_says_what_it_must(name):
     assert text.splitlines()[0].endswith(".")
     for part in (".. math::", "References\n----------", "Examples\n--------", ">>> "):
         assert part in text, part
-    assert re.search(r"Range \[|Range\n\[|Range \(", text.replace("\n", " ")), "no range"
-    better = {True: "higher is", False: "lower is"}.get(cls.higher_is_better)
-    if better:
-        assert better in text
+    assert text.count(f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.") == 1
+    assert text.count("The mean over users with a list.") == (cls.defined_for == "list")
     for parameter in cls().parameters:
         assert parameter in text.split("Parameters", 1)[1].split("References")[0], parameter
     for fact in cls().reads.facts:
         table = {"reference": "reference", "user_group": "users"}.get(fact.kind, "items")
         table = "train" if fact.kind in ("popularity", "history", "source") else table
         assert f"``{table}``" in text, f"does not say that it needs {table}"
+
+
+@pytest.mark.parametrize("module", sorted({cls.__module__ for cls in EVERY if cls.__module__.startswith("rankwise.")}))
+def test_no_docstring_of_the_source_types_what_is_declared(module):
+    """Range, direction and averaged users are declared once, and shown from there."""
+    typed = r"\bRange [\[(]|\b(higher|lower|neither direction) (is|counts as) |[Mm]ean over users with a list[.;]"
+    tree = ast.parse(Path(inspect.getfile(sys.modules[module])).read_text(encoding="utf-8"))
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        prose = (ast.get_docstring(node) or "").split("\n\nParameters\n")[0]
+        text = " ".join(part for part in prose.split("\n\n") if not part.startswith(".. math::"))
+        assert not re.search(typed, " ".join(text.split())), node.name
+
+
+def limited_parameters():
+    for cls in EVERY:
+        for name, kind in get_type_hints(cls, include_extras=True).items():
+            yield from ((cls, name, limits) for limits in getattr(kind, "__metadata__", ()) if name in cls().parameters)
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "limits"), [pytest.param(*row, id=f"{row[0].name}-{row[1]}") for row in limited_parameters()]
+)
+def test_a_number_outside_the_declared_limits_raises(cls, name, limits):
+    outside = [number for number in (-3, 0, 1, 4, 1002) if not limits.allow(number)]
+    assert outside
+    for number in outside:
+        with pytest.raises(ParameterError, match=re.escape(f"{cls.name}: {name} {limits.rule}")) as error:
+            cls(**{name: number})
+        assert f"{name}={number}" in str(error.value)
 
 
 @pytest.mark.parametrize("name", NAMES)

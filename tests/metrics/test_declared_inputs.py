@@ -17,10 +17,10 @@ from rankwise.metrics.kinds import PerUser
 
 @pytest.fixture
 def own_registry():
-    before = dict(registry._known)
+    before = dict(registry._classes)
     yield
-    registry._known.clear()
-    registry._known.update(before)
+    registry._classes.clear()
+    registry._classes.update(before)
 
 
 READS = {

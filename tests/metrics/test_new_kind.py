@@ -52,7 +52,7 @@ def trimmed(values):
 def trimmed_hits():
     """A metric of the new kind in the registry: the number of hits."""
     registry.every()  # loads all families, which the copy then has
-    before = dict(registry._known)
+    before = dict(registry._classes)
 
     @metric("trimmed_hits", range=(0, np.inf), higher_is_better=True, family="accuracy")
     class TrimmedHits(TrimmedMean):
@@ -62,8 +62,8 @@ def trimmed_hits():
             return block.sum_hits(block.hits.probability, k)
 
     yield
-    registry._known.clear()
-    registry._known.update(before)
+    registry._classes.clear()
+    registry._classes.update(before)
 
 
 def evaluated(**options):

@@ -88,7 +88,7 @@ def test_a_metric_from_outside_is_found_everywhere():
     from rankwise.metrics.base import metric
     from rankwise.metrics.kinds import PerUser
 
-    before = dict(registry._known)
+    before = dict(registry._classes)
     try:
 
         @metric("first_is_hit", range=(0, 1), higher_is_better=True)
@@ -106,8 +106,8 @@ def test_a_metric_from_outside_is_found_everywhere():
             class Another(PerUser):
                 """Not the real one."""
     finally:
-        registry._known.clear()
-        registry._known.update(before)
+        registry._classes.clear()
+        registry._classes.update(before)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from strategies import worlds
 def plain_only():
     """Metrics of the registry once more, by their plain definitions alone."""
     registry.every()  # loads all families, which the copy then has
-    before = dict(registry._known)
+    before = dict(registry._classes)
 
     def define(name, base, plain, **attributes):
         of = registry.find(base)
@@ -34,8 +34,8 @@ def plain_only():
     define("plain_r_precision", "r_precision", fn.r_precision)
     define("plain_retrieved", "num_retrieved", fn.num_retrieved_at_k, defined_for="list")
     yield
-    registry._known.clear()
-    registry._known.update(before)
+    registry._classes.clear()
+    registry._classes.update(before)
 
 
 PAIRS = {

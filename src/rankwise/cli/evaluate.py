@@ -85,12 +85,7 @@ def listing(every: list[Description]) -> str:
 
 def _line(description: Description) -> str:
     needs = f"; needs {', '.join(description.needs)}" if description.needs else ""
-    return f"{description.summary} {description.range}, {_direction(description)}{needs}."
-
-
-def _direction(description: Description) -> str:
-    neither = description.cls.higher_is_better is None
-    return "neither direction is better" if neither else f"{description.better} is better"
+    return f"{description.summary} {description.range}, {description.direction}{needs}."
 
 
 def definition(description: Description) -> str:
@@ -150,7 +145,6 @@ def _facts(description: Description) -> list[tuple[str, str]]:
     facts = {
         "also called": ", ".join(cls.aliases),
         "family": FAMILIES.get(cls.family, cls.family),
-        "range": f"{description.range}; {_direction(description)}",
         "cut-off k": cutoffs[cls.cutoff],
         "needs": ", ".join(["recommendations", "truth", *description.needs]),
         "command line": f"rankwise evaluate RUN TRUTH -m {cls.name}{at}",

@@ -1,8 +1,7 @@
 """Plain-Python definitions of every metric, one user at a time: to read, and to test against.
 
-Each function is its definition and nothing else, without arrays or optimisation. The conventions
-on which libraries disagree are keyword parameters with the names, values and defaults of the
-metrics. Common parameters:
+Each function is its definition and nothing else, without arrays or optimisation. The conventions on which libraries
+disagree are keyword parameters with the names, values and defaults of the metrics. Common parameters:
 
 - ``recommended`` is a recommendation list: distinct items, best first.
 - ``relevant`` is the set of the user's relevant items, ``relevance_scores`` a dict of item to
@@ -12,9 +11,9 @@ metrics. Common parameters:
 - ``popularity`` is a dict of item to its number of training users, ``categories`` a dict of item to
   its set of categories, ``groups`` a dict of item (or user) to the name of its group.
 
-``precision_at_k``, ``recall_at_k``, ``f1_at_k`` and ``ndcg_at_k`` are 0 for a user without relevant
-items. Unless a function says otherwise, other metrics that compare a list with the ground truth are NaN for a
-user without relevant items, and metrics that describe a list are NaN for an empty list.
+``precision_at_k``, ``recall_at_k``, ``f1_at_k`` and ``ndcg_at_k`` are 0 for a user without relevant items. Unless a
+function says otherwise, other metrics that compare a list with the ground truth are NaN for a user without relevant
+items, and metrics that describe a list are NaN for an empty list.
 """
 
 from rankwise.functional import accuracy, groups, labels, lists, popularity, recommender_evaluator

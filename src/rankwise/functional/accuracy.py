@@ -1,9 +1,8 @@
 """Metrics of one user's recommendation list.
 
-``recommended`` is a list of distinct items, best first; ``relevant`` a set of items;
-``relevance_scores`` a dict of item to relevance, where items above 0 are relevant. Each of the two
-may be given for the other: a set gives its items the relevance 1. ``k=None`` is the whole list.
-The value is NaN for a user without relevant items.
+``recommended`` is a list of distinct items, best first; ``relevant`` a set of items; ``relevance_scores`` a dict of
+item to relevance, where items above 0 are relevant. Each of the two may be given for the other: a set gives its items
+the relevance 1. ``k=None`` is the whole list. The value is NaN for a user without relevant items.
 
 ``judged`` is a collection of the user's judged items, or a dict of item to relevance.
 """
@@ -52,8 +51,8 @@ Sets: TypeAlias = Mapping[Hashable, Relevant]
 
 def is_count(value: Any) -> bool:
     """Return whether a value is a whole number from 1, Python's or NumPy's."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return whole and bool(1 <= value < 2**63)
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and bool(1 <= value < 2**63)
 
 
 def is_number(value: Any) -> bool:
@@ -72,10 +71,10 @@ def check_k(k: int | None) -> None:
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
 
 
-def check_option(name: str, value: object, *known: str) -> None:
+def check_option(name: str, value: object, *options: str) -> None:
     """Raise unless the value of an option is one of the known ones."""
-    if value not in known:
-        raise ParameterError(f"{name} must be one of {', '.join(known)}", found=f"{name}={value!r}")
+    if value not in options:
+        raise ParameterError(f"{name} must be one of {', '.join(options)}", found=f"{name}={value!r}")
 
 
 def check_fraction(name: str, value: object) -> None:
@@ -148,8 +147,8 @@ def precision_at_k(
 ) -> float:
     """Precision: share of the top k that is relevant.
 
-    ``denominator="length"`` divides by the number of items in the top k instead of k, which does
-    not penalise short lists. Without relevant items the value is 0.
+    ``denominator="length"`` divides by the number of items in the top k instead of k, which does not penalise short
+    lists. Without relevant items the value is 0.
 
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
@@ -168,8 +167,8 @@ def recall_at_k(
 ) -> float:
     """Recall: share of the relevant items that is in the top k.
 
-    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of
-    relevant items. Without relevant items the value is 0.
+    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of relevant items.
+    Without relevant items the value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -267,14 +266,14 @@ def average_precision_at_k(
 ) -> float:
     """Average precision: sum of the precision at the rank of each hit, over the normaliser.
 
-    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of
-    relevant items; ``"hits"``: the number of hits in the top k; ``"length"``: the number of items
-    in the top k; or ``"min_length"``: the smaller of this number and the number of relevant items.
+    ``normaliser`` is ``"min"``: min(relevant items, k); ``"k"``; ``"relevant"``: the number of relevant items;
+    ``"hits"``: the number of hits in the top k; ``"length"``: the number of items in the top k; or ``"min_length"``:
+    the smaller of this number and the number of relevant items.
 
-    With the ``scores`` of the list, items with equal scores form a tied block. The value is then
-    the mean over all orders of the tied items; with ``ties="blocks"``, each hit in the top k has
-    the precision at the last rank of its block, even if that is below k (as in scikit-learn's
-    ``average_precision_score`` and ``label_ranking_average_precision_score``).
+    With the ``scores`` of the list, items with equal scores form a tied block. The value is then the mean over all
+    orders of the tied items; with ``ties="blocks"``, each hit in the top k has the precision at the last rank of its
+    block, even if that is below k (as in scikit-learn's ``average_precision_score`` and
+    ``label_ranking_average_precision_score``).
 
     For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
 
@@ -315,9 +314,8 @@ def average_precision_at_k(
 def _tied_hits(flags: Sequence[int], scores: Sequence[float], ties: str) -> list[tuple[float, float]]:
     """Return the probability that each rank is a hit, and the expected precision there if it is.
 
-    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a
-    hit at position i of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the
-    block.
+    In a block of n tied items, r of them relevant, each rank is a hit with probability r/n. Above a hit at position i
+    of the block, counted from 0, there are i(r - 1)/(n - 1) expected hits of the block.
     """
     out: list[tuple[float, float]] = []
     above = 0  # hits above the block
@@ -358,12 +356,11 @@ def interpolated_precision_at_k(
 ) -> float:
     """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
 
-    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a
-    level, the value is the mean over the 11 levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with
-    a level, it is trec_eval's ``iprec_at_recall``. With ``rounding="trec_eval"``, a level requires
-    floor(level · R + 0.9) hits, where R is the number of relevant items. For multiples of 0.1 this
-    is the same rule, except for rounding errors: at level 0.7 and R = 3, trec_eval requires 2 hits
-    instead of 3.
+    Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a level, the value is
+    the mean over the 11 levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with a level, it is trec_eval's
+    ``iprec_at_recall``. With ``rounding="trec_eval"``, a level requires floor(level · R + 0.9) hits, where R is the
+    number of relevant items. For multiples of 0.1 this is the same rule, except for rounding errors: at level 0.7 and R
+    = 3, trec_eval requires 2 hits instead of 3.
 
     >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
     1.0
@@ -377,14 +374,16 @@ def interpolated_precision_at_k(
         return math.nan
     hits = hits_of(recommended, relevant, k)
 
-    def reached(found: int, wanted: float) -> bool:
+    def reached(n_hits: int, recall: float) -> bool:
         if rounding == "exact":
-            return found / len(relevant) >= wanted
-        return found >= math.floor(wanted * len(relevant) + 0.9)
+            return n_hits / len(relevant) >= recall
+        return n_hits >= math.floor(recall * len(relevant) + 0.9)
 
     curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
     levels = [i / 10 for i in range(11)] if level is None else [level]
-    best = [max((precision for found, precision in curve if reached(found, wanted)), default=0.0) for wanted in levels]
+    best = [
+        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0) for recall in levels
+    ]
     return sum(best) / len(levels)
 
 
@@ -394,8 +393,8 @@ def judged_at_k(recommended: Items, judged: Judged, k: int | None = None) -> flo
     >>> judged_at_k([1, 2, 3, 4], {1: 1, 2: 0, 9: 1}, 4)
     0.5
     """
-    items, known = top(recommended, k), relevances(judged)
-    return sum(item in known for item in items) / len(items) if items else math.nan
+    items, judged = top(recommended, k), relevances(judged)
+    return sum(item in judged for item in items) / len(items) if items else math.nan
 
 
 def condensed(recommended: Items, judged: Judged) -> list[Hashable]:
@@ -404,8 +403,8 @@ def condensed(recommended: Items, judged: Judged) -> list[Hashable]:
     >>> condensed([1, 2, 3, 4], {4: 1, 2: 0, 9: 1})
     [2, 4]
     """
-    known = relevances(judged)
-    return [item for item in top(recommended, None) if item in known]
+    judged = relevances(judged)
+    return [item for item in top(recommended, None) if item in judged]
 
 
 def complement(value: float) -> float:
@@ -480,9 +479,9 @@ def dcg_at_k(
     """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
 
     ``gain`` is ``"linear"``: the relevance; ``"exponential"``: 2^relevance − 1; ``"binary"``: 1; or
-    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``log_base`` is the base of the logarithm.
-    With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing down to
-    the rank ``log_base`` (Järvelin & Kekäläinen 2002).
+    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``log_base`` is the base of the logarithm. With
+    ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing down to the rank ``log_base``
+    (Järvelin & Kekäläinen 2002).
 
     >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
@@ -507,9 +506,8 @@ def ndcg_at_k(
 ) -> float:
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
-    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k
-    items with the largest gain. The other parameters are as for `dcg_at_k`. Without relevant items
-    the value is 0.
+    The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k items with the largest
+    gain. The other parameters are as for `dcg_at_k`. Without relevant items the value is 0.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
@@ -548,10 +546,9 @@ def rbp(
 ) -> float:
     """Rank-biased precision, for a user who reads on after each item with probability p.
 
-    Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale,
-    the gain of an item is relevance / max_relevance, and a larger relevance raises. With
-    ``normaliser="ideal"``, the value is divided by that of the ideal list, with the relevant items
-    in decreasing gain.
+    Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale, the gain of an item
+    is relevance / max_relevance, and a larger relevance raises. With ``normaliser="ideal"``, the value is divided by
+    that of the ideal list, with the relevant items in decreasing gain.
 
     >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
     (0.328, 0.911)

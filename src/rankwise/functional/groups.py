@@ -1,12 +1,12 @@
 """Metrics over all users: catalogue, exposure and fairness of groups, and statistics other than the mean.
 
-Recommendation lists, relevant items and histories are mappings from user; groups are mappings from
-item or user to the name of its group.
+Recommendation lists, relevant items and histories are mappings from user; groups are mappings from item or user to the
+name of its group.
 
 Exposure of item groups: the attention that users give to the ranks of their items.
 
-``groups`` maps each item to the name of its group; items without a group do not count. The weight
-of rank i is patience^(i − 1), or 1 / log2(i + 1).
+``groups`` maps each item to the name of its group; items without a group do not count. The weight of rank i is
+patience^(i − 1), or 1 / log2(i + 1).
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def group_means(values: Mapping[Hashable, float], groups: Groups) -> dict[str, f
     for member, value in values.items():
         if member in groups and not math.isnan(value):
             members.setdefault(groups[member], []).append(value)
-    return {group: sum(known) / len(known) for group, known in sorted(members.items())}
+    return {group: sum(defined) / len(defined) for group, defined in sorted(members.items())}
 
 
-def _rates(part: Counter[str], whole: Counter[str]) -> dict[str, float]:
-    return {group: part[group] / whole[group] for group in sorted(whole) if whole[group]}
+def _rates(numerators: Counter[str], denominators: Counter[str]) -> dict[str, float]:
+    return {group: numerators[group] / denominators[group] for group in sorted(denominators) if denominators[group]}
 
 
 def reo_at_k(
@@ -111,19 +111,19 @@ def reo_at_k(
 ) -> dict[str, float]:
     """Return the recall of each item group: the share of its relevant items that is recommended.
 
-    ``of="recommended"`` counts all recommended items of the group, relevant or not. The metric is
-    the `relative_spread` of these values.
+    ``of="recommended"`` counts all recommended items of the group, relevant or not. The metric is the `relative_spread`
+    of these values.
 
     >>> reo_at_k({1: [1, 3]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b", 3: "b"})
     {'a': 1.0, 'b': 0.0}
     """
-    part, whole = Counter[str](), Counter[str]()
+    numerators, denominators = Counter[str](), Counter[str]()
     for user, items in relevant.items():
-        whole.update(groups[item] for item in items if item in groups)
+        denominators.update(groups[item] for item in items if item in groups)
         for item in top(recommendations.get(user, []), k):
             if item in groups and (of == "recommended" or item in items):
-                part[groups[item]] += 1
-    return _rates(part, whole)
+                numerators[groups[item]] += 1
+    return _rates(numerators, denominators)
 
 
 def rsp_at_k(
@@ -136,9 +136,8 @@ def rsp_at_k(
 ) -> dict[str, float]:
     """Return the probability that a candidate of each item group is recommended.
 
-    Items of a user's training history are not candidates, unless they are in the list; with
-    ``seen="included"``, all items are candidates. The metric is the `relative_spread` of these
-    values.
+    Items of a user's training history are not candidates, unless they are in the list; with ``seen="included"``, all
+    items are candidates. The metric is the `relative_spread` of these values.
 
     >>> groups = {1: "a", 2: "b", 3: "b"}
     >>> rsp_at_k({1: [1], 2: [3]}, 1, groups=groups, history={1: {2}})
@@ -150,13 +149,13 @@ def rsp_at_k(
         raise ParameterError(
             "seen='excluded' needs the training history of users", hint="pass history={user: items}, or seen='included'"
         )
-    part, whole = Counter[str](), Counter[str]()
+    numerators, denominators = Counter[str](), Counter[str]()
     for user, items in recommendations.items():
         if items:
-            part.update(groups[item] for item in top(items, k) if item in groups)
+            numerators.update(groups[item] for item in top(items, k) if item in groups)
             past = set((history or {}).get(user, ())) - set(items) if seen == "excluded" else ()
-            whole.update(group for item, group in groups.items() if item not in past)
-    return _rates(part, whole)
+            denominators.update(group for item, group in groups.items() if item not in past)
+    return _rates(numerators, denominators)
 
 
 def preference_ratios(
@@ -164,8 +163,8 @@ def preference_ratios(
 ) -> dict[tuple[str, str], float]:
     """Return the preference ratio of each pair of a user group and an item group.
 
-    It is the share of the user group's interactions that are in the item group, over the item
-    group's share of the catalogue.
+    It is the share of the user group's interactions that are in the item group, over the item group's share of the
+    catalogue.
 
     >>> preference_ratios({1: [1, 2]}, user_groups={1: "x"}, item_groups={1: "a", 2: "a"},
     ...                   catalog_size=4)
@@ -269,8 +268,8 @@ def _defined(values: Iterable[float]) -> list[float]:
 def micro(values: Sequence[tuple[float, float]]) -> float:
     """Micro-average: sum of the users' numerators over the sum of their denominators.
 
-    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With
-    hits over min(k, relevant items), this is the precision of the library implicit.
+    ``values`` has a pair (numerator, denominator) for each user; pairs with NaN are left out. With hits over min(k,
+    relevant items), this is the precision of the library implicit.
 
     >>> micro([(1, 2), (0, 6)])
     0.125
@@ -367,9 +366,9 @@ def mean_average_precision_at_k(
 ) -> float:
     """Mean of `average_precision_at_k` over the users who have a list and relevant items; 0 without any.
 
-    Users without a list are left out, so a model that serves few users is not penalised;
-    `rankwise.evaluate` counts them as 0 unless ``population="both"``. An empty list counts as 0.
-    ``normaliser`` is as for `average_precision_at_k`.
+    Users without a list are left out, so a model that serves few users is not penalised; `rankwise.evaluate` counts
+    them as 0 unless ``population="both"``. An empty list counts as 0. ``normaliser`` is as for
+    `average_precision_at_k`.
 
     >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
     0.5
@@ -386,9 +385,8 @@ def mean_ndcg_at_k(
 ) -> float:
     """Mean of `ndcg_at_k` over the users who have a list and relevant items; 0 without any.
 
-    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to
-    relevance; ``gain`` is as for `dcg_at_k`. Users without a list are left out, as in
-    `mean_average_precision_at_k`.
+    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to relevance; ``gain`` is as
+    for `dcg_at_k`. Users without a list are left out, as in `mean_average_precision_at_k`.
 
     >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
     0.5
@@ -443,12 +441,11 @@ def gini_coefficient(
 ) -> float:
     """Gini index of the recommendation counts of items: 0 if all are equal, 1 for a single item.
 
-    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more,
-    ``over="recommended"`` only items recommended at least once. By default it is the catalogue if
-    ``catalog_size`` is given, else the recommended items. Without any recommendation the value is 0
-    over the recommended items, and NaN over the catalogue. With ``exposure="log"``, an item at
-    rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the largest value is 1, or
-    1 - 1/n with ``corrected=False``.
+    ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more, ``over="recommended"``
+    only items recommended at least once. By default it is the catalogue if ``catalog_size`` is given, else the
+    recommended items. Without any recommendation the value is 0 over the recommended items, and NaN over the catalogue.
+    With ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the
+    largest value is 1, or 1 - 1/n with ``corrected=False``.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
@@ -517,11 +514,10 @@ def expected_exposure_at_k(
 ) -> dict[str, float]:
     """Return loss, disparity and relevance of the expected exposure of item groups.
 
-    Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the
-    mean over users of the summed weights patience^(rank − 1) of its items in the top k. Its target
-    t is the same for ideal rankings, in which the m relevant items of a user share the first m
-    positions equally, cut at k, and no other item has exposure. Only users with a list and relevant
-    items count.
+    Diaz et al. 2020, in the group form of Raj & Ekstrand 2022. The exposure e of a group is the mean over users of the
+    summed weights patience^(rank − 1) of its items in the top k. Its target t is the same for ideal rankings, in which
+    the m relevant items of a user share the first m positions equally, cut at k, and no other item has exposure. Only
+    users with a list and relevant items count.
 
     - loss, EE-L: Σ (e − t)² over the groups
     - disparity, EE-D: Σ e²
@@ -538,18 +534,18 @@ def expected_exposure_at_k(
     users = [
         (top(items, k), relevant_items(relevant[user])) for user, items in recommendations.items() if user in relevant
     ]
-    users = [(items, wanted) for items, wanted in users if items and wanted]
+    users = [(items, ideal_items) for items, ideal_items in users if items and ideal_items]
     if not users or not groups:
         return dict.fromkeys(("loss", "disparity", "relevance"), math.nan)
     exposure = dict.fromkeys(groups.values(), 0.0)
     target = dict.fromkeys(groups.values(), 0.0)
-    for items, wanted in users:
-        m = len(wanted)
+    for items, ideal_items in users:
+        m = len(ideal_items)
         ideal = sum(patience**i for i in range(m if k is None else min(m, k))) / m
         system = ((item, patience**i) for i, item in enumerate(items))
         for group, weight in _by_group(system, groups).items():
             exposure[group] += weight / len(users)
-        for group, weight in _by_group(((item, ideal) for item in wanted), groups).items():
+        for group, weight in _by_group(((item, ideal) for item in ideal_items), groups).items():
             target[group] += weight / len(users)
     pairs = [(exposure[group], target[group]) for group in sorted(exposure)]
     return {
@@ -571,12 +567,11 @@ def awrf_at_k(
 ) -> float:
     """Attention-weighted rank fairness: 1 − distance of the groups' exposure shares from a target.
 
-    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the
-    rank weights in the top k, over items that have a group; NaN if no item has one. The weight of
-    rank i is 1 / log2(i + 1), or patience^(i − 1) with ``weight="geometric"``. ``target`` maps each
-    group to its target share, by default 0. ``distance="absolute"`` is half the sum of the absolute
-    differences (total variation), ``"squared"`` half the sum of their squares: the value lies in
-    [0, 1].
+    Sapiezynski et al. 2019, Raj & Ekstrand 2022. The exposure share of a group is its share of the rank weights in the
+    top k, over items that have a group; NaN if no item has one. The weight of rank i is 1 / log2(i + 1), or patience^(i
+    − 1) with ``weight="geometric"``. ``target`` maps each group to its target share, by default 0.
+    ``distance="absolute"`` is half the sum of the absolute differences (total variation), ``"squared"`` half the sum of
+    their squares: the value lies in [0, 1].
 
     >>> groups = {1: "a", 2: "a", 3: "b", 4: "b"}
     >>> round(awrf_at_k([1, 3], groups, {"a": 0.5, "b": 0.5}), 4)

@@ -1,12 +1,11 @@
 """Metrics of one user from labels and scores: confusion matrix, pairs, and rating errors.
 
-``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN
-for a user without relevant items.
+``catalog_size`` is the number of items of the catalogue, |I|. The metrics, not the matrix, are NaN for a user without
+relevant items.
 
-``y_true`` holds the relevance of every candidate, ``y_score`` the scores of the model. Candidates
-are ranked by descending score. Ties are averaged over all orders, as in scikit-learn's
-``ndcg_score``: in a group of n tied candidates, r of them relevant, each rank holds a relevant one
-with probability r/n (McSherry & Najork 2008).
+``y_true`` holds the relevance of every candidate, ``y_score`` the scores of the model. Candidates are ranked by
+descending score. Ties are averaged over all orders, as in scikit-learn's ``ndcg_score``: in a group of n tied
+candidates, r of them relevant, each rank holds a relevant one with probability r/n (McSherry & Najork 2008).
 """
 
 from __future__ import annotations
@@ -123,8 +122,8 @@ def log_loss(
 ) -> float:
     """Binary cross-entropy of (probability, label) pairs, in nats.
 
-    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"``, pairs are (logit,
-    label); a logit stands for the probability 1 / (1 + exp(−logit)), which is not clipped.
+    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"``, pairs are (logit, label); a logit
+    stands for the probability 1 / (1 + exp(−logit)), which is not clipped.
 
     >>> round(log_loss([(0.9, 1), (0.2, 0)]), 5)
     0.16425
@@ -217,9 +216,8 @@ def fallout_at_k(
 ) -> float:
     """Fall-out: share of the irrelevant items that is in the top k (false positive rate).
 
-    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the
-    irrelevant items of the whole list (as in TorchMetrics, which returns 0 if there are none). NaN
-    without irrelevant items.
+    ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the irrelevant items of
+    the whole list (as in TorchMetrics, which returns 0 if there are none). NaN without irrelevant items.
 
     >>> fallout_at_k([1, 3, 5], {1, 5}, 3, catalog_size=12)
     0.1
@@ -227,16 +225,16 @@ def fallout_at_k(
     0.5
     """
     check_option("negatives", negatives, "catalogue", "listed")
-    wanted = relevant_items(relevant)
+    relevant = relevant_items(relevant)
     if negatives == "catalogue":
         if catalog_size is None:
             raise ParameterError("negatives='catalogue' needs the size of the catalogue", found="catalog_size=None")
         cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size)
         false_positives, n = cells["fp"], cells["fp"] + cells["tn"]
     else:
-        false_positives = hits_of(recommended, wanted, k).count(0)
-        n = hits_of(recommended, wanted, None).count(0)
-    return false_positives / n if n and wanted else math.nan
+        false_positives = hits_of(recommended, relevant, k).count(0)
+        n = hits_of(recommended, relevant, None).count(0)
+    return false_positives / n if n and relevant else math.nan
 
 
 def bpref(
@@ -248,10 +246,9 @@ def bpref(
 ) -> float:
     """Binary preference: how rarely items judged irrelevant rank above relevant items.
 
-    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a
-    user without judged irrelevant items, each recommended relevant item counts 1, or the value is
-    NaN with ``without_judged="undefined"``. With ``negative_grades="unjudged"`` items of relevance
-    below 0 are not judged.
+    ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a user without judged
+    irrelevant items, each recommended relevant item counts 1, or the value is NaN with ``without_judged="undefined"``.
+    With ``negative_grades="unjudged"`` items of relevance below 0 are not judged.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
     0.75
@@ -300,8 +297,8 @@ def auc(
 ) -> float:
     """Area under the ROC curve: share of irrelevant candidates below a relevant one, averaged.
 
-    Candidates outside the list count as tied below it, and a tied pair counts one half.
-    ``negatives="one_more"`` adds 1 to the number of irrelevant candidates.
+    Candidates outside the list count as tied below it, and a tied pair counts one half. ``negatives="one_more"`` adds 1
+    to the number of irrelevant candidates.
 
     >>> auc([1, 2, 3], {1, 3}, range(6))
     0.875
@@ -331,9 +328,9 @@ def limited_auc_at_k(
     relevant = relevant_items(relevant)
     if not relevant or not recommended:
         return 0.0 if relevant else math.nan
-    others = set(candidates) - relevant
-    hits, _ = _shares(recommended[:k], relevant, others, one_more=negatives == "one_more")
-    undefined = not others and negatives == "exact"
+    irrelevant = set(candidates) - relevant
+    hits, _ = _shares(recommended[:k], relevant, irrelevant, one_more=negatives == "one_more")
+    undefined = not irrelevant and negatives == "exact"
     return math.nan if undefined else sum(hits) / min(k, len(relevant))
 
 
@@ -364,9 +361,8 @@ def partial_auc_at_k(
 def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None) -> float:
     """Area under the ROC curve within the list: items outside the list do not count.
 
-    It is the probability that a relevant item of the list ranks above an irrelevant one; with the
-    ``scores`` of the list, pairs with equal scores count one half. NaN if the list has only
-    relevant or only irrelevant items.
+    It is the probability that a relevant item of the list ranks above an irrelevant one; with the ``scores`` of the
+    list, pairs with equal scores count one half. NaN if the list has only relevant or only irrelevant items.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75
@@ -376,9 +372,9 @@ def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] 
     flags = hits_of(recommended, relevant_items(relevant), None)
     ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)
     hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
-    others = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
-    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in others)
-    return won / (len(hits) * len(others)) if hits and others else math.nan
+    misses = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
+    won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in misses)
+    return won / (len(hits) * len(misses)) if hits and misses else math.nan
 
 
 Values: TypeAlias = Sequence[float]

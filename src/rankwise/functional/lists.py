@@ -70,11 +70,10 @@ def intra_list_diversity(
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
-    ``item_features`` maps each item to a vector (cosine, euclidean) or to a set of categories
-    (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
-    ``distance`` may also be a function of the features of two items. ``single`` is the value of a
-    list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list is 0 with
-    ``single="zero"``, else NaN.
+    ``item_features`` maps each item to a vector (cosine, euclidean) or to a set of categories (jaccard); or it is a
+    matrix with one row per item, for items that are numbers from 0. ``distance`` may also be a function of the features
+    of two items. ``single`` is the value of a list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list
+    is 0 with ``single="zero"``, else NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
@@ -196,17 +195,17 @@ def overlap_at_k(
 ) -> float:
     """Share of the top k that is also in the top k of a reference list.
 
-    The denominator is the number of items in the top k, k, or the number of items in at least one
-    of the two (``"union"``). NaN without a reference list.
+    The denominator is the number of items in the top k, k, or the number of items in at least one of the two
+    (``"union"``). NaN without a reference list.
 
     >>> overlap_at_k([1, 3, 5, 7], [3, 9, 1], 2), overlap_at_k([1, 3], [3], 2, denominator="union")
     (0.5, 0.5)
     """
-    items, others = top(recommended, k), set(top(reference, k))
-    if not items or not others:
+    items, reference_items = top(recommended, k), set(top(reference, k))
+    if not items or not reference_items:
         return math.nan
-    among = {"length": len(items), "k": k, "union": len(others.union(items))}[denominator]
-    return len(others.intersection(items)) / among
+    among = {"length": len(items), "k": k, "union": len(reference_items.union(items))}[denominator]
+    return len(reference_items.intersection(items)) / among
 
 
 def rbo_at_k(
@@ -219,10 +218,9 @@ def rbo_at_k(
 ) -> float:
     """Rank-biased overlap of the top k of two lists (Webber, Moffat & Zobel 2010).
 
-    ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer
-    list, where X_d is the number of items that are in the top d of both. ``"extrapolated"`` is
-    RBO_ext, equation 32 of the paper, which assumes that the agreement at the end of each list
-    continues below it. NaN if a list is empty.
+    ``form="lower"`` is (1 − p) Σ p^(d − 1) X_d / d over the depths d up to the length of the longer list, where X_d is
+    the number of items that are in the top d of both. ``"extrapolated"`` is RBO_ext, equation 32 of the paper, which
+    assumes that the agreement at the end of each list continues below it. NaN if a list is empty.
 
     >>> rbo_at_k([1, 2], [2, 1], p=0.5), rbo_at_k([1, 2], [2, 1], p=0.5, form="lower")
     (0.5, 0.25)
@@ -348,8 +346,7 @@ def category_entropy_at_k(
 ) -> float:
     """Entropy of the category distribution of the top k, in nats or to the base ``log_base``.
 
-    An item counts in equal shares for its categories, and not at all if it has none; NaN if no item
-    has a category.
+    An item counts in equal shares for its categories, and not at all if it has none; NaN if no item has a category.
 
     >>> categories = {1: {"war"}, 2: {"war", "drama"}, 3: {"drama"}}
     >>> category_entropy_at_k([1, 2, 3, 4], categories, log_base=2)

@@ -84,9 +84,8 @@ def efd_at_k(
 ) -> float:
     """Return expected free discovery: discounted self-information of the hits, in bits.
 
-    ``total`` is the number of training users (or interactions), which divides ``popularity``.
-    A hit counts 1, 2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with
-    ``"discounted_plus_one"``.
+    ``total`` is the number of training users (or interactions), which divides ``popularity``. A hit counts 1,
+    2^relevance − 1 with ``relevance="discounted"``, or 2^(relevance + 1) − 1 with ``"discounted_plus_one"``.
 
     >>> efd_at_k([8, 9], {8: 1}, 1, popularity={7: 4, 8: 1}, total=4)
     2.0
@@ -129,11 +128,10 @@ def novelty_at_k(
 ) -> float:
     """Novelty: mean self-information of the items in the top k, in bits.
 
-    ``total`` is as for `efd_at_k`. ``discount="log"`` weights rank i by 1 / log2(i + 1);
-    ``denominator="k"`` divides by k instead of the number of items. An item without training
-    interactions counts as if one user had interacted with it (``cold="rarest"``), as 0
-    (``"zero"``), or not at all, neither in the sum nor in the denominator (``"skip"``). NaN if all
-    items are skipped.
+    ``total`` is as for `efd_at_k`. ``discount="log"`` weights rank i by 1 / log2(i + 1); ``denominator="k"`` divides by
+    k instead of the number of items. An item without training interactions counts as if one user had interacted with it
+    (``cold="rarest"``), as 0 (``"zero"``), or not at all, neither in the sum nor in the denominator (``"skip"``). NaN
+    if all items are skipped.
 
     >>> novelty_at_k([8, 7], 2, popularity={7: 4, 8: 1}, total=4)
     1.0
@@ -169,8 +167,7 @@ def surprisal_at_k(
 ) -> float:
     """Surprisal: mean self-information of the items in the top k, over the largest possible.
 
-    ``n_users`` is the number of training users; ``denominator`` and ``cold`` are as for
-    `novelty_at_k`.
+    ``n_users`` is the number of training users; ``denominator`` and ``cold`` are as for `novelty_at_k`.
 
     >>> surprisal_at_k([8, 7], 2, popularity={7: 4, 8: 1}, n_users=4)
     0.5
@@ -262,10 +259,9 @@ def short_head(
 ) -> set[Any]:
     """Return the short head: the most popular items, all others being the long tail.
 
-    They are taken up to and including the item at which their share of the training interactions
-    first exceeds ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items
-    that have training interactions, rounded half up, at least one. Equally popular items are in
-    order of id.
+    They are taken up to and including the item at which their share of the training interactions first exceeds
+    ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items that have training interactions,
+    rounded half up, at least one. Equally popular items are in order of id.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
@@ -290,9 +286,9 @@ def short_head(
 def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | None = None) -> float:
     """Mean popularity quantile of the top k: near 0 for the least popular items, 1 for the most.
 
-    The quantile of an item is its rank by ascending popularity over the number of items that have
-    training interactions; equally popular items share their mean rank. It is 0 for an item without
-    training interactions (as in LensKit's ``MeanPopRank``).
+    The quantile of an item is its rank by ascending popularity over the number of items that have training
+    interactions; equally popular items share their mean rank. It is 0 for an item without training interactions (as in
+    LensKit's ``MeanPopRank``).
 
     >>> popularity_quantile_at_k([7, 9], {5: 1, 6: 1, 7: 3, 8: 2})
     0.5
@@ -302,11 +298,11 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
     counts = [count for count in popularity.values() if count > 0]
 
     def quantile(item: Hashable) -> float:
-        own = popularity.get(item, 0)
-        if own <= 0:
+        n_users_of_item = popularity.get(item, 0)
+        if n_users_of_item <= 0:
             return 0.0
-        below = sum(count < own for count in counts)
-        return (below + (counts.count(own) + 1) / 2) / len(counts)
+        below = sum(count < n_users_of_item for count in counts)
+        return (below + (counts.count(n_users_of_item) + 1) / 2) / len(counts)
 
     items = top(recommended, k)
     return sum(map(quantile, items)) / len(items) if items else math.nan
@@ -399,8 +395,7 @@ def ips_recall_at_k(
 ) -> float:
     """Recall with hits weighted by 1 / propensity (IPS recall).
 
-    ``normalised=True`` divides by the summed weights of the relevant items instead of their number
-    (SNIPS recall).
+    ``normalised=True`` divides by the summed weights of the relevant items instead of their number (SNIPS recall).
 
     >>> ips_recall_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     1.0
@@ -418,8 +413,7 @@ def ips_dcg_at_k(
 ) -> float:
     """DCG with hits weighted by 1 / propensity (IPS DCG).
 
-    ``normalised=True`` divides by the summed weights of the relevant items, without discounts
-    (SNIPS DCG).
+    ``normalised=True`` divides by the summed weights of the relevant items, without discounts (SNIPS DCG).
 
     >>> ips_dcg_at_k([8, 9], {8, 7}, 2, propensities={7: 1.0, 8: 0.5})
     2.0

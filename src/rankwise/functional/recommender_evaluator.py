@@ -22,8 +22,8 @@ _LONGEST = 1_000_000  # items of one list: a model that yields more may never en
 class RecommenderEvaluator:
     """Evaluate a model that has ``recommend(user_id, n)``, in plain Python.
 
-    `rankwise.evaluate_model` does the same for every metric, at any scale, with per-user values;
-    this is the short form that many code bases have.
+    `rankwise.evaluate_model` does the same for every metric, at any scale, with per-user values; this is the short form
+    that many code bases have.
 
     Parameters
     ----------
@@ -71,10 +71,9 @@ class RecommenderEvaluator:
         Returns
         -------
         dict of str to float
-            Means over users; F1 is computed from the mean precision and recall, Gini over the items
-            recommended at least once. A user for whom the model raises is logged, stored in
-            ``failed`` and excluded. Of a list that is longer than the largest cut-off the first
-            items count; a repeated item counts once.
+            Means over users; F1 is computed from the mean precision and recall, Gini over the items recommended at
+            least once. A user for whom the model raises is logged, stored in ``failed`` and excluded. Of a list that is
+            longer than the largest cut-off the first items count; a repeated item counts once.
 
         Raises
         ------
@@ -150,16 +149,15 @@ def compute_metrics(
     Returns
     -------
     dict of str to float
-        Means over users. Users without relevant items are excluded from recall and ndcg, where they
-        have no value, and their number is logged; their precision and hit rate are 0. Tied
-        predictions are averaged over all orders. rmse, mse and mae are over all rows.
+        Means over users. Users without relevant items are excluded from recall and ndcg, where they have no value, and
+        their number is logged; their precision and hit rate are 0. Tied predictions are averaged over all orders. rmse,
+        mse and mae are over all rows.
 
     Notes
     -----
-    `rankwise.evaluate_ratings` gives the same values, with two differences of default. Its ``ndcg``
-    takes the true ratings as gains: this one is ``ndcg(gain=binary)``. It excludes users without
-    relevant items from every metric of the ranking: with ``undefined="zero"`` their precision and
-    hit rate are 0 as here.
+    `rankwise.evaluate_ratings` gives the same values, with two differences of default. Its ``ndcg`` takes the true
+    ratings as gains: this one is ``ndcg(gain=binary)``. It excludes users without relevant items from every metric of
+    the ranking: with ``undefined="zero"`` their precision and hit rate are 0 as here.
 
     Examples
     --------
@@ -192,14 +190,14 @@ def compute_metrics(
 def _names(metrics: object) -> list[str]:
     """Return the names of the metrics as a list; raise if one is unknown."""
     names = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else metrics
-    known = [*_OVER_USERS, *_OVER_ROWS]
+    options = [*_OVER_USERS, *_OVER_ROWS]
     checked = []
     for name in names:
-        if not isinstance(name, str) or name not in known:
+        if not isinstance(name, str) or name not in options:
             raise ParameterError(
                 f"there is no metric {name!r} of ratings"[:100],
-                found=", ".join(known),
-                hint=nearest(str(name)[:100], known),
+                found=", ".join(options),
+                hint=nearest(str(name)[:100], options),
             )
         checked.append(name)
     return checked

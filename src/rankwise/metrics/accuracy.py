@@ -1,24 +1,24 @@
 """Accuracy of recommendation lists: what share of the relevant items is found, and how early.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
-relevant items in the ground truth. Unless a docstring states otherwise, the result is the mean over
-users; users without relevant items have no value.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
+ground truth. Unless a docstring states otherwise, the result is the mean over users; users without relevant items have
+no value.
 
 Reciprocal ranks: one over the rank of the first hit, or of every hit.
 
-Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is
-relevant, else 0. Users without relevant items have no value.
+Notation: :math:`R_u` are the relevant items of user u, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
+Users without relevant items have no value.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import at_least_one, check_parameter, need_cutoff
+from rankwise.metrics.arithmetic import IN_CLOSED_0_1, Limits, at_least_one, need_cutoff
 from rankwise.metrics.base import Metric, metric, preset
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
@@ -44,14 +44,13 @@ class Precision(HitSum):
 
     .. math:: P@k = |R_u \cap L_u^k| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, 1]; higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
-        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``:
-        divide by min(k, list length), which does not penalise short lists.
+        ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``: divide by min(k, list
+        length), which does not penalise short lists.
 
     References
     ----------
@@ -90,14 +89,13 @@ class Recall(HitSum):
 
     .. math:: R@k = |R_u \cap L_u^k| / |R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, 1]; higher is better.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Parameters
     ----------
     denominator : {"relevant", "capped"}, default="relevant"
-        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k
-        with only relevant items scores 1.
+        ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k with only relevant
+        items scores 1.
 
     References
     ----------
@@ -128,17 +126,16 @@ class F(Composed):
 
     .. math:: F_\beta@k = \frac{(1 + \beta^2) m_1 m_2}{\beta^2 m_1 + m_2}
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall;
-    0 where both are 0. Range [0, 1]; higher is better. With tied scores, it combines the expected
-    values of the two metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics, by default precision and recall; 0 where both are 0.
+    With tied scores, it combines the expected values of the two metrics.
 
     Parameters
     ----------
     beta : float, default=1.0
         The weight of the second metric: above 1 it counts more than the first.
     of : {"users", "means"}, default="users"
-        ``"users"`` combines the two values of each user, then averages over users. ``"means"``
-        combines the two means over users, once.
+        ``"users"`` combines the two values of each user, then averages over users. ``"means"`` combines the two means
+        over users, once.
     first : metric, default=precision
         The first metric, :math:`m_1`.
     second : metric, default=recall
@@ -157,15 +154,10 @@ class F(Composed):
     'f(beta=0.5,first=ndcg,second=map)@10'
     """
 
-    beta: float = 1.0
+    beta: Annotated[float, Limits("must lie between 0 and 1e100", lambda x: 0 <= x <= 1e100)] = 1.0
     of: Literal["users", "means"] = "users"
     first: Metric = Precision()
     second: Metric = Recall()
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "beta", 0 <= self.beta <= 1e100, "must lie between 0 and 1e100")
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -189,7 +181,6 @@ class HitRate(RunningSum):
     .. math:: HR@k = [R_u \cap L_u^k \neq \emptyset]
 
     1 for a user with any of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
-    Range [0, 1]; higher is better.
 
     References
     ----------
@@ -214,24 +205,21 @@ class AveragePrecision(HitSum):
 
     .. math:: AP@k = \frac{1}{norm} \sum_{i \le k} P@i \cdot rel_i
 
-    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0;
-    norm is :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant
-    items. Range [0, 1]; higher is better.
+    :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0; norm is
+    :math:`\min(|R_u|, k)` by default, with :math:`|R_u|` the user's number of relevant items.
 
     Parameters
     ----------
     normaliser : {"min", "k", "relevant", "hits", "length", "min_length"}, default="min"
-        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores,
-        the expected sum over the expected number of hits), the number of items in the top k, or the
-        smaller of this number and \|R_u\|.
+        The norm: min(\|R_u\|, k), k, \|R_u\|, the number of hits in the top k (with tied scores, the expected sum over
+        the expected number of hits), the number of items in the top k, or the smaller of this number and \|R_u\|.
     ties : {"expected", "blocks"}, default="expected"
-        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean
-        over all orders of the tied items; ``"blocks"`` gives every relevant item of a tied block
-        the precision at the end of the block (as in scikit-learn).
+        How tied scores count if the evaluation has ``ties="expected"``: ``"expected"`` is the mean over all orders of
+        the tied items; ``"blocks"`` gives every relevant item of a tied block the precision at the end of the block (as
+        in scikit-learn).
     without_relevant : {"undefined", "one"}, default="undefined"
-        The value of a user without relevant items: undefined, so that the option ``undefined`` of
-        the evaluation applies, or 1 (as in scikit-learn's
-        ``label_ranking_average_precision_score``).
+        The value of a user without relevant items: undefined, so that the option ``undefined`` of the evaluation
+        applies, or 1 (as in scikit-learn's ``label_ranking_average_precision_score``).
 
     References
     ----------
@@ -305,14 +293,13 @@ class LabelRankingAveragePrecision(AveragePrecision):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \frac{|\{j \in R_u : s_{uj} \ge s_{ui}\}|}{|\{j \in L_u : s_{uj} \ge s_{ui}\}|}
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`s_{ui}` is the score of item i. Relevant items outside the list count 0. Range [0, 1];
-    higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`s_{ui}` is the
+    score of item i. Relevant items outside the list count 0.
 
     References
     ----------
-    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery
-    Handbook; scikit-learn, ``label_ranking_average_precision_score``.
+    Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery Handbook;
+    scikit-learn, ``label_ranking_average_precision_score``.
 
     Examples
     --------
@@ -329,9 +316,8 @@ class AverageRecall(HitSum):
 
     .. math:: AR@k = \frac{1}{\min(|R_u|, k)} \sum_{i \le k} R@i \cdot rel_i
 
-    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0.
-    Range [0, 1]; higher is better. An ideal list scores less than 1 if :math:`|R_u| > 1`:
-    :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+    :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An ideal list scores
+    less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
 
     References
     ----------
@@ -359,8 +345,7 @@ class RPrecision(HitSum):
 
     .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
 
-    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of
-    the list. Range [0, 1]; higher is better.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of the list.
 
     References
     ----------
@@ -398,8 +383,7 @@ class ReciprocalRank(RunningSum):
 
     .. math:: RR@k = 1 / \min\{i \le k : rel_i = 1\}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item
-    is in the top k. Range [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item is in the top k.
 
     References
     ----------
@@ -424,8 +408,7 @@ class ARHR(HitSum):
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with
-    one relevant item. Range [0, inf); higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with one relevant item.
 
     References
     ----------
@@ -449,14 +432,13 @@ class NCRR(ARHR):
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u. Equal to nDCG with binary relevance and the discount 1 / i. Range
-    [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
+    u. Equal to nDCG with binary relevance and the discount 1 / i.
 
     References
     ----------
-    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems,
-    JMLR 21(95), whose ideal list is no longer than the list itself.
+    Salah, Truong & Lauw 2020, Cornac: A Comparative Framework for Multimodal Recommender Systems, JMLR 21(95), whose
+    ideal list is no longer than the list itself.
 
     Examples
     --------
@@ -485,23 +467,22 @@ class InterpolatedPrecision(PerUser):
 
     .. math:: \max \{P@i : i \le k, \; R@i \ge level\}
 
-    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the
-    level. Range [0, 1]; higher is better. Tied items are taken in order of item id.
+    :math:`P@i` and :math:`R@i` are precision and recall at i. 0 if the recall at k is below the level. Tied items are
+    taken in order of item id.
 
     Parameters
     ----------
     level : float or None, default=None
         The recall level, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
     rounding : {"exact", "trec_eval"}, default="exact"
-        The number of hits that reaches a level, with R the number of relevant items: ``"exact"``
-        is at least level times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in
-        floating point. For multiples of 0.1 both agree, except at level 0.7 with R = 3, where
-        trec_eval requires 2 hits instead of 3.
+        The number of hits that reaches a level, with R the number of relevant items: ``"exact"`` is at least level
+        times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point. For multiples of 0.1
+        both agree, except at level 0.7 with R = 3, where trec_eval requires 2 hits instead of 3.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval,
-    ``iprec_at_recall`` and ``11pt_avg``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 8.4; trec_eval, ``iprec_at_recall``
+    and ``11pt_avg``.
 
     Examples
     --------
@@ -513,14 +494,8 @@ class InterpolatedPrecision(PerUser):
     """
 
     inputs = ("judged",)
-    level: float | None = None
+    level: Annotated[float | None, IN_CLOSED_0_1] = None
     rounding: Literal["exact", "trec_eval"] = "exact"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.level is None or 0 <= self.level <= 1
-        check_parameter(self, "level", allowed, "must lie in [0, 1]")
 
     def value(self, block: Block, k: int) -> Array:
         """Return interpolated precision, shape (U,)."""

@@ -1,7 +1,7 @@
 """Arithmetic that metrics share: gains, discounts, guarded division, divergences and distances.
 
-A distance first prepares the vectors of all items, then sums over the ordered pairs of items of
-many lists of equal length. Each sum depends on its own list alone, not on those summed with it.
+A distance first prepares the vectors of all items, then sums over the ordered pairs of items of many lists of equal
+length. Each sum depends on its own list alone, not on those summed with it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,17 +20,24 @@ from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.metrics.base import Metric
 
 __all__ = [
+    "ABOVE_0",
+    "ABOVE_1",
+    "BETWEEN_0_AND_1",
+    "IN_CLOSED_0_1",
+    "IN_LEFT_OPEN_0_1",
+    "IN_OPEN_0_1",
     "NAMED",
+    "NOT_NEGATIVE",
     "CosineDistance",
     "CustomDistance",
     "Distance",
     "EuclideanDistance",
     "Gain",
     "JaccardDistance",
+    "Limits",
     "at_least_one",
     "batches",
     "category_shares",
-    "check_parameter",
     "discount",
     "divide",
     "gain_of",
@@ -112,11 +120,34 @@ def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
     return sums[k - 1]
 
 
-def check_parameter(metric: Metric, name: str, allowed: bool, rule: str) -> None:
-    """Raise if the value of a parameter is not allowed, and say by which rule."""
-    if not allowed:
-        found = f"{name}={getattr(metric, name)}"
-        raise ParameterError(f"{metric.name}: {name} {rule}", found=found)
+@dataclass(frozen=True)
+class Limits:
+    """The numbers that a parameter may have, in its annotation: ``p: Annotated[float, Limits(…)]``.
+
+    Parameters
+    ----------
+    rule : str
+        The end of the message for other numbers: ``"must be above 1"``.
+    allow : callable
+        Returns whether a number is allowed.
+    """
+
+    rule: str
+    allow: Callable[[float], bool]
+
+    def check(self, metric: Metric, name: str, value: float | None) -> None:
+        """Raise unless the value of a parameter is allowed, or None."""
+        if value is not None and not self.allow(value):
+            raise ParameterError(f"{metric.name}: {name} {self.rule}", found=f"{name}={value}")
+
+
+ABOVE_0 = Limits("must be above 0", lambda x: x > 0)
+ABOVE_1 = Limits("must be above 1", lambda x: x > 1)
+NOT_NEGATIVE = Limits("must be 0 or more", lambda x: x >= 0)
+BETWEEN_0_AND_1 = Limits("must lie between 0 and 1", lambda x: 0 < x < 1)
+IN_OPEN_0_1 = Limits("must lie in (0, 1)", lambda x: 0 < x < 1)
+IN_LEFT_OPEN_0_1 = Limits("must lie in (0, 1]", lambda x: 0 < x <= 1)
+IN_CLOSED_0_1 = Limits("must lie in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def retrieved(block: Block, k: int) -> Array:
@@ -159,10 +190,10 @@ def shared_with_reference(block: Block, k: int, denominator: Literal["length", "
     reference, xp = block.overlap_reference, block.xp
     common = block.count_overlap(reference, k, both=True)
     if denominator == "union":
-        whole = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
+        total = retrieved(block, k) + xp.astype(xp.clip(reference.length, max=k), xp.float64) - common
     else:
-        whole = listed_denominator(block, k, denominator)
-    return or_nan(divide(common, whole), reference.length > 0)
+        total = listed_denominator(block, k, denominator)
+    return or_nan(divide(common, total), reference.length > 0)
 
 
 def spread(values: Any) -> float:
@@ -284,9 +315,9 @@ class EuclideanDistance(Distance):
     def sum(self, items: Array) -> Array:
         """Sum roots of (-2x, |x|², 1) · (y, 1, |y|²), which is the squared distance of x and y.
 
-        This cancels where x and y are nearly equal, and what is left of equal vectors differs
-        between BLAS libraries; there the difference x - y itself is squared. Tensors would have
-        to wait for the number of such pairs: there a distance of nothing but rounding is 0.
+        This cancels where x and y are nearly equal, and what is left of equal vectors differs between BLAS libraries;
+        there the difference x - y itself is squared. Tensors would have to wait for the number of such pairs: there a
+        distance of nothing but rounding is 0.
         """
         xp = namespace(items)
         size = items[:, :, -1]
@@ -373,8 +404,8 @@ NAMED: dict[str, type[Distance]] = {
 class _Strips:
     """Strips of rows of a symmetric matrix (n, n) that hold each pair of items once.
 
-    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small
-    enough for the cache, and together they have little more than half of the matrix.
+    A strip starts at the diagonal: what is left of it is in earlier strips. Each strip is small enough for the cache,
+    and together they have little more than half of the matrix.
     """
 
     def __init__(self, n: int, like: Array) -> None:

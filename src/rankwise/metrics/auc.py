@@ -1,9 +1,8 @@
 """Accuracy by pairs: how often a relevant item ranks above one that is not relevant.
 
-For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue minus the
-items that the user has seen in training, minus the relevant items. :math:`a_i` is how many of them
-rank above the relevant item i. Candidates outside the recommendation list count as tied at its end,
-and a pair with tied scores counts one half.
+For user u, :math:`n_u` is the number of candidates that are not relevant: the catalogue minus the items that the user
+has seen in training, minus the relevant items. :math:`a_i` is how many of them rank above the relevant item i.
+Candidates outside the recommendation list count as tied at its end, and a pair with tied scores counts one half.
 """
 
 from __future__ import annotations
@@ -51,11 +50,10 @@ class _Area(Pooled, Weightable):
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are excluded from the candidates; recommended
-        and relevant items are always candidates. ``"excluded"`` needs ``train``.
+        Whether items of the user's training history are excluded from the candidates; recommended and relevant items
+        are always candidates. ``"excluded"`` needs ``train``.
     negatives : {"exact", "one_more"}, default="exact"
-        The number of irrelevant candidates: :math:`n_u`, or :math:`n_u + 1` (as in Elliot and
-        WarpRec).
+        The number of irrelevant candidates: :math:`n_u`, or :math:`n_u + 1` (as in Elliot and WarpRec).
     """
 
     counts_candidates = True
@@ -130,14 +128,12 @@ class AUC(_Area):
 
     .. math:: \frac{1}{\sum_u |R_u|} \sum_u \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
-    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
-    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
-    tied at its end.
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the catalogue minus the
+    user's training items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
+    counts one half, and candidates outside the list count as tied at its end.
 
-    The mean over the relevant items of all users: the weight of a user is the number of relevant
-    items. A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores
-    0.5. The catalogue is ``items``, or by default all items seen.
+    The mean over the relevant items of all users: the weight of a user is the number of relevant items. A user without
+    a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
@@ -167,13 +163,12 @@ class GAUC(_Area):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in R_u} \frac{n_u - a_i}{n_u}
 
-    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the
-    catalogue minus the user's training items, minus the relevant items. :math:`a_i` of them rank
-    above the relevant item i; a tied pair counts one half, and candidates outside the list count as
-    tied at its end.
+    :math:`R_u` are the relevant items of user u; :math:`n_u` candidates are not relevant: the catalogue minus the
+    user's training items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
+    counts one half, and candidates outside the list count as tied at its end.
 
-    A user without a list scores 0. Range [0, 1]; higher is better; a random ranking scores 0.5.
-    The catalogue is ``items``, or by default all items seen.
+    A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items
+    seen.
 
     References
     ----------
@@ -202,17 +197,16 @@ class LAUC(_Area):
 
     .. math:: \frac{1}{\min(|R_u|, k)} \sum_{i \in R_u \cap L_u^k} \frac{n_u - a_i}{n_u}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items; :math:`n_u` candidates are not relevant: the catalogue minus the user's training
-    items, minus the relevant items. :math:`a_i` of them rank above the relevant item i; a tied pair
-    counts one half. A user without a list scores 0.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items;
+    :math:`n_u` candidates are not relevant: the catalogue minus the user's training items, minus the relevant items.
+    :math:`a_i` of them rank above the relevant item i; a tied pair counts one half. A user without a list scores 0.
 
-    Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items seen.
+    The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
-    Schröder, Thiele & Lehner 2011, Setting Goals and Choosing Metrics for Recommender System
-    Evaluations, UCERSTI at RecSys.
+    Schröder, Thiele & Lehner 2011, Setting Goals and Choosing Metrics for Recommender System Evaluations, UCERSTI at
+    RecSys.
 
     Examples
     --------
@@ -236,19 +230,19 @@ class BPref(PerUser, Weightable):
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u \cap R_u}
               \left(1 - \frac{\min(n_i, |R_u|)}{\min(N_u, |R_u|)}\right)
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
-    :math:`N_u` items of the user are judged not relevant, and :math:`n_i` of them are ranked above
-    item i; items that are not judged are skipped. Range [0, 1]; higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. :math:`N_u` items of
+    the user are judged not relevant, and :math:`n_i` of them are ranked above item i; items that are not judged are
+    skipped.
 
     Parameters
     ----------
     without_judged : {"one", "undefined"}, default="one"
-        The term of a recommended relevant item for a user without ground truth items that are not
-        relevant: 1 (as in trec_eval), or the user has no value (as in ranx). Without a recommended
-        relevant item the value is 0 either way.
+        The term of a recommended relevant item for a user without ground truth items that are not relevant: 1 (as in
+        trec_eval), or the user has no value (as in ranx). Without a recommended relevant item the value is 0 either
+        way.
     negative_grades : {"irrelevant", "unjudged"}, default="irrelevant"
-        How ground truth rows with a grade below 0 that are not relevant count: as judged not
-        relevant, or as not judged (as in trec_eval).
+        How ground truth rows with a grade below 0 that are not relevant count: as judged not relevant, or as not judged
+        (as in trec_eval).
 
     References
     ----------
@@ -299,8 +293,7 @@ class BPref(PerUser, Weightable):
 def _mean_above(block: Block, rows: JudgedRows, irrelevant: Array, above: Array, limit: Array) -> Array:
     """Return min(irrelevant items above each row, limit); its expectation where scores tie.
 
-    In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to
-    be above an item.
+    In a tied group with m irrelevant items, each number from 0 to m of them is equally likely to be above an item.
     """
     xp = namespace(above)
     if rows.tie is None:
@@ -353,21 +346,20 @@ class PartialAUC(PerUser, Weightable):
 
     .. math:: \frac{1}{k \, |R_u|} \sum_{i \in L_u \cap R_u} \max(0, k - a_i)
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items,
-    :math:`a_i` irrelevant items are ranked above item i; relevant items outside the list count 0.
-    Range [0, 1]; higher is better.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`a_i` irrelevant
+    items are ranked above item i; relevant items outside the list count 0.
 
     Parameters
     ----------
     positives : {"all", "top"}, default="all"
-        The relevant items that count: all, or the first min(k, \|R_u\|) in the list, whose sum is
-        then divided by min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a
-        tied item by its mean position among the relevant items.
+        The relevant items that count: all, or the first min(k, \|R_u\|) in the list, whose sum is then divided by
+        min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a tied item by its mean position among
+        the relevant items.
 
     References
     ----------
-    McClish 1989, Analyzing a Portion of the ROC Curve, Medical Decision Making 9(3); at the top of
-    lists: Shi et al. 2023, On the Theories Behind Hard Negative Sampling for Recommendation, WWW.
+    McClish 1989, Analyzing a Portion of the ROC Curve, Medical Decision Making 9(3); at the top of lists: Shi et al.
+    2023, On the Theories Behind Hard Negative Sampling for Recommendation, WWW.
 
     Examples
     --------
@@ -400,15 +392,14 @@ class ListAUC(PerUser):
     .. math:: \frac{1}{|L_u \cap R_u| \, |L_u \setminus R_u|} \sum_{i \in L_u \cap R_u}
               |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items.
-    The value is the probability that a relevant item of the list ranks above an irrelevant one;
-    tied scores count one half. Users whose list has only relevant or only irrelevant items have no
-    value. Range [0, 1]; higher is better. For the area over all candidates, see ``gauc``.
+    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. The value is the
+    probability that a relevant item of the list ranks above an irrelevant one; tied scores count one half. Users whose
+    list has only relevant or only irrelevant items have no value. For the area over all candidates, see ``gauc``.
 
     References
     ----------
-    Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1);
-    TorchMetrics, ``RetrievalAUROC`` (0 where it is undefined).
+    Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1); TorchMetrics,
+    ``RetrievalAUROC`` (0 where it is undefined).
 
     Examples
     --------

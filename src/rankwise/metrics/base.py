@@ -1,11 +1,11 @@
 """The base class of all metrics, the decorator that registers one, and metrics from text, objects or classes.
 
-A metric is a small frozen object. Its parameters are its fields; its name, range, direction and
-other properties of the class are class attributes that `metric` sets. The mathematics is one
-method, whose name depends on the kind of metric: see `rankwise.metrics.kinds`.
+A metric is a small frozen object. Its parameters are its fields; its name, range, direction and other properties of the
+class are class attributes that `metric` sets. The mathematics is one method, whose name depends on the kind of metric:
+see `rankwise.metrics.kinds`.
 
-Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into
-values (`finalise`).
+Functions over metrics of every kind turn columns of users into states (`reduce_users`), and states into values
+(`finalise`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ __all__ = [
     "ValueKind",
     "as_written",
     "better",
+    "direction",
     "extra_inputs",
     "finalise",
     "interval",
@@ -53,6 +54,7 @@ __all__ = [
     "parse_all",
     "preset",
     "reduce_users",
+    "sections",
     "show_value",
     "summary",
     "value_kinds",
@@ -91,13 +93,13 @@ _INPUTS = {
 def metric_html(metric: Metric) -> str:
     """Return a metric as tables for a notebook: what it is, and its parameters."""
     needs = ["recommendations", *(["ground truth"] if metric.reads_truth else [])]
-    whole = {"required": "required", "optional": "none: the whole list", "none": "none"}
+    cutoffs = {"required": "required", "optional": "none: the whole list", "none": "none"}
     rows = [
         ("definition", summary(type(metric))),
         ("family", FAMILIES.get(metric.family, metric.family)),
         ("range", interval(metric.range)),
         ("better", better(metric.higher_is_better, "neither direction")),
-        ("cut-off k", ", ".join(map(str, metric.k)) or whole[metric.cutoff]),
+        ("cut-off k", ", ".join(map(str, metric.k)) or cutoffs[metric.cutoff]),
         ("needs", ", ".join([*needs, *extra_inputs(metric)])),
     ]
     views = [TableView(["metric", str(metric)], rows, left=(0, 1))]
@@ -128,6 +130,15 @@ def interval(ends: tuple[float, float]) -> str:
 def better(higher_is_better: bool | None, neither: str = "–") -> str:
     """Return which direction is better."""
     return {True: "higher", False: "lower", None: neither}[higher_is_better]
+
+
+def direction(higher_is_better: bool | None) -> str:
+    """Return which direction is better, as a sentence.
+
+    >>> direction(True), direction(None)
+    ('higher is better', 'neither direction is better')
+    """
+    return f"{better(higher_is_better, 'neither direction')} is better"
 
 
 def extra_inputs(metric: Metric) -> list[str]:
@@ -167,13 +178,13 @@ _M = TypeVar("_M", bound="type[Metric]")
 
 if TYPE_CHECKING:
 
-    class _Given:
+    class _CutoffsOrNumber:
         """Cut-offs to type checkers: one number or several go in, a tuple comes out."""
 
         def __get__(self, owner: object, kind: object) -> Cutoffs: ...
         def __set__(self, owner: object, k: int | Sequence[int]) -> None: ...
 else:
-    _Given = tuple
+    _CutoffsOrNumber = tuple
 
 
 class CurveTerms(Protocol):
@@ -203,11 +214,11 @@ class Metric(Registered):
     Parameters
     ----------
     k : int or sequence of int, default=()
-        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is
-        ``NDCG() @ [5, 10]``. Empty: the whole list.
+        Cut-offs, also set by ``@``: ``NDCG(10)`` is ``NDCG() @ 10``, ``NDCG([5, 10])`` is ``NDCG() @ [5, 10]``. Empty:
+        the whole list.
     """
 
-    k: _Given = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
+    k: _CutoffsOrNumber = field(default=(), repr=False, kw_only=False)  # type: ignore[assignment]
 
     range: ClassVar[tuple[float, float]]
     higher_is_better: ClassVar[bool | None]
@@ -374,6 +385,13 @@ class Metric(Registered):
         """Return each user's value at the cut-off number ``at``, shape (U,), also outside the population."""
         raise MetricError(f"{self.name} has no value for a single user")
 
+    measures_values: ClassVar[bool] = False
+    """Whether each user's value is measured on blocks, by `values`."""
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values of a block's users at every cut-off, each of shape (U,)."""
+        raise MetricError(f"{self.name} does not measure values of users")
+
     def reduce(self, users: UserColumns) -> dict[str, State]:
         """Return the state of each cell over these users; states of other users are added to it."""
         return {}
@@ -426,7 +444,8 @@ def metric(
     Returns
     -------
     callable
-        A class decorator. It adds the parameters that only docstrings of base classes describe.
+        A class decorator. It adds to the docstring the range and the better direction, and the parameters and
+        references that only docstrings of base classes have.
     """
 
     def decorate(cls: _M) -> _M:
@@ -435,37 +454,53 @@ def metric(
         cls.higher_is_better, cls.cutoff = higher_is_better, cutoff
         cls.plain = plain and staticmethod(plain)
         cls.family = family or cls.__module__.rsplit(".", 1)[-1]
-        _describe_inherited(cls)
+        _document(cls)
         add(cls)
         return cls
 
     return decorate
 
 
-def _describe_inherited(cls: type[Metric]) -> None:
-    """Add parameters that only base classes document to the docstring of a metric."""
-    text = inspect.cleandoc(cls.__doc__ or "")
-    head, *tail = re.split(r"\n\n(?=(?:Notes|References|Examples)\n---)", text, maxsplit=1)
-    parameters = {parameter.name for parameter in fields(cls)}
+def sections(cls: type[object]) -> dict[str, str]:
+    """Return the sections of a docstring by title; the prose above the first has an empty title."""
+    prose, *parts = re.split(r"\n+(?=\w+\n-{3,}\n)", inspect.cleandoc(cls.__doc__ or ""))
+    titled = (part.split("\n", 2) for part in parts)
+    return {"": prose} | {title: text for title, _, text in titled}
+
+
+def _document(cls: type[Metric]) -> None:
+    """Add to a docstring what is declared, and the parameters and references that only base classes state."""
+    texts = {"": "", "Parameters": ""} | sections(cls)
+    users: object = cls.defined_for  # a property where it depends on parameters
+    averaged = " The mean over users with a list." if users == "list" else ""
+    texts[""] += f"\n\nRange {interval(cls.range)}; {direction(cls.higher_is_better)}.{averaged}"
+    names = {parameter.name for parameter in fields(cls)}
     for base in cls.__mro__[1 : cls.__mro__.index(Metric)]:
-        inherited = inspect.cleandoc(base.__doc__ or "")
-        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited, re.MULTILINE):
+        inherited = sections(base)
+        for description in re.findall(r"^\w+ : .+(?:\n    .+)+", inherited.get("Parameters", ""), re.MULTILINE):
             name = description.split()[0]
-            if name in parameters and not re.search(rf"^{name} : ", head, re.MULTILINE):
-                title = "" if "\nParameters\n---" in head else "\n\nParameters\n----------"
-                head = f"{head}{title}\n{description}"
-    cls.__doc__ = "\n\n".join([head, *tail])
+            if name in names and not re.search(rf"^{name} : ", texts["Parameters"], re.MULTILINE):
+                texts["Parameters"] += f"\n{description}"
+        if "References" in inherited:
+            texts.setdefault("References", inherited["References"])
+    examples = {"Examples": texts.pop("Examples", "")}  # below inherited references
+    titled = (
+        f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in (texts | examples).items() if title and text
+    )
+    cls.__doc__ = "\n\n".join([texts[""], *titled])
 
 
 @cache
 def _annotations(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    return typing.get_type_hints(cls, include_extras=True)
 
 
 def _check(owner: Metric, name: str, value: object) -> None:
-    """Raise unless the value of a parameter matches its annotation."""
+    """Raise unless the value of a parameter matches its annotation, with the limits declared there."""
     cls: Any = type(owner)
     kind = _annotations(cls)[name]
+    limits = getattr(kind, "__metadata__", ())
+    kind = typing.get_args(kind)[0] if limits else kind
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is Literal:
         ok, want = value in choices, "one of " + ", ".join(map(str, choices))
@@ -485,27 +520,20 @@ def _check(owner: Metric, name: str, value: object) -> None:
         ok, want = isinstance(value, kind), f"a {kind.__name__.lower()}"
     if not ok:
         raise ParameterError(f"{owner.name}: {name} must be {want}", found=f"{name}={show_value(value)}")
+    for limit in limits:
+        limit.check(owner, name, value)
 
 
 def _as_metrics(default: object, value: Any) -> Any:
     """Turn lists into tuples, and names into metrics where the default is a metric."""
     if isinstance(value, list):
         value = tuple(value)
-    wanted = default[0] if isinstance(default, tuple) and default else default
-    if not isinstance(wanted, Metric):
+    example = default[0] if isinstance(default, tuple) and default else default
+    if not isinstance(example, Metric):
         return value
     if isinstance(value, tuple):
-        return tuple(_parsed(entry) for entry in value)
-    return _parsed(value)
-
-
-def _parsed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    metrics = parse_text(value)
-    if len(metrics) != 1:
-        raise several_metrics(value)
-    return metrics[0]
+        return tuple(parse(entry) if isinstance(entry, str) else entry for entry in value)
+    return parse(value) if isinstance(value, str) else value
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -516,18 +544,18 @@ def _is_a(value: object, kind: type) -> bool:
 
 def _cutoffs(owner: Metric, k: Any) -> Cutoffs:
     """Return cut-offs as a tuple of Python's integers."""
-    given = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
-    for cutoff in given:
-        whole = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
-        if not whole or not 1 <= operator.index(cutoff) <= LARGEST:
+    cutoffs = list(k) if hasattr(k, "__iter__") and not isinstance(k, str) else [k]
+    for cutoff in cutoffs:
+        is_integer = hasattr(cutoff, "__index__") and not isinstance(cutoff, bool)
+        if not is_integer or not 1 <= operator.index(cutoff) <= LARGEST:
             raise ParameterError(
                 f"{owner.name}: a cut-off is a whole number from 1 to {LARGEST:,}",
                 found=f"k={cutoff!r}",
                 hint=f"without a cut-off, {owner.name} is computed on the whole list"
-                if owner.cutoff != "required" and whole and cutoff > LARGEST
+                if owner.cutoff != "required" and is_integer and cutoff > LARGEST
                 else None,
             )
-    plain = tuple(operator.index(cutoff) for cutoff in given)
+    plain = tuple(operator.index(cutoff) for cutoff in cutoffs)
     if len(set(plain)) < len(plain):
         raise ParameterError(f"{owner.name}: duplicate cut-off", found=f"k={_show_k(plain)}")
     return plain
@@ -636,8 +664,8 @@ def parse_all(
 ) -> tuple[Metric, ...]:
     """Return the metrics that are given as text, objects or classes, in a list or alone.
 
-    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text
-    means; by default it means what rankwise writes.
+    Without ``cutoffs`` also metrics that need a cut-off may have none. A ``reader`` says what text means; by default it
+    means what rankwise writes.
 
     Examples
     --------
@@ -647,9 +675,9 @@ def parse_all(
     several: Any = metrics
     if isinstance(metrics, str | Metric | type) or not hasattr(metrics, "__iter__"):
         several = [metrics]
-    given = bounded("metrics", several, 10_000)
+    entries = bounded("metrics", several, 10_000)
     out: list[Metric] = []
-    for entry in given:
+    for entry in entries:
         if isinstance(entry, str):
             out += parse_text(entry) if reader is None else reader.read(entry)
         elif isinstance(entry, Metric) or (isinstance(entry, type) and issubclass(entry, Metric)):
@@ -738,8 +766,8 @@ def finalise(
 ) -> dict[str, float]:
     """Return the value of every metric at every cut-off, and of their cells.
 
-    Without ``items`` metrics that sum over items have no value and are left out. Groups of users
-    come in the order of ``group_names``, by column.
+    Without ``items`` metrics that sum over items have no value and are left out. Groups of users come in the order of
+    ``group_names``, by column.
     """
     out: dict[str, float] = {}
     for metric in metrics:

@@ -2,26 +2,28 @@
 
 Diversity over the categories of relevant items: how many are covered, and how often repeated.
 
-Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or
-from one column per category, named together as ``categories="genre_*"``.
+Categories come from a column of ``items`` with lists, or with text such as ``"war|drama"``; or from one column per
+category, named together as ``categories="genre_*"``.
 
 The mix of categories in a recommendation list: how broad it is, and how close to the history.
 
-:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares
-for its categories; items without categories are left out.
+:math:`q_c` is the share of category c in the top k of a user's list. An item counts in equal shares for its categories;
+items without categories are left out.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Categories, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
+    ABOVE_1,
+    IN_CLOSED_0_1,
+    IN_OPEN_0_1,
     category_shares,
-    check_parameter,
     discount,
     divide,
     kullback_leibler,
@@ -36,7 +38,13 @@ __all__ = ["AlphaNDCG", "CalibrationError", "CategoryCount", "CategoryEntropy", 
 
 
 class OverCategories(PerUser):
-    """A value for every user that depends on the categories of items."""
+    """A value for every user that depends on the categories of items.
+
+    Parameters
+    ----------
+    categories : str, default="categories"
+        The column of ``items`` with the categories.
+    """
 
     categories: str = "categories"
 
@@ -63,23 +71,20 @@ class SubtopicRecall(OverCategories):
 
     .. math:: \frac{|C(L_u^k) \cap C(R_u)|}{|C(R_u)|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`C` is the set of all categories of a set of items. Users whose relevant
-    items have no category have no value. Range [0, 1]; higher is better. Tied items are taken in
-    order of item id. Needs ``items`` with categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`C` is the set of all categories of a set of items. Users whose relevant items have no category have no value.
+    Tied items are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
     of : {"list", "hits"}, default="list"
-        The items whose categories count as covered: all items in the top k, or only the relevant
-        items among them (as in WarpRec).
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
+        The items whose categories count as covered: all items in the top k, or only the relevant items among them (as
+        in WarpRec).
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
-    Subtopic Retrieval, SIGIR.
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
+    SIGIR.
 
     Examples
     --------
@@ -133,20 +138,16 @@ class AlphaNDCG(OverCategories):
     .. math:: \alpha\text{-}DCG@k = \sum_{i \le k} \frac{rel_i}{\log_2(i + 1)}
               \sum_{c \in C(i)} (1 - \alpha)^{m_{c,i}}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories;
-    :math:`m_{c,i}` is the number of relevant items above rank i with category c. The value is this
-    sum divided by the same sum for the ideal list, which is built greedily from the relevant items:
-    the next item is always the one that adds most. (A list that beats the greedy one, which need
-    not be optimal, scores 1.) Users whose relevant items have no category have no value. Range
-    [0, 1]; higher is better. Tied items are taken in order of item id. Needs ``items`` with
-    categories.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`C(i)` are its categories; :math:`m_{c,i}` is
+    the number of relevant items above rank i with category c. The value is this sum divided by the same sum for the
+    ideal list, which is built greedily from the relevant items: the next item is always the one that adds most. (A list
+    that beats the greedy one, which need not be optimal, scores 1.) Users whose relevant items have no category have no
+    value. Tied items are taken in order of item id. Needs ``items`` with categories.
 
     Parameters
     ----------
     alpha : float, default=0.5
         The share of its gain that a category loses with each repetition, in [0, 1].
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -161,13 +162,8 @@ class AlphaNDCG(OverCategories):
     0.80657
     """
 
-    alpha: float = 0.5
+    alpha: Annotated[float, IN_CLOSED_0_1] = 0.5
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "alpha", 0 <= self.alpha <= 1, "must lie in [0, 1]")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -240,6 +236,17 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     return xp.concat(users), xp.concat(ranks), xp.concat(gains)
 
 
+class _ListedCategories(OverCategories):
+    """A function of the categories of the top k."""
+
+    defined_for = "list"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The categories and the lists."""
+        return (*super().inputs, "recommended")
+
+
 @metric(
     "calibration_error",
     "calibration",
@@ -248,23 +255,19 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     family="diversity",
     plain=plain.calibration_error_at_k,
 )
-class CalibrationError(OverCategories):
+class CalibrationError(_ListedCategories):
     r"""Kullback-Leibler divergence of the list's category distribution from the user's history.
 
     .. math:: \sum_c p_c \ln \frac{p_c}{(1 - \alpha) q_c + \alpha p_c}
 
-    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the
-    top k. An item counts in equal shares for its categories; items without categories are left out.
-    Users without a categorised item in the training history or in the top k have no value. The mean
-    over users with a list. Range [0, inf); lower is better calibrated. Needs ``train``, and
-    ``items`` with categories.
+    In nats: :math:`p_c` is the share of category c in the user's training items, :math:`q_c` in the top k. An item
+    counts in equal shares for its categories; items without categories are left out. Users without a categorised item
+    in the training history or in the top k have no value. Needs ``train``, and ``items`` with categories.
 
     Parameters
     ----------
     alpha : float, default=0.01
         The weight of p in its mixture with q, in (0, 1), which keeps the logarithm finite.
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
@@ -279,19 +282,13 @@ class CalibrationError(OverCategories):
     0.0
     """
 
-    defined_for = "list"
-    alpha: float = 0.01
+    alpha: Annotated[float, IN_OPEN_0_1] = 0.01
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "alpha", 0 < self.alpha < 1, "must lie in (0, 1)")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The categories, the lists, and the training interactions."""
-        return (*super().inputs, "recommended", "history")
+        return (*super().inputs, "history")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the divergence of each list from the history, shape (U,)."""
@@ -310,27 +307,24 @@ class CalibrationError(OverCategories):
     family="diversity",
     plain=plain.category_entropy_at_k,
 )
-class CategoryEntropy(OverCategories):
+class CategoryEntropy(_ListedCategories):
     r"""Shannon entropy of the category distribution of the top k.
 
     .. math:: -\sum_c q_c \log q_c
 
-    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its
-    categories, and items without categories are left out. Users without a categorised item in the
-    top k have no value. The mean over users with a list. Range [0, inf), at most the logarithm of
-    the number of categories; higher is more diverse. Needs ``items`` with categories.
+    :math:`q_c` is the share of category c in the top k; an item counts in equal shares for its categories, and items
+    without categories are left out. Users without a categorised item in the top k have no value. The value is at most
+    the logarithm of the number of categories. Needs ``items`` with categories.
 
     Parameters
     ----------
     log_base : float or None, default=None
         The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
 
     References
     ----------
-    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for
-    lists: LensKit, ``Entropy``, in bits, where each category of an item counts 1.
+    Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for lists: LensKit,
+    ``Entropy``, in bits, where each category of an item counts 1.
 
     Examples
     --------
@@ -341,20 +335,8 @@ class CategoryEntropy(OverCategories):
     1.0
     """
 
-    defined_for = "list"
-    log_base: float | None = None
+    log_base: Annotated[float | None, ABOVE_1] = None
     categories: str = "categories"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.log_base is None or not self.log_base <= 1
-        check_parameter(self, "log_base", allowed, "must be above 1")
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The categories and the lists."""
-        return (*super().inputs, "recommended")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the entropy of each list, shape (U,)."""
@@ -369,24 +351,18 @@ class CategoryEntropy(OverCategories):
 @metric(
     "category_count", range=(0, math.inf), higher_is_better=True, family="diversity", plain=plain.category_count_at_k
 )
-class CategoryCount(OverCategories):
+class CategoryCount(_ListedCategories):
     r"""Number of distinct categories in the top k.
 
     .. math:: |C(L_u^k)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all
-    categories of a set of items. The mean over users with a list. Range [0, number of categories];
-    higher is more diverse. Needs ``items`` with categories.
-
-    Parameters
-    ----------
-    categories : str, default="categories"
-        The column of ``items`` with the categories.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all categories of a set of
+    items. Needs ``items`` with categories.
 
     References
     ----------
-    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for
-    Subtopic Retrieval, SIGIR (subtopic coverage).
+    Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
+    SIGIR (subtopic coverage).
 
     Examples
     --------
@@ -397,13 +373,7 @@ class CategoryCount(OverCategories):
     2.0
     """
 
-    defined_for = "list"
     categories: str = "categories"
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The categories and the lists."""
-        return (*super().inputs, "recommended")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of categories of each list, shape (U,)."""

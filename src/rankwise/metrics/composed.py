@@ -2,16 +2,15 @@ r"""Metrics of other metrics: complements, ratios, quantiles over users, and sev
 
 Statistics over users other than the mean: quantiles, the worst-served users, geometric means.
 
-A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the
-per-user values of a metric, for the n users who have one. With user weights (``weights=``) these
-metrics raise.
+A mean hides the users whom a recommender fails. :math:`m_{(1)} \le \dots \le m_{(n)}` are the per-user values of a
+metric, for the n users who have one. With user weights (``weights=``) these metrics raise.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from rankwise.core.arrays import Array, namespace
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import as_written
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import check_parameter
+from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, IN_LEFT_OPEN_0_1
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.coverage import ItemCoverage
 from rankwise.metrics.diversity import Gini, ShannonEntropy
@@ -31,6 +30,15 @@ __all__ = ["Complement", "EuclideanDistance", "GeometricMean", "Hypervolume", "Q
 
 
 class _Objectives(Composed):
+    """Several metrics in one number.
+
+    Parameters
+    ----------
+    of : {"users", "means"}, default="users"
+        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once, from the metrics'
+        values over all users.
+    """
+
     metrics: tuple[Metric, ...] = (NDCG(), Recall())
 
     def __post_init__(self) -> None:
@@ -44,15 +52,15 @@ class _Objectives(Composed):
         """The objectives at the cut-offs of this metric."""
         return tuple(at_cutoffs(part, self.k) for part in self.metrics)
 
-    def _point(self, name: str, given: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
+    def _point(self, name: str, numbers: tuple[float, ...], *, best: bool) -> tuple[float, ...]:
         """Return the reference point: the given numbers, or the best or worst end of each range."""
-        if given:
-            if len(given) != len(self.metrics):
+        if numbers:
+            if len(numbers) != len(self.metrics):
                 raise ParameterError(
                     f"{self.name}: {name} must have one number per metric",
-                    found=f"{len(given)} numbers for {len(self.metrics)} metrics",
+                    found=f"{len(numbers)} numbers for {len(self.metrics)} metrics",
                 )
-            return given
+            return numbers
         ends = []
         for part in self.metrics:
             if part.higher_is_better is None:
@@ -84,8 +92,8 @@ class EuclideanDistance(_Objectives):
 
     .. math:: \sqrt{\sum_j (s_j - u_j)^2}
 
-    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Range [0, inf); lower is
-    better. Metrics are not rescaled: the one with the largest scale dominates.
+    :math:`s_j` is the value of metric j, :math:`u_j` its ideal value. Metrics are not rescaled: the one with the
+    largest scale dominates.
 
     Parameters
     ----------
@@ -93,14 +101,10 @@ class EuclideanDistance(_Objectives):
         The objectives: ``euclidean_distance([ndcg,epc],utopia=[1,1])@10``.
     utopia : list of float, optional
         The ideal value of each metric. Default: the best end of its range.
-    of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the metrics' values over all users.
 
     References
     ----------
-    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and
-    Recommendation, CIKM.
+    Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and Recommendation, CIKM.
 
     Examples
     --------
@@ -135,8 +139,8 @@ class Hypervolume(_Objectives):
 
     .. math:: \prod_j \max(0, s_j - n_j), \text{ with } n_j - s_j \text{ where lower is better}
 
-    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. Range
-    [0, inf); higher is better. 0 if at least one metric is no better than its nadir.
+    :math:`s_j` is the value of metric j, :math:`n_j` its nadir, the worst acceptable value. 0 if at least one metric is
+    no better than its nadir.
 
     Parameters
     ----------
@@ -146,14 +150,11 @@ class Hypervolume(_Objectives):
         The worst acceptable value of each metric. Default: the worst end of its range.
     directions : list of bool, optional
         Whether higher is better, for each metric. Default: the metric's own direction.
-    of : {"users", "means"}, default="users"
-        ``"users"``: computed for every user, then averaged over users. ``"means"``: computed once,
-        from the metrics' values over all users.
 
     References
     ----------
-    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the
-    Strength Pareto Approach, IEEE Trans. Evolutionary Computation 3(4).
+    Zitzler & Thiele 1999, Multiobjective Evolutionary Algorithms: A Comparative Case Study and the Strength Pareto
+    Approach, IEEE Trans. Evolutionary Computation 3(4).
 
     Examples
     --------
@@ -226,9 +227,9 @@ class Quantile(_MetricOfOne):
 
     .. math:: (1 - t) \, m_{(j)} + t \, m_{(j+1)}, \quad j + t = 1 + q (n - 1)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole
-    number, t is in [0, 1): linear interpolation, the default of NumPy. Range (-inf, inf), the range
-    of the metric; higher is better where it is for the metric.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values in ascending order, j is a whole number, t is in [0, 1):
+    linear interpolation, the default of NumPy. The value lies in the range of the metric, whose better direction it
+    shares.
 
     Parameters
     ----------
@@ -237,8 +238,7 @@ class Quantile(_MetricOfOne):
 
     References
     ----------
-    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4),
-    definition 7.
+    Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4), definition 7.
 
     Examples
     --------
@@ -249,13 +249,8 @@ class Quantile(_MetricOfOne):
     0.25
     """
 
-    q: float = 0.1
+    q: Annotated[float, IN_CLOSED_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "q", 0 <= self.q <= 1, "must lie in [0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the quantile of values in ascending order."""
@@ -268,9 +263,9 @@ class Worst(_MetricOfOne):
 
     .. math:: \frac{1}{w} \sum_{j=1}^{w} m_{(j)}, \quad w = \lceil share \cdot n \rceil
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or
-    in descending order where lower values are better; the mean is over the first w. Range
-    (-inf, inf), the range of the metric; higher is better where it is for the metric.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values, worst first: in ascending order, or in descending order
+    where lower values are better; the mean is over the first w. The value lies in the range of the metric, whose better
+    direction it shares.
 
     Parameters
     ----------
@@ -279,8 +274,7 @@ class Worst(_MetricOfOne):
 
     References
     ----------
-    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the
-    same mean, of losses).
+    Rockafellar & Uryasev 2000, Optimization of Conditional Value-at-Risk, Journal of Risk 2 (the same mean, of losses).
 
     Examples
     --------
@@ -291,13 +285,8 @@ class Worst(_MetricOfOne):
     0.25
     """
 
-    share: float = 0.1
+    share: Annotated[float, IN_LEFT_OPEN_0_1] = 0.1
     jackknife_caveat: ClassVar[str] = _STEPS
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "share", 0 < self.share <= 1, "must lie in (0, 1]")
 
     def of_values(self, values: Array) -> float:
         """Return the mean of the worst of values in ascending order."""
@@ -319,8 +308,8 @@ class GeometricMean(_MetricOfOne):
 
     .. math:: \exp\left(\frac{1}{n} \sum_{j=1}^{n} \ln \max(m_{(j)}, floor)\right)
 
-    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. Range [floor, inf); higher is better
-    where it is for the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
+    :math:`m_{(1)}` to :math:`m_{(n)}` are the per-user values. The value is at least ``floor``; the better direction is
+    that of the metric. ``geometric_mean(map)`` is gm_map of trec_eval.
 
     Parameters
     ----------
@@ -339,12 +328,7 @@ class GeometricMean(_MetricOfOne):
     0.5
     """
 
-    floor: float = 1e-5
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "floor", self.floor > 0, "must be above 0")
+    floor: Annotated[float, ABOVE_0] = 1e-5
 
     def of_values(self, values: Array) -> float:
         """Return the geometric mean."""
@@ -353,17 +337,16 @@ class GeometricMean(_MetricOfOne):
 
 
 @metric(
-    "complement", range=(-math.inf, math.inf), higher_is_better=None, family="multiobjective", plain=plain.complement
+    "complement", range=(-math.inf, math.inf), higher_is_better=True, family="multiobjective", plain=plain.complement
 )
 class Complement(Composed):
     r"""One minus the value of another metric.
 
     .. math:: 1 - m
 
-    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric
-    has per-user values. Range (-inf, inf), 1 minus the range of the metric; lower is better where
-    higher is better for the metric, and vice versa. No convention changes the definition of the
-    metric.
+    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric has per-user values.
+    The value lies in 1 minus the range of the metric; the better direction is the opposite of the metric's. No
+    convention changes the definition of the metric.
 
     Parameters
     ----------
@@ -372,8 +355,8 @@ class Complement(Composed):
 
     References
     ----------
-    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender
-    Systems Evaluation, SIGIR.
+    Anelli et al. 2021, Elliot: A Comprehensive and Rigorous Framework for Reproducible Recommender Systems Evaluation,
+    SIGIR.
 
     Examples
     --------
@@ -414,20 +397,18 @@ class Ratio(Composed):
 
     .. math:: m_1 / m_2
 
-    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. Range
-    (-inf, inf); neither direction counts as better. No convention changes the definitions of the
-    metrics.
+    :math:`m_1` and :math:`m_2` are the values of the two metrics. NaN where the second is 0. No convention changes the
+    definitions of the metrics.
 
     Parameters
     ----------
     first : metric, default=shannon_entropy
         The dividend.
     second : metric, default=item_coverage
-        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon
-        entropy.
+        The divisor. The defaults give the entropy per recommended item, which RecBole calls Shannon entropy.
     of : {"means", "users"}, default="means"
-        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed
-        for every user, then averaged over users.
+        ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed for every user, then
+        averaged over users.
 
     References
     ----------

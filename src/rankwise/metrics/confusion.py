@@ -1,13 +1,13 @@
 """The confusion matrix: counts and rates of items recommended or not, by relevant or not; micro-averages.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's
-relevant items in the ground truth.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`R_u` the user's relevant items in the
+ground truth.
 
 Rates of the confusion matrix of one list: accuracy, Matthews correlation, fall-out.
 
-For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not
-relevant, in the top k), FN (relevant, not in the top k) or TN (neither). With tied scores these
-numbers are expected values. Users without relevant items have no value.
+For each user, every item of the catalogue :math:`I` is one of TP (relevant, in the top k), FP (not relevant, in the top
+k), FN (relevant, not in the top k) or TN (neither). With tied scores these numbers are expected values. Users without
+relevant items have no value.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ __all__ = ["FN", "FP", "TN", "TP", "FallOut", "ListAccuracy", "MatthewsCorrelati
 
 
 class _Count(PerUser):
+    """A number of items, summed over users.
+
+    References
+    ----------
+    van Rijsbergen 1979, Information Retrieval, chapter 7.
+    """
+
     defined_for = "user"
     aggregate = "sum"
 
@@ -40,12 +47,7 @@ class TP(_Count):
 
     .. math:: \sum_u |L_u^k \cap R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); higher is better.
-
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -65,12 +67,7 @@ class FP(_Count):
 
     .. math:: \sum_u |L_u^k \setminus R_u|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); lower is better.
-
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -90,12 +87,7 @@ class FN(_Count):
 
     .. math:: \sum_u |R_u \setminus L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); lower is better.
-
-    References
-    ----------
-    van Rijsbergen 1979, Information Retrieval, chapter 7.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
     Examples
     --------
@@ -115,9 +107,8 @@ class TN(Pooled):
 
     .. math:: \sum_u |I \setminus (L_u^k \cup R_u)|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items. Range [0, inf); higher is better. The catalogue :math:`I` is ``items``, or by
-    default all items seen.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
+    catalogue :math:`I` is ``items``, or by default all items seen.
 
     References
     ----------
@@ -151,20 +142,19 @@ class MicroAverage(MetricOfOne, Pooled):
 
     .. math:: \frac{\sum_u S_u(k)}{\sum_u N_u(k)}
 
-    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number
-    of relevant items. Users with many relevant items weigh more. Only users with relevant items
-    count. Range [0, inf), the range of the metric; higher is better.
+    The value of user u is :math:`S_u(k) / N_u(k)`: for recall, the number of hits over the number of relevant items.
+    Users with many relevant items weigh more. Only users with relevant items count. The value lies in the range of the
+    metric.
 
     Parameters
     ----------
     of : metric, default=recall(denominator=capped)
-        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The
-        default, hits over min(k, relevant items), is called precision by the library implicit.
+        A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The default, hits over
+        min(k, relevant items), is called precision by the library implicit.
 
     References
     ----------
-    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6;
-    implicit, ``precision_at_k``.
+    Manning, Raghavan & Schütze 2008, Introduction to Information Retrieval, section 13.6; implicit, ``precision_at_k``.
 
     Examples
     --------
@@ -234,10 +224,9 @@ class ListAccuracy(_OfConfusion):
 
     .. math:: \frac{TP + TN}{|I|}
 
-    TP is the number of relevant items in the top k, TN the number of items of the catalogue
-    :math:`I` that are neither relevant nor in the top k. Close to 1 for any short list of a large
-    catalogue. Range [0, 1]; higher is better. The catalogue is ``items``, or by default all items
-    seen.
+    TP is the number of relevant items in the top k, TN the number of items of the catalogue :math:`I` that are neither
+    relevant nor in the top k. Close to 1 for any short list of a large catalogue. The catalogue is ``items``, or by
+    default all items seen.
 
     References
     ----------
@@ -263,16 +252,14 @@ class MatthewsCorrelation(_OfConfusion):
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
 
-    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the
-    top k), FN (relevant, not in the top k) or TN (neither); with tied scores these are expected
-    numbers. 0 where a factor of the denominator is 0. Range [-1, 1]; higher is better; 0 for a
-    random list.
-    The catalogue is ``items``, or by default all items seen.
+    The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the top k), FN
+    (relevant, not in the top k) or TN (neither); with tied scores these are expected numbers. 0 where a factor of the
+    denominator is 0. A random list scores 0. The catalogue is ``items``, or by default all items seen.
 
     References
     ----------
-    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage
-    Lysozyme, Biochimica et Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
+    Matthews 1975, Comparison of the Predicted and Observed Secondary Structure of T4 Phage Lysozyme, Biochimica et
+    Biophysica Acta 405(2); for lists: RecTools, ``MCC``.
 
     Examples
     --------
@@ -296,17 +283,16 @@ class FallOut(_OfConfusion):
 
     .. math:: \frac{FP}{FP + TN}
 
-    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items.
-    Users for whom every item is relevant have no value. Range [0, 1]; lower is better. The
-    catalogue is ``items``, or by default all items seen. 0, the best value, is also that of a user
-    without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever
-    the list: with ``population="both"`` neither is in the mean.
+    FP is the number of irrelevant items in the top k, TN the number of all other irrelevant items. Users for whom every
+    item is relevant have no value. The catalogue is ``items``, or by default all items seen. 0, the best value, is also
+    that of a user without a list, and with ``undefined="zero"`` that of a user without relevant items, whatever the
+    list: with ``population="both"`` neither is in the mean.
 
     Parameters
     ----------
     negatives : {"catalogue", "listed"}, default="catalogue"
-        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the
-        recommendation list, at any rank (as in TorchMetrics, where a list without any scores 0).
+        Which irrelevant items FP + TN counts: all of the catalogue, or only those in the recommendation list, at any
+        rank (as in TorchMetrics, where a list without any scores 0).
 
     References
     ----------

@@ -1,25 +1,33 @@
 """Coverage, list hygiene and rank-biased overlap: metrics of lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the
-catalogue.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k, :math:`I` the catalogue.
 
 List hygiene: defects and descriptions of recommendation lists that no relevance enters.
 
-Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are
-means over users with a list.
+Notation: :math:`L_u` is the recommendation list of user u, :math:`L_u^k` its top k. Most values are means over users
+with a list.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import check_parameter, divide, need_cutoff, or_nan, retrieved, shared_with_reference
+from rankwise.metrics.arithmetic import (
+    BETWEEN_0_AND_1,
+    NOT_NEGATIVE,
+    divide,
+    need_cutoff,
+    or_nan,
+    retrieved,
+    shared_with_reference,
+)
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Catalogue, PerUser
 
@@ -42,26 +50,12 @@ _WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as
 """Items that only one group of users has vary less than the jackknife takes them to."""
 
 
-@metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
-class ItemCoverage(Catalogue):
-    r"""Number of distinct items in all users' top k.
-
-    .. math:: |\bigcup_u L_u^k|
-
-    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of items];
-    higher is better.
+class _DistinctItems(Catalogue):
+    """The number of items that are recommended at least once.
 
     References
     ----------
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
-    >>> truth = {0: {1}, 1: {1}, 2: {1}}
-    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
-    5.0
     """
 
     jackknife_caveat: ClassVar[str] = _WIDE
@@ -72,6 +66,24 @@ class ItemCoverage(Catalogue):
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
 
+@metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
+class ItemCoverage(_DistinctItems):
+    r"""Number of distinct items in all users' top k.
+
+    .. math:: |\bigcup_u L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of items.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> recommendations = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
+    >>> truth = {0: {1}, 1: {1}, 2: {1}}
+    >>> rw.evaluate(recommendations, truth, "item_coverage@3")["item_coverage@3"]
+    5.0
+    """
+
+
 @metric(
     "catalog_coverage",
     "coverage",
@@ -80,23 +92,18 @@ class ItemCoverage(Catalogue):
     higher_is_better=True,
     plain=plain.catalog_coverage,
 )
-class CatalogCoverage(Catalogue):
+class CatalogCoverage(_DistinctItems):
     r"""Share of the catalogue that is in at least one user's top k.
 
     .. math:: |\bigcup_u L_u^k| / |I|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is
-    ``items``, or by default all items seen. Range [0, 1]; higher is better. Recommended items
-    outside ``items`` do not count; the result reports their number.
+    :math:`L_u^k` is the top k of the recommendation list of user u. The catalogue :math:`I` is ``items``, or by default
+    all items seen. Recommended items outside ``items`` do not count; the result reports their number.
 
     Parameters
     ----------
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
 
     Examples
     --------
@@ -108,50 +115,33 @@ class CatalogCoverage(Catalogue):
     0.05
     """
 
-    jackknife_caveat: ClassVar[str] = _WIDE
-    padding: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the padding."""
-        super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
+    padding: Annotated[int, NOT_NEGATIVE] = 0
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
-        xp = namespace(counts)
-        n_recommended = float(xp.sum(xp.astype(counts > 0, xp.int64)))
-        return n_recommended / (catalogue_size + self.padding)
+        return super().of_counts(counts, catalogue_size) / (catalogue_size + self.padding)
 
 
 class _OfAllUsers(PerUser):
+    """A value of all users' lists, also of empty ones.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+    """
+
     defined_for = "user"
     reads_truth = False
 
 
-@metric("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
-class UserCoverage(_OfAllUsers):
-    r"""Number of users with at least one item in their top k.
-
-    .. math:: |\{u : L_u^k \neq \emptyset\}|
-
-    :math:`L_u^k` is the top k of the recommendation list of user u. Range [0, number of users];
-    higher is better.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _UserCount(_OfAllUsers):
+    """The number of users whose list meets a condition, 1 or 0 for each user.
 
     Parameters
     ----------
     as_share : bool, default=False
         Return the share of the evaluated users instead of their number, in [0, 1].
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> truth = {"ann": {1}, "bob": {2}}
-    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
-    1.0
     """
 
     as_share: bool = False
@@ -160,6 +150,23 @@ class UserCoverage(_OfAllUsers):
     def aggregate(self) -> Literal["mean", "sum"]:
         """The mean is the share of users, the sum their number."""
         return "mean" if self.as_share else "sum"
+
+
+@metric("user_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.user_coverage_at_k)
+class UserCoverage(_UserCount):
+    r"""Number of users with at least one item in their top k.
+
+    .. math:: |\{u : L_u^k \neq \emptyset\}|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of users.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {"ann": {1}, "bob": {2}}
+    >>> rw.evaluate({"ann": [1, 3]}, truth, "user_coverage@2")["user_coverage@2"]
+    1.0
+    """
 
     def value(self, block: Block, k: int) -> Array:
         """Return 1 for users with a recommendation list, else 0, shape (U,)."""
@@ -172,12 +179,7 @@ class NumRetrieved(_OfAllUsers):
 
     .. math:: \min(k, |L_u|)
 
-    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user
-    without a list counts 0. Range [0, k]; higher is better.
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+    :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user without a list counts 0.
 
     Examples
     --------
@@ -200,11 +202,7 @@ class UserCoverageAtN(_OfAllUsers):
 
     .. math:: |\{u : |L_u| \ge k\}|
 
-    :math:`L_u` is the recommendation list of user u. Range [0, number of users]; higher is better.
-
-    References
-    ----------
-    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR.
+    :math:`L_u` is the recommendation list of user u. The value is at most the number of users.
 
     Examples
     --------
@@ -233,13 +231,12 @@ class DuplicateRate(_OfList):
 
     .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
 
-    The mean over users with a list. Range [0, 1]; lower is better. Needs ``duplicates="first"``: by
-    default, a repeated item raises an error.
+    Needs ``duplicates="first"``: by default, a repeated item raises an error.
 
     References
     ----------
-    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics
-    Consistently?, RecSys (the effect of duplicates on other metrics).
+    Tamm, Damdinov & Vasilev 2021, Quality Metrics in Recommender Systems: Do We Calculate Metrics Consistently?, RecSys
+    (the effect of duplicates on other metrics).
 
     Examples
     --------
@@ -265,18 +262,13 @@ class DuplicateRate(_OfList):
     plain=plain.unsatisfied_at_k,
     family="hygiene",
 )
-class Unsatisfied(PerUser):
+class Unsatisfied(_UserCount):
     r"""Number of users whose recommendation list has fewer than k items.
 
     .. math:: |\{u : |L_u| < k\}|
 
-    :math:`L_u` is the recommendation list of user u; users without a list count. Range [0, number
-    of users]; lower is better.
-
-    Parameters
-    ----------
-    as_share : bool, default=False
-        Return the share of the evaluated users instead of their number, in [0, 1].
+    :math:`L_u` is the recommendation list of user u; users without a list count. The value is at most the number of
+    users.
 
     References
     ----------
@@ -290,15 +282,6 @@ class Unsatisfied(PerUser):
     1.0
     """
 
-    defined_for = "user"
-    reads_truth = False
-    as_share: bool = False
-
-    @property
-    def aggregate(self) -> Literal["mean", "sum"]:
-        """The mean is the share of users, the sum their number."""
-        return "mean" if self.as_share else "sum"
-
     def value(self, block: Block, k: int) -> Array:
         """Return 1 for users with fewer than k items, else 0, shape (U,)."""
         return block.xp.astype(block.list_length < k, block.xp.float64)
@@ -310,9 +293,8 @@ class Repeated(_OfList):
 
     .. math:: |L_u^k \cap H_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training
-    history. The mean over users with a list. Range [0, 1]; lower is better unless repeated
-    consumption is wanted. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history. Repeats
+    count as a defect, which they are not where repeated consumption is a goal. Needs ``train``.
 
     References
     ----------
@@ -339,9 +321,8 @@ class ColdItemShare(_OfList):
 
     .. math:: |\{i \in L_u^k : n_i = 0\}| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. The mean over users with a list. Range [0, 1]; neither direction
-    counts as better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
+    Needs ``train``.
 
     References
     ----------
@@ -370,21 +351,20 @@ class Overlap(_OfList):
 
     .. math:: |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``, the recommendation lists of another system. The mean over users with both
-    lists. Range [0, 1]; neither direction counts as better. Equal to 1 minus ``unexpectedness``.
-    Needs ``reference``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
+    ``reference``, the recommendation lists of another system. Users without a reference list have no value. Equal to 1
+    minus ``unexpectedness``. Needs ``reference``.
 
     Parameters
     ----------
     denominator : {"length", "k", "union"}, default="length"
-        The divisor: the number of items in the top k, k, or the number of items in at least one of
-        the two (``"union"``, the Jaccard index).
+        The divisor: the number of items in the top k, k, or the number of items in at least one of the two
+        (``"union"``, the Jaccard index).
 
     References
     ----------
-    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber,
-    Moffat & Zobel 2010, A Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
+    Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber, Moffat & Zobel 2010, A
+    Similarity Measure for Indefinite Rankings, ACM TOIS 28(4).
 
     Examples
     --------
@@ -412,14 +392,12 @@ class MeanScore(_OfList):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} s_{ui}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
-    item i. The mean over users with a list. Range (-inf, inf), in the unit of the scores; neither
-    direction counts as better. Needs recommendations with scores.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i. The value is in
+    the unit of the scores. Needs recommendations with scores.
 
     References
     ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
 
     Examples
     --------
@@ -443,18 +421,17 @@ class RankBiasedOverlap(PerUser):
               + \sum_{d=s+1}^{l} p^{d - 1} \frac{X_s (d - s)}{s d}\right)
               + p^l \left(\frac{X_l - X_s}{l} + \frac{X_s}{s}\right)
 
-    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list,
-    :math:`s` that of the shorter, both cut at k. Users without a reference list have no value. Range
-    [0, 1]; 1 for equal lists; neither direction counts as better. Needs ``reference``.
+    :math:`X_d` items are in the top d of both lists; :math:`l` is the length of the longer list, :math:`s` that of the
+    shorter, both cut at k. Users without a reference list have no value. Equal lists score 1. Needs ``reference``.
 
     Parameters
     ----------
     p : float, default=0.9
         The persistence of the reader, in (0, 1): the first :math:`1 / (1 - p)` ranks weigh most.
     form : {"extrapolated", "lower"}, default="extrapolated"
-        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both
-        lists continue to agree as they do at their ends. ``"lower"`` is the first sum alone, times
-        :math:`1 - p`: a lower bound for all continuations of the lists.
+        ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both lists continue to
+        agree as they do at their ends. ``"lower"`` is the first sum alone, times :math:`1 - p`: a lower bound for all
+        continuations of the lists.
 
     References
     ----------
@@ -470,19 +447,14 @@ class RankBiasedOverlap(PerUser):
 
     inputs = ("overlap_reference",)
     defined_for = "list"
-    p: float = 0.9
+    p: Annotated[float, BETWEEN_0_AND_1] = 0.9
     form: Literal["extrapolated", "lower"] = "extrapolated"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
 
     def value(self, block: Block, k: int) -> Array:
         """Return rank-biased overlap, shape (U,)."""
         xp, overlap, p = block.xp, block.overlap_reference, float(self.p)
-        ours, theirs = block.top_length(k), xp.clip(overlap.length, max=k)
-        short, longer = xp.minimum(ours, theirs), xp.maximum(ours, theirs)
+        length, reference = block.top_length(k), xp.clip(overlap.length, max=k)
+        short, longer = xp.minimum(length, reference), xp.maximum(length, reference)
         # An item that is in both top d from depth m on adds p^(d-1) / d at each depth from m to l.
         depth = xp.maximum(overlap.rank, overlap.rank_there)
         last = xp.take(longer, overlap.user)

@@ -2,32 +2,28 @@ r"""Debiased accuracy: inverse propensity weights correct for exposure bias in t
 
 Weights of relevant items, shared by all debiased metrics.
 
-A weighted metric defines the weight of every item and reports how much its value depends on few
-of them: the effective sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant
-items, the share of the largest weight, the clip, and the share of relevant items with a clipped
-propensity.
+A weighted metric defines the weight of every item and reports how much its value depends on few of them: the effective
+sample size :math:`(\sum w)^2 / \sum w^2` of the weights of all relevant items, the share of the largest weight, the
+clip, and the share of relevant items with a clipped propensity.
 
 Debiasing by weights, for any metric that is a sum over relevant items.
 
-Recall, nDCG, average precision or AUC of user u is a sum over the relevant items,
-:math:`\sum_{i \in R_u} c_{ui}`. Its weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`.
-The normalisation inside :math:`c_{ui}`, for example by the ideal DCG, stays unweighted: values
-exceed 1 if items of large weight rank high.
-Self-normalised weights have the mean 1 for every user:
-:math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
+Recall, nDCG, average precision or AUC of user u is a sum over the relevant items, :math:`\sum_{i \in R_u} c_{ui}`. Its
+weighted form is :math:`\sum_{i \in R_u} \omega_{ui} c_{ui}`. The normalisation inside :math:`c_{ui}`, for example by
+the ideal DCG, stays unweighted: values exceed 1 if items of large weight rank high. Self-normalised weights have the
+mean 1 for every user: :math:`\omega_{ui} = |R_u| \, w_i / \sum_{j \in R_u} w_j`.
 
-:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It
-comes from the number of training users :math:`n_i` of each item, as
-:math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column of ``items``. For each of these
-metrics the result reports the effective sample size of the weights of all relevant items, the
-share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
+:math:`p_i` is the propensity of item i: the probability that an interaction with it is observed. It comes from the
+number of training users :math:`n_i` of each item, as :math:`\max(clip, (n_i / \max_j n_j)^{power})`, or from a column
+of ``items``. For each of these metrics the result reports the effective sample size of the weights of all relevant
+items, the share of the largest weight, the clip, and the share of relevant items with a clipped propensity.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -36,7 +32,7 @@ from rankwise.blocks.block import POPULARITY, PROPENSITY, Block
 from rankwise.core.arrays import Array, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import check_parameter, discount
+from rankwise.metrics.arithmetic import IN_LEFT_OPEN_0_1, NOT_NEGATIVE, discount
 from rankwise.metrics.base import Metric, ValueKind, metric, preset
 from rankwise.metrics.graded import DCG
 from rankwise.metrics.inputs import CatalogueSums, Input, RelevantCount
@@ -66,7 +62,7 @@ class ByWeight(Metric):
         """The relevant items, also counted for the diagnostics of their weights."""
         return (*super().inputs, "relevant", RelevantCount())
 
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return the weight of every item."""
         raise NotImplementedError
 
@@ -106,8 +102,8 @@ class ByPropensity(ByWeight):
     Parameters
     ----------
     propensity : {"popularity", "given"}, default="popularity"
-        Where propensities come from: estimated as (training users of the item / the largest such
-        number) to the power of ``power``, or given in the column ``propensity`` of ``items``.
+        Where propensities come from: estimated as (training users of the item / the largest such number) to the power
+        of ``power``, or given in the column ``propensity`` of ``items``.
     power : float, default=0.5
         The exponent of the estimate, 0 or more; 0 gives all items the same propensity.
     clip : float, default=0.1
@@ -115,14 +111,8 @@ class ByPropensity(ByWeight):
     """
 
     propensity: Literal["popularity", "given"] = "popularity"
-    power: float = 0.5
-    clip: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "clip", 0 < self.clip <= 1, "must lie in (0, 1]")
-        check_parameter(self, "power", 0 <= self.power < math.inf, "must be 0 or more")
+    power: Annotated[float, NOT_NEGATIVE] = 0.5
+    clip: Annotated[float, IN_LEFT_OPEN_0_1] = 0.1
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -130,9 +120,9 @@ class ByPropensity(ByWeight):
         source: Input = PROPENSITY if self.propensity == "given" else POPULARITY
         return (*super().inputs, source)
 
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return 1 / clipped propensity of every item."""
-        propensity = self._propensity(known)
+        propensity = self._propensity(items)
         return 1.0 / namespace(propensity).clip(propensity, min=float(self.clip))
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
@@ -143,10 +133,10 @@ class ByPropensity(ByWeight):
         clipped = float(np.sum(count[below])) / total if total else math.nan
         return {**super().diagnose(items), "clip": float(self.clip), "clipped_share": clipped}
 
-    def _propensity(self, known: Block | CatalogueSums) -> Array:
+    def _propensity(self, items: Block | CatalogueSums) -> Array:
         if self.propensity == "given":
-            return known[PROPENSITY].probability
-        training = known[POPULARITY]
+            return items[PROPENSITY].probability
+        training = items[POPULARITY]
         return (training.count / training.most) ** float(self.power)
 
 
@@ -157,25 +147,20 @@ class ByStratum(ByWeight):
     Parameters
     ----------
     gamma : float, default=1.0
-        How strongly the probability that an interaction is observed grows with popularity, 0 or
-        more; 0 weights all items alike.
+        How strongly the probability that an interaction is observed grows with popularity, 0 or more; 0 weights all
+        items alike.
     """
 
-    gamma: float = 1.0
+    gamma: Annotated[float, NOT_NEGATIVE] = 1.0
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The popularity in training."""
         return (*super().inputs, POPULARITY)
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "gamma", 0 <= self.gamma < math.inf, "must be 0 or more")
-
-    def weight(self, known: Block | CatalogueSums) -> Array:
+    def weight(self, items: Block | CatalogueSums) -> Array:
         """Return the weight of every item; items never seen in training count as seen once."""
-        training = known[POPULARITY]
+        training = items[POPULARITY]
         count = namespace(training.count).clip(training.count, min=1.0)
         return count ** (-float(self.gamma) / (float(self.gamma) + 1.0))
 
@@ -193,7 +178,7 @@ class _Reweighted(ByWeight, MetricOfOne, Pooled):
     normalised: ClassVar[bool] = True
     done: ClassVar[str] = "weighted"
     mean_of_users = True
-    of: Metric
+    of: Metric = Recall()  # noqa: RUF009 - frozen, so that all may share it
 
     def _check_of(self) -> None:
         if not isinstance(self.of, Weightable):
@@ -255,11 +240,10 @@ class IPS(ByPropensity, _Reweighted):
 
     .. math:: \sum_{i \in R_u} \frac{c_{ui}}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user
-    u (recall, precision, ndcg, map, rbp, auc, …). Propensities are
-    :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the number of training users of item
-    i, or given. ``result.diagnostics`` shows how much the value depends on few weights. Range
-    [0, inf); higher is better. Needs ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items of user u (recall,
+    precision, ndcg, map, rbp, auc, …). Propensities are :math:`p_i = (n_i / \max_j n_j)^{power}`, with :math:`n_i` the
+    number of training users of item i, or given. ``result.diagnostics`` shows how much the value depends on few
+    weights. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -275,7 +259,6 @@ class IPS(ByPropensity, _Reweighted):
     """
 
     normalised = False
-    of: Metric = Recall()
 
 
 @metric("snips", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
@@ -285,17 +268,15 @@ class SNIPS(ByPropensity, _Reweighted):
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = \frac{1}{\max(p_i, clip)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
-    :math:`R_u` of user u; :math:`p_i` is the propensity of item i. The weights of a user have the
-    mean 1: equal propensities change nothing. For ``auc``, which weights users by their number of
-    relevant items, users are weighted by the total weight of these items. Range [0, inf), [0, 1]
-    for recall; higher is better. Needs ``train``, or propensities in ``items``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
+    :math:`p_i` is the propensity of item i. The weights of a user have the mean 1: equal propensities change nothing.
+    For ``auc``, which weights users by their number of relevant items, users are weighted by the total weight of these
+    items. Values are in [0, 1] for recall. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
-    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
+    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS; Yang et al. 2018,
+    Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
 
     Examples
     --------
@@ -306,8 +287,6 @@ class SNIPS(ByPropensity, _Reweighted):
     0.66667
     """
 
-    of: Metric = Recall()
-
 
 @metric("stratified", range=(0, math.inf), higher_is_better=True, family="debiased", plain=plain.weighted_sum)
 class Stratified(ByStratum, _Reweighted):
@@ -316,9 +295,8 @@ class Stratified(ByStratum, _Reweighted):
     .. math:: \frac{|R_u|}{\sum_{i \in R_u} w_i} \sum_{i \in R_u} w_i \, c_{ui}, \quad
               w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items
-    :math:`R_u` of user u; :math:`n_i` is the number of training users of item i, at least 1. Range
-    [0, inf), [0, 1] for recall; higher is better. Needs ``train``.
+    The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
+    :math:`n_i` is the number of training users of item i, at least 1. Values are in [0, 1] for recall. Needs ``train``.
 
     Parameters
     ----------
@@ -338,7 +316,6 @@ class Stratified(ByStratum, _Reweighted):
     0.66667
     """
 
-    of: Metric = Recall()
     average: Literal["users", "weights"] = "users"
 
     @property
@@ -357,15 +334,14 @@ class IPSRecall(IPS):
 
     .. math:: \frac{1}{|R_u|} \sum_{i \in L_u^k \cap R_u} \frac{1}{p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Range [0, inf); higher is better. Needs ``train``, or propensities
-    in ``items``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
+    ``train``, or propensities in ``items``.
 
     References
     ----------
-    Schnabel et al. 2016, Recommendations as Treatments, ICML;
-    Saito et al. 2020, Unbiased Recommender Learning from Missing-Not-At-Random Feedback, WSDM.
+    Schnabel et al. 2016, Recommendations as Treatments, ICML; Saito et al. 2020, Unbiased Recommender Learning from
+    Missing-Not-At-Random Feedback, WSDM.
 
     Examples
     --------
@@ -382,16 +358,9 @@ class SNIPSRecall(SNIPS):
 
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} 1 / p_i}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`p_i` is the propensity of item i: the probability that an interaction
-    with it is observed, clipped. Range [0, 1]; higher is better. Needs ``train``, or propensities
-    in ``items``.
-
-    References
-    ----------
-    Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS;
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
+    ``train``, or propensities in ``items``.
 
     Examples
     --------
@@ -409,9 +378,8 @@ class IPSDCG(IPS):
 
     .. math:: \sum_{i \le k} \frac{rel_i}{p_i \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of
-    that item: the probability that an interaction with it is observed, clipped. Range [0, inf);
-    higher is better. Needs ``train``, or propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of that item: the
+    probability that an interaction with it is observed, clipped. Needs ``train``, or propensities in ``items``.
 
     References
     ----------
@@ -432,16 +400,14 @@ class SNIPSDCG(ByPropensity, RunningSum):
 
     .. math:: \frac{\sum_{i \le k} rel_i / (p_i \log_2(i + 1))}{\sum_{i \in R_u} 1 / p_i}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items
-    of user u; :math:`p_i` is the propensity of an item: the probability that an interaction with it
-    is observed, clipped. Range [0, 1]; higher is better. An ideal list of more than one relevant
-    item scores less than 1, because the denominator is not discounted. Needs ``train``, or
-    propensities in ``items``.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`R_u` are the relevant items of user u;
+    :math:`p_i` is the propensity of an item: the probability that an interaction with it is observed, clipped. An ideal
+    list of more than one relevant item scores less than 1, because the denominator is not discounted. Needs ``train``,
+    or propensities in ``items``.
 
     References
     ----------
-    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit
-    Feedback, RecSys.
+    Yang et al. 2018, Unbiased Offline Recommender Evaluation for Missing-Not-At-Random Implicit Feedback, RecSys.
 
     Examples
     --------
@@ -470,13 +436,8 @@ class StratifiedRecall(Stratified):
     .. math:: \frac{\sum_{i \in L_u^k \cap R_u} w_i}{\sum_{i \in R_u} w_i},
               \quad w_i = n_i^{-\gamma / (\gamma + 1)}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's
-    relevant items, :math:`n_i` is the number of training users of item i, at least 1. Range [0, 1];
-    higher is better. Needs ``train``.
-
-    References
-    ----------
-    Steck 2011, Item Popularity and Recommendation Accuracy, RecSys.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
+    :math:`n_i` is the number of training users of item i, at least 1. Needs ``train``.
 
     Examples
     --------

@@ -12,11 +12,20 @@ from typing import Any, Literal, NamedTuple
 
 from rankwise import functional
 from rankwise.metrics import registry
-from rankwise.metrics.base import FAMILIES, Metric, as_written, better, extra_inputs, interval, summary
+from rankwise.metrics.base import (
+    FAMILIES,
+    Metric,
+    as_written,
+    better,
+    direction,
+    extra_inputs,
+    interval,
+    sections,
+    summary,
+)
 
 __all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
 
-_SECTION = re.compile(r"\n+(?=\w+\n-{3,}\n)")
 _PARAMETER = re.compile(r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE)
 _VALUES = {
     "float": "a number",
@@ -70,9 +79,7 @@ class Description:
     @cached_property
     def sections(self) -> dict[str, str]:
         """The sections of the docstring by title; the text above the first has an empty title."""
-        head, *others = _SECTION.split(self.text)
-        titled = (section.split("\n", 2) for section in others)
-        return {"": head} | {title: text for title, _, text in titled}
+        return sections(self.cls)
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -100,6 +107,11 @@ class Description:
     def better(self) -> str:
         """Which direction is better; a dash where neither is."""
         return better(self.cls.higher_is_better)
+
+    @property
+    def direction(self) -> str:
+        """Which direction is better, in words."""
+        return direction(self.cls.higher_is_better)
 
     @property
     def cutoff(self) -> str:

@@ -1,14 +1,14 @@
 """Diversity over all users and within lists, and serendipity.
 
-Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`c_j` the number of
-users with item j in their top k.
+Notation: :math:`L_u^k` is the top k of user u's recommendation list, :math:`c_j` the number of users with item j in
+their top k.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from rankwise.blocks.block import POPULARITY, SIMILARITY, Block, Categories, Fea
 from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.arithmetic import (
+    ABOVE_1,
     NAMED,
+    NOT_NEGATIVE,
     CustomDistance,
     Distance,
     batches,
-    check_parameter,
     discount,
     divide,
     or_nan,
@@ -55,23 +56,22 @@ class Gini(Catalogue):
 
     .. math:: \frac{\sum_{j=1}^{n} (2j - n - 1)\, c_j}{m \sum_j c_j}
 
-    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items;
-    m is n - 1 by default. Range [0, 1]; lower is more equal. The catalogue is ``items``, or by
-    default all items seen. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with an item in the top k, in ascending order over n items; m is n - 1 by
+    default. The catalogue is ``items``, or by default all items seen. NaN if nothing was recommended.
 
     Parameters
     ----------
     over : {"catalogue", "recommended"}, default="catalogue"
-        ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0,
-        and m = n - 1. ``"recommended"``: only items recommended at least once, and m = n.
+        ``"catalogue"``: all n items of the catalogue, those never recommended with a count of 0, and m = n - 1.
+        ``"recommended"``: only items recommended at least once, and m = n.
     corrected : bool, default=True
-        Whether m = n - 1 over the catalogue: the value is then 1 if only one item is recommended.
-        With false, m = n, and the value is then 1 - 1/n.
+        Whether m = n - 1 over the catalogue: the value is then 1 if only one item is recommended. With false, m = n,
+        and the value is then 1 - 1/n.
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
     exposure : {"count", "log"}, default="count"
-        What a recommendation at rank i adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)`, which
-        gives exposure at the top of lists more weight.
+        What a recommendation at rank i adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)`, which gives exposure at
+        the top of lists more weight.
 
     References
     ----------
@@ -91,12 +91,7 @@ class Gini(Catalogue):
     over: Literal["catalogue", "recommended"] = "catalogue"
     exposure: Literal["count", "log"] = "count"
     corrected: bool = True
-    padding: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the padding."""
-        super().__post_init__()
-        check_parameter(self, "padding", self.padding >= 0, "must be 0 or more")
+    padding: Annotated[int, NOT_NEGATIVE] = 0
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -135,15 +130,14 @@ class Herfindahl(Catalogue):
 
     .. math:: \sum_j p_j^2, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. Range [1 / number of items, 1];
-    lower is more even. NaN if nothing was recommended. Its inverse is the effective number of
-    items: as many items with equal counts have the same index.
+    :math:`c_j` is the number of users with item j in the top k. The value is at least 1 / number of items. NaN if
+    nothing was recommended. Its inverse is the effective number of items: as many items with equal counts have the same
+    index.
 
     References
     ----------
-    Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon
-    2012, Improving Aggregate Recommendation Diversity Using Ranking-Based Techniques, IEEE TKDE
-    24(5).
+    Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon 2012, Improving
+    Aggregate Recommendation Diversity Using Ranking-Based Techniques, IEEE TKDE 24(5).
 
     Examples
     --------
@@ -169,8 +163,8 @@ class ShannonEntropy(Catalogue):
 
     .. math:: -\sum_j p_j \log p_j, \quad p_j = c_j / \sum_i c_i
 
-    :math:`c_j` is the number of users with item j in the top k. Range [0, log of the number of
-    items]; higher is more even. NaN if nothing was recommended.
+    :math:`c_j` is the number of users with item j in the top k. The value is at most the logarithm of the number of
+    items. NaN if nothing was recommended.
 
     Parameters
     ----------
@@ -193,14 +187,8 @@ class ShannonEntropy(Catalogue):
     2.0
     """
 
-    log_base: float | None = None
+    log_base: Annotated[float | None, ABOVE_1] = None
     normalised: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        allowed = self.log_base is None or not self.log_base <= 1
-        check_parameter(self, "log_base", allowed, "must be above 1")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the entropy; NaN if nothing was recommended."""
@@ -240,15 +228,13 @@ class Personalization(Accumulated):
     .. math:: 1 - \frac{2}{U (U - 1)} \sum_{u < v}
               \frac{|L_u^k \cap L_v^k|}{\sqrt{|L_u^k| \, |L_v^k|}}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a
-    list. This is 1 minus the mean cosine similarity; for lists of k items, the cosine is the number
-    of common items over k. It is computed from sums over items, in linear time. Range [0, 1];
-    higher is more personalised. NaN for fewer than two users with a list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a list. This is 1 minus
+    the mean cosine similarity; for lists of k items, the cosine is the number of common items over k. It is computed
+    from sums over items, in linear time. NaN for fewer than two users with a list.
 
     References
     ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS 107(10).
 
     Examples
     --------
@@ -300,36 +286,34 @@ class Serendipity(Pooled):
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \max\left(\frac{|I| + 1 - i}{|I|} - \frac{|I| + 1 - pop_i}{|I|},\, 0\right)
 
-    :math:`L_u^k` is the top k of the recommendation list of user u; :math:`rel_i` is 1 if the item
-    at rank i is relevant, else 0; :math:`|I|` is the size of the catalogue; :math:`pop_i` is the
-    item's popularity rank, where equally popular items share one rank and the next rank is one
-    more. For items never seen in training the second fraction is 0. With ``form="history"``, an
-    item counts 1 minus its mean cosine with the user's training items :math:`H_u`:
+    :math:`L_u^k` is the top k of the recommendation list of user u; :math:`rel_i` is 1 if the item at rank i is
+    relevant, else 0; :math:`|I|` is the size of the catalogue; :math:`pop_i` is the item's popularity rank, where
+    equally popular items share one rank and the next rank is one more. For items never seen in training the second
+    fraction is 0. With ``form="history"``, an item counts 1 minus its mean cosine with the user's training items
+    :math:`H_u`:
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \le k} rel_i \cdot
               \left(1 - \frac{1}{|H_u|} \sum_{h \in H_u} \cos(i, h)\right)
 
-    Range [0, 2], and [0, 1] where cosines are not negative; higher is better. Needs ``train``.
-    Tied items are taken in order of item id.
+    Values are in [0, 1] where cosines are not negative. Needs ``train``. Tied items are taken in order of item id.
 
     Parameters
     ----------
     form : {"popularity", "history"}, default="popularity"
-        The first formula (as in RecTools), or the second (as in recommenders), in which users
-        without a training history have no value.
+        The first formula (as in RecTools), or the second (as in recommenders), in which users without a training
+        history have no value.
     relevance : {"binary", "none"}, default="binary"
-        ``"binary"`` counts only relevant items; ``"none"`` counts all items, as if :math:`rel_i`
-        were 1 (the default of recommenders), for all users with a list.
+        ``"binary"`` counts only relevant items; ``"none"`` counts all items, as if :math:`rel_i` were 1 (the default of
+        recommenders), for all users with a list.
     similarity : {"cooccurrence", "features"}, default="cooccurrence"
-        For ``form="history"``: cosines between the items' columns of training users, or between
-        their feature vectors.
+        For ``form="history"``: cosines between the items' columns of training users, or between their feature vectors.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
 
     References
     ----------
-    Zhang et al. 2012, Auralist: Introducing Serendipity into Music Recommendation, WSDM;
-    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists.
+    Zhang et al. 2012, Auralist: Introducing Serendipity into Music Recommendation, WSDM; Murakami, Mori & Orihara 2008,
+    Metrics for Evaluating the Serendipity of Recommendation Lists.
 
     Examples
     --------
@@ -427,8 +411,8 @@ def _sum_cosines(block: Block, history: ItemRows, similarity: Similarity, user: 
     """Sum the cosines of each row's item with all items of its user's history, shape (n,).
 
     The pairs of items are never materialised. Cosines come rounded to multiples of 2^-38 (see
-    `rankwise.encoding.side_information`): their sums are then exact, and a matrix product
-    gives the same digits however users are divided into blocks.
+    `rankwise.encoding.side_information`): their sums are then exact, and a matrix product gives the same digits
+    however users are divided into blocks.
     """
     xp = namespace(similarity.cosine)
     history_row = xp.take(similarity.row, history.item)
@@ -462,19 +446,17 @@ class IntraListDiversity(PerUser):
 
     .. math:: \frac{2}{n (n - 1)} \sum_{i < j} d(i, j), \quad i, j \in L_u^k, \; n = |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. The mean
-    over users with a list. Range [0, inf), [0, 1] for Jaccard and [0, 2] for cosine; higher is more
-    diverse. Needs ``items`` with categories or features; an item without them has no categories, or
-    a zero vector, whose cosine distance to every other item is 1.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values are in [0, 1] for
+    Jaccard and in [0, 2] for cosine. Needs ``items`` with categories or features; an item without them has no
+    categories, or a zero vector, whose cosine distance to every other item is 1.
 
     Parameters
     ----------
     distance : {"cosine", "jaccard", "euclidean"} or callable, default="cosine"
-        Cosine and Euclidean distances are between feature vectors, Jaccard between sets of
-        categories. A callable takes the feature vectors of n items, shape (n, d), and returns the
-        distances, shape (n, n): ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``.
-        Results name it as ``"module:function"``; this text is never run: to evaluate, pass the
-        function itself.
+        Cosine and Euclidean distances are between feature vectors, Jaccard between sets of categories. A callable takes
+        the feature vectors of n items, shape (n, d), and returns the distances, shape (n, n):
+        ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as ``"module:function"``; this
+        text is never run: to evaluate, pass the function itself.
     single : {"zero", "one", "skip"}, default="zero"
         The value of a list with one item: 0, 1, or no value.
     features : str, default="features"
@@ -484,8 +466,8 @@ class IntraListDiversity(PerUser):
 
     References
     ----------
-    Ziegler et al. 2005, Improving Recommendation Lists Through Topic Diversification, WWW;
-    Smyth & McClave 2001, Similarity vs. Diversity, ICCBR.
+    Ziegler et al. 2005, Improving Recommendation Lists Through Topic Diversification, WWW; Smyth & McClave 2001,
+    Similarity vs. Diversity, ICCBR.
 
     Examples
     --------

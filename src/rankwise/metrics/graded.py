@@ -1,15 +1,14 @@
 """Accuracy with graded relevance: gains that grow with the relevance of the recommended items.
 
-Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item
-is not relevant; :math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the
-ground truth have no value.
+Notation: :math:`g_i` is the gain of the item at rank i, computed from its relevance, 0 if the item is not relevant;
+:math:`rel_i` is 1 if it is relevant, else 0. Users without relevant items in the ground truth have no value.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
@@ -17,8 +16,11 @@ from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.arithmetic import (
+    ABOVE_0,
+    ABOVE_1,
+    BETWEEN_0_AND_1,
     Gain,
-    check_parameter,
+    Limits,
     discount,
     divide,
     gain_of,
@@ -41,8 +43,7 @@ class _Gained(HitSum):
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
-        :math:`2^{rel + 1} - 1` (as in WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
     """
 
     gain: Gain = "linear"
@@ -63,20 +64,14 @@ class _Discounted(_Gained):
     Parameters
     ----------
     log_base : float, default=2.0
-        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless
-        ``discount="log"``.
+        The base b of the logarithm, above 1. In nDCG it cancels out, except for rounding, unless ``discount="log"``.
     discount : {"log_plus_one", "log"}, default="log_plus_one"
-        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`,
-        which discounts nothing down to rank b (Järvelin & Kekäläinen 2002; LensKit).
+        The divisor of the gain at rank i: :math:`\log_b(i + 1)`; or :math:`\max(1, \log_b i)`, which discounts nothing
+        down to rank b (Järvelin & Kekäläinen 2002; LensKit).
     """
 
-    log_base: float = 2.0
+    log_base: Annotated[float, ABOVE_1] = 2.0
     discount: Literal["log_plus_one", "log"] = "log_plus_one"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "log_base", not self.log_base <= 1, "must be above 1")
 
     def discount_of(self, rank: Array) -> Array:
         """Return the discounts of ranks."""
@@ -110,8 +105,7 @@ class CG(_Gained):
 
     .. math:: CG@k = \sum_{i \le k} g_i
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
-    higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
 
     References
     ----------
@@ -131,13 +125,12 @@ class DCG(_Discounted):
 
     .. math:: DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. Range [0, inf);
-    higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
 
     References
     ----------
-    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4);
-    Burges et al. 2005, Learning to Rank using Gradient Descent, ICML (exponential gain).
+    Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4); Burges et al. 2005,
+    Learning to Rank using Gradient Descent, ICML (exponential gain).
 
     Examples
     --------
@@ -154,15 +147,14 @@ class NDCG(_Discounted):
     .. math:: nDCG@k = DCG@k / IDCG@k,
               \quad DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
-    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is
-    the same sum for the ideal list: all relevant items of the user in decreasing gain, cut at k.
-    Range [0, 1]; higher is better.
+    :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant. IDCG, the ideal DCG, is the same sum for the
+    ideal list: all relevant items of the user in decreasing gain, cut at k.
 
     Parameters
     ----------
     ideal : {"relevant", "full"}, default="relevant"
-        The ideal list: the user's relevant items, or k items with the user's largest gain, even if
-        the user has fewer relevant items (``"full"``, which needs a cut-off).
+        The ideal list: the user's relevant items, or k items with the user's largest gain, even if the user has fewer
+        relevant items (``"full"``, which needs a cut-off).
 
     References
     ----------
@@ -205,8 +197,8 @@ class NDCGBinary(NDCG):
     .. math:: \frac{\sum_{i \le k} rel_i / \log_2(i + 1)}
               {\sum_{i \le \min(k, |R_u|)} 1 / \log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of
-    relevant items of user u. Range [0, 1]; higher is better.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
+    u.
 
     References
     ----------
@@ -226,24 +218,22 @@ class RBP(HitSum):
 
     .. math:: RBP@k = (1 - p) \sum_{i \le k} g_i \, p^{i - 1}
 
-    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance /
-    max_relevance), else 0. Range [0, 1]; higher is better. Even an ideal list scores less than 1,
-    except with ``normaliser="ideal"``.
+    :math:`g_i` is 1 if the item at rank i is relevant (with ``max_relevance``, its relevance / max_relevance), else 0.
+    Even an ideal list scores less than 1, except with ``normaliser="ideal"``.
 
     Parameters
     ----------
     p : float, default=0.8
         The persistence of the user: the probability of reading on, in (0, 1).
     normaliser : {"none", "ideal"}, default="none"
-        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing
-        gain: :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
+        ``"ideal"`` divides by the value of the ideal list, with the relevant items in decreasing gain:
+        :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
 
     References
     ----------
-    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness,
-    ACM TOIS 27(1).
+    Moffat & Zobel 2008, Rank-Biased Precision for Measurement of Retrieval Effectiveness, ACM TOIS 27(1).
 
     Examples
     --------
@@ -252,21 +242,14 @@ class RBP(HitSum):
     0.328
     """
 
-    p: float = 0.8
+    p: Annotated[float, BETWEEN_0_AND_1] = 0.8
     normaliser: Literal["none", "ideal"] = "none"
-    max_relevance: float | None = None
+    max_relevance: Annotated[float | None, ABOVE_0] = None
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The ideal list, if that is the normaliser."""
         return ("ideal",) if self.normaliser == "ideal" else ()
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "p", 0 < self.p < 1, "must lie between 0 and 1")
-        largest = self.max_relevance
-        check_parameter(self, "max_relevance", largest is None or largest > 0, "must be above 0")
 
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
@@ -294,14 +277,14 @@ class ERR(PerUser):
     .. math:: ERR@k = \sum_{i \le k} \frac{S_i}{i} \prod_{j < i} (1 - S_j),
               \quad S_i = \frac{2^{g_i} - 1}{2^{g_{max}}}
 
-    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its
-    relevance, 0 if it is not relevant. Range [0, 1]; higher is better.
+    :math:`S_i` is the probability that the item at rank i satisfies the user, :math:`g_i` its relevance, 0 if it is not
+    relevant.
 
     Parameters
     ----------
     max_relevance : float, default=1.0
-        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data.
-        The default is for binary relevance. A hit of larger relevance raises an error.
+        :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data. The default is for
+        binary relevance. A hit of larger relevance raises an error.
 
     References
     ----------
@@ -315,12 +298,7 @@ class ERR(PerUser):
     0.36523
     """
 
-    max_relevance: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "max_relevance", 0 < self.max_relevance <= 1000, "must lie between 0 and 1000")
+    max_relevance: Annotated[float, Limits("must lie between 0 and 1000", lambda x: 0 < x <= 1000)] = 1.0
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return expected reciprocal rank at each cut-off, from one pass down the lists."""
@@ -338,10 +316,8 @@ class Judged(PerUser):
 
     .. math:: |L_u^k \cap J_u| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's
-    judged items: those with a ground truth row. Where the share is low, accuracy metrics mostly
-    count unjudged items as irrelevant. Range [0, 1]; neither direction counts as better. The mean
-    over users with a list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
+    a ground truth row. Where the share is low, accuracy metrics mostly count unjudged items as irrelevant.
 
     References
     ----------
@@ -370,10 +346,9 @@ class Condensed(MetricOfOne, PerUser):
 
     .. math:: m@k \left(L_u \cap J_u\right)
 
-    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged
-    items :math:`J_u`, those with a ground truth row, relevant or not, in the order of the list.
-    Tied items are taken in order of item id. Range [0, inf), the range of the metric; higher is
-    better.
+    :math:`m` is the metric, :math:`L_u` the recommendation list of user u, reduced to the judged items :math:`J_u`,
+    those with a ground truth row, relevant or not, in the order of the list. Tied items are taken in order of item id.
+    The value lies in the range of the metric.
 
     Parameters
     ----------
@@ -399,8 +374,7 @@ class Condensed(MetricOfOne, PerUser):
 
     def _check_of(self) -> None:
         reads = self.of.reads.rows | set(self.of.reads.facts)
-        hits_alone = isinstance(self.of, PerUser) and self.of.defined_for == "relevance"
-        if not hits_alone or reads - {"ideal"}:
+        if not self.of.measures_values or self.of.defined_for != "relevance" or reads - {"ideal"}:
             raise ParameterError(
                 f"{self.name}: {self.of.name} reads more than the hits of a list",
                 found=str(self.of),
@@ -414,7 +388,6 @@ class Condensed(MetricOfOne, PerUser):
 
     def values(self, block: Block, k: Cutoffs) -> list[Array]:
         """Return the values of the condensed lists at every cut-off, each of shape (U,)."""
-        assert isinstance(self.of, PerUser)
         return self.of.values(_condense(block), k)
 
 

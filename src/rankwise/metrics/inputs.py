@@ -1,10 +1,10 @@
 """What metrics read: declared inputs, sums kept for every item, and the labels of values of groups.
 
-Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`).
-With ``by`` there is a sum for every group of users.
+Sums by item: whole numbers add up exactly; floats are split into whole parts (`rankwise.core.arrays`). With ``by``
+there is a sum for every group of users.
 
-A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item,
-and the catalogue. Hits, list lengths and numbers of relevant items are always there.
+A metric lists all that it reads in `inputs`: sets of rows by name, facts, sums over users by item, and the catalogue.
+Hits, list lengths and numbers of relevant items are always there.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def read_label(text: str) -> dict[str, str]:
     >>> read_label('user_group=a,item_group="b,c"')
     {'user_group': 'a', 'item_group': 'b,c'}
     """
-    found = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
-    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in found}
+    matches = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)', text)
+    return {axis: json.loads(name) if name.startswith('"') else name for axis, name in matches}
 
 
 def _quoted(name: str) -> str:
@@ -142,10 +142,10 @@ class ItemSum:
     def parts_in(self, names: Iterable[str], k: int) -> dict[str, dict[str, str]]:
         """Return the names of the columns that hold this sum, by group of users and part."""
         out: dict[str, dict[str, str]] = {}
-        wanted = self._column(k)
+        target = self._column(k)
         for name in names:
             column = ItemColumn.read(name)
-            if (column.key, column.k, column.by) == (wanted.key, wanted.k, wanted.by):
+            if (column.key, column.k, column.by) == (target.key, target.k, target.by):
                 out.setdefault(column.group, {})[column.part] = name
         return out
 
@@ -250,8 +250,7 @@ class CatalogueSums:
     n_listed : int
         The number of counted users with a list.
     within : tuple of str and (str or None), optional
-        A column of user groups and the group that is summed over, None for users without a group;
-        None for all users.
+        A column of user groups and the group that is summed over, None for users without a group; None for all users.
     without : tuple of str, optional
         A column of user groups and the group that is left out.
     """
@@ -338,12 +337,12 @@ class Inputs:
         sums = tuple(one for one in inputs if isinstance(one, ItemSum))
         rows: Needs = frozenset(one for one in inputs if one in _NAMES)  # type: ignore[misc]
         rows = rows.union(*(item_sum.needs for item_sum in sums))
-        known = [one for one in inputs if isinstance(one, Fact)]
+        facts = [one for one in inputs if isinstance(one, Fact)]
         implied = {_IMPLIED[name] for name in rows if name in _IMPLIED}
         counted = bool(sums) or "catalogue" in inputs
         return cls(
             rows=rows,
-            facts=(*known, *sorted(implied)),
+            facts=(*facts, *sorted(implied)),
             item_sums=sums,
             catalogue="whole" if "whole_catalogue" in inputs else "counted" if counted else "",
         )

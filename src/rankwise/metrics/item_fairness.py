@@ -2,27 +2,27 @@ r"""Fairness between groups of items: exposure, exposure given relevance, and ga
 
 Fairness between groups of items, by the gains or the scores of their recommended items.
 
-The groups are any column of ``items``, named by ``item_group``. The cells of these metrics are
-the group means :math:`m_a`.
+The groups are any column of ``items``, named by ``item_group``. The cells of these metrics are the group means
+:math:`m_a`.
 
 Fairness over groups of items: exposure, and exposure given relevance.
 
-The groups are a column of ``items``, named by ``item_group``; items without a group do not count.
-Each of these metrics has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k
-of user u's recommendation list, :math:`R_u` the user's relevant items in the ground truth.
+The groups are a column of ``items``, named by ``item_group``; items without a group do not count. Each of these metrics
+has one cell per group: ``reo@10[item_group=a]``. :math:`L_u^k` is the top k of user u's recommendation list,
+:math:`R_u` the user's relevant items in the ground truth.
 
 Fair exposure of groups of items: attention decreases down the list and is shared by groups.
 
 Attention at rank i is :math:`\gamma^{i - 1}`, where :math:`\gamma` is the patience of users, or
-:math:`1 / \log_2(i + 1)`. The groups are a column of ``items``, named by ``item_group``; items
-without a group do not count.
+:math:`1 / \log_2(i + 1)`. The groups are a column of ``items``, named by ``item_group``; items without a group do not
+count.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -30,9 +30,9 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block, Groups, JudgedRows, Needs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
+    BETWEEN_0_AND_1,
     Gain,
     at_least_one,
-    check_parameter,
     discount,
     divide,
     gain_of,
@@ -124,7 +124,12 @@ class _HitGains(_HitsInOrder):
 
 
 class _GroupMeans(OverItemGroups):
-    """Group means of the items' means."""
+    """Group means of the items' means.
+
+    References
+    ----------
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
+    """
 
     @property
     def term_sums(self) -> tuple[ItemSum, ItemSum]:
@@ -158,25 +163,17 @@ class ItemMADRanking(_GroupMeans):
               m_a = \mathrm{mean}_{i \in a} \;
               \mathrm{mean}_{u : i \in L_u^k} \frac{g_{ui}}{\log_2(rank_{ui} + 1)}
 
-    :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the
-    users who have it in the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is
-    not relevant, :math:`rank_{ui}` its rank. The outer mean is over all pairs of groups. Items
-    never recommended are left out. Range [0, inf); lower is more equal. The cells are :math:`m_a`.
-    Tied items are taken in order of item id. NaN for fewer than two groups. Needs a column of
-    groups in ``items``.
+    :math:`m_a` is the mean of item group a over its recommended items, each with the mean over the users who have it in
+    the top k :math:`L_u^k`; :math:`g_{ui}` is the gain of the item, 0 if it is not relevant, :math:`rank_{ui}` its
+    rank. The outer mean is over all pairs of groups. Items never recommended are left out. The cells are :math:`m_a`.
+    Tied items are taken in order of item id. NaN for fewer than two groups. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
-        :math:`2^{rel + 1} - 1` (as in WarpRec).
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
     discount : {"log", "none"}, default="log"
         Whether gains are divided by the logarithm; ``"none"``: they are not (as in WarpRec).
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
 
     Examples
     --------
@@ -203,16 +200,10 @@ class ItemMADRating(_GroupMeans):
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{i \in a} \; \mathrm{mean}_{u : i \in L_u^k \cap R_u} s_{ui}
 
-    :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score
-    :math:`s_{ui}` over the users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k
-    :math:`L_u^k`. The outer mean is over all pairs of groups. Range [0, inf), in the unit of the
-    scores; lower is more equal. The cells are :math:`m_a`. Tied items are taken in order of item
-    id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
+    :math:`m_a` is the mean of item group a over its items with a hit, each with the mean score :math:`s_{ui}` over the
+    users u for whom it is a hit: relevant (in :math:`R_u`) and in the top k :math:`L_u^k`. The outer mean is over all
+    pairs of groups. The value is in the unit of the scores. The cells are :math:`m_a`. Tied items are taken in order of
+    item id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
 
     Examples
     --------
@@ -241,15 +232,14 @@ class REO(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap R_u \cap a|}{\sum_u |R_u \cap a|}
 
-    :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of
-    user u, :math:`R_u` are the user's relevant items. std is the population standard deviation over
-    the groups that have relevant items. Range [0, inf); lower is more equal; NaN for fewer than two
-    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of user u, :math:`R_u`
+    are the user's relevant items. std is the population standard deviation over the groups that have relevant items.
+    NaN for fewer than two groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
-    Personalized Ranking Systems, SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
+    SIGIR.
 
     Examples
     --------
@@ -278,22 +268,21 @@ class RSP(OverItemGroups, GroupRates):
     .. math:: \frac{\mathrm{std}_a(P_a)}{\mathrm{mean}_a(P_a)},
               \quad P_a = \frac{\sum_u |L_u^k \cap a|}{\sum_u |a \setminus H_u|}
 
-    :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are
-    over users with a list. :math:`L_u^k` is the top k of the recommendation list of user u,
-    :math:`H_u` the user's training history, except items in the list. std is the population
-    standard deviation over groups. Range [0, inf); lower is more equal; NaN for fewer than two
-    groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+    :math:`P_a` is the probability that a candidate of item group a is recommended; the sums are over users with a list.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history, except
+    items in the list. std is the population standard deviation over groups. NaN for fewer than two groups. The cells
+    are :math:`P_a`. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     seen : {"excluded", "included"}, default="excluded"
-        Whether items of the user's training history are excluded from the candidates, and thereby
-        from the denominator, or included. ``"excluded"`` needs ``train``.
+        Whether items of the user's training history are excluded from the candidates, and thereby from the denominator,
+        or included. ``"excluded"`` needs ``train``.
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
-    Personalized Ranking Systems, SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
+    SIGIR.
 
     Examples
     --------
@@ -327,13 +316,8 @@ class _OverGroups(Metric):
         The column of ``items`` with the groups.
     """
 
-    patience: float = 0.5
+    patience: Annotated[float, BETWEEN_0_AND_1] = 0.5
     item_group: str = "group"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "patience", 0 < self.patience < 1, "must lie between 0 and 1")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -351,6 +335,13 @@ class _OverGroups(Metric):
 
 
 class _ExpectedExposure(_OverGroups, Pooled):
+    """A function of the exposure of groups and of its target.
+
+    References
+    ----------
+    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
+    """
+
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The lists, the relevant items, and the groups."""
@@ -397,17 +388,15 @@ class ExpectedExposureLoss(_ExpectedExposure):
 
     .. math:: \sum_a (\epsilon_a - \epsilon^*_a)^2
 
-    :math:`\epsilon_a` is the exposure of group a: the mean over users of
-    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
-    :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where the user's relevant
-    items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
-    users with a list and relevant items. Range [0, inf); lower is fairer. Needs a column of groups
-    in ``items``.
+    :math:`\epsilon_a` is the exposure of group a: the mean over users of :math:`\sum_{i \in a} \gamma^{rank_i - 1}`
+    over the items of the group in the top k. :math:`\epsilon^*_a` is the exposure of the group in ideal lists, where
+    the user's relevant items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
+    users with a list and relevant items. Needs a column of groups in ``items``.
 
     References
     ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM; for groups: Raj &
-    Ekstrand 2022, Measuring Fairness in Ranked Results, SIGIR.
+    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM; for groups: Raj & Ekstrand 2022,
+    Measuring Fairness in Ranked Results, SIGIR.
 
     Examples
     --------
@@ -434,13 +423,9 @@ class ExpectedExposureDisparity(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a^2
 
-    :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant
-    items of :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k.
-    Range [0, inf); lower is more equal. Needs a column of groups in ``items``.
-
-    References
-    ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
+    :math:`\epsilon_a` is the exposure of group a: the mean over users with a list and relevant items of
+    :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k. Needs a column of groups in
+    ``items``.
 
     Examples
     --------
@@ -467,14 +452,9 @@ class ExpectedExposureRelevance(_ExpectedExposure):
 
     .. math:: \sum_a \epsilon_a \, \epsilon^*_a
 
-    :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists,
-    both as for ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand
-    report twice this value.) Range [0, inf); higher is better. Needs a column of groups in
-    ``items``.
-
-    References
-    ----------
-    Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM.
+    :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists, both as for
+    ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand report twice this value.) Needs
+    a column of groups in ``items``.
 
     Examples
     --------
@@ -502,27 +482,24 @@ class AWRF(_OverGroups, PerUser):
     .. math:: 1 - \Delta(d, \hat p), \quad
               d_a = \frac{\sum_{i \in L_u^k \cap a} w_i}{\sum_b \sum_{i \in L_u^k \cap b} w_i}
 
-    :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the
-    attention at the rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance.
-    The mean over users with a list; users without an item that has a group have no value. Range
-    [0, 1]; higher is fairer. Needs a column of groups in ``items``.
+    :math:`d_a` is the share of group a in the attention of the top k :math:`L_u^k`, :math:`w_i` the attention at the
+    rank of item i, :math:`\hat p` the target shares, :math:`\Delta` a distance. Users without an item that has a group
+    have no value. Needs a column of groups in ``items``.
 
     Parameters
     ----------
     target : {"catalogue", "equal"}, default="catalogue"
-        The target share of a group: its share of the catalogue's items that have a group, or the
-        same share for all groups.
+        The target share of a group: its share of the catalogue's items that have a group, or the same share for all
+        groups.
     weight : {"log", "geometric"}, default="log"
         Attention at rank i: :math:`1 / \log_2(i + 1)`, or :math:`\gamma^{i - 1}`.
     distance : {"absolute", "squared"}, default="absolute"
-        :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of
-        their squares.
+        :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of their squares.
 
     References
     ----------
-    Sapiezynski et al. 2019, Quantifying the Impact of User Attention on Fair Group Representation
-    in Ranked Lists, WWW Companion; Raj & Ekstrand 2022, Measuring Fairness in Ranked Results,
-    SIGIR.
+    Sapiezynski et al. 2019, Quantifying the Impact of User Attention on Fair Group Representation in Ranked Lists, WWW
+    Companion; Raj & Ekstrand 2022, Measuring Fairness in Ranked Results, SIGIR.
 
     Examples
     --------
@@ -550,8 +527,8 @@ class AWRF(_OverGroups, PerUser):
             target = 1.0 / len(exposure)
             if self.target == "catalogue":
                 sizes = (groups.code == number, groups.code >= 0)
-                part, whole = (xp.sum(xp.astype(size, xp.float64)) for size in sizes)
-                target = part / whole
+                n_group, n_items = (xp.sum(xp.astype(size, xp.float64)) for size in sizes)
+                target = n_group / n_items
             difference = divide(attended, total) - target
             absolute = self.distance == "absolute"
             distance = distance + (xp.abs(difference) if absolute else difference**2) / 2.0

@@ -1,8 +1,8 @@
 r"""The kinds of metric, by how their values are computed.
 
-A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`),
-each user's value (`user_values`), the state that adds up over users (`reduce`), and the value of a
-state (`finalise`). Metrics define the mathematics, in a method that depends on the kind:
+A kind answers the questions of `rankwise.metrics.base.Metric`: what is measured of a block (`columns`), each user's
+value (`user_values`), the state that adds up over users (`reduce`), and the value of a state (`finalise`). Metrics
+define the mathematics, in a method that depends on the kind:
 
 * `PerUser.value`: a value for every user at a cut-off; the result is their mean or their sum.
 * `RunningSum.terms` and `norm`: a value for every user that is a sum down the list over a norm,
@@ -18,10 +18,10 @@ state (`finalise`). Metrics define the mathematics, in a method that depends on 
 * `Grouped.of_means`: a function of the means of user groups.
 * `OverUsers.of_values`: a function of all users' values, such as a quantile.
 
-With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any
-engine. The definition takes a recommendation list, best first, and, if it compares the list with the
-ground truth, the relevant items with their relevance; then the cut-off and the parameters of the
-metric by name. Items are codes, which can only be compared.
+With only a plain definition (``@metric(…, plain=…)``) a `PerUser` metric is called user by user, on any engine. The
+definition takes a recommendation list, best first, and, if it compares the list with the ground truth, the relevant
+items with their relevance; then the cut-off and the parameters of the metric by name. Items are codes, which can only
+be compared.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def plain_values(metric: Metric, block: Block, k: int) -> Array:
     values = []
     for rows_of_list, rows_of_truth in zip(lists, relevant, strict=True):
         items = [item for (item,) in rows_of_list]
-        wanted = rows_of_truth if signature.judges else items
+        is_defined = bool(rows_of_truth if signature.judges else items)
         data = (items, dict(rows_of_truth)) if signature.judges else (items,)
-        values.append(float(metric.plain(*data, **options)) if wanted else 0.0)
+        values.append(float(metric.plain(*data, **options)) if is_defined else 0.0)
     return block.xp.asarray(values, dtype=block.xp.float64)
 
 
@@ -200,6 +200,7 @@ class PerUser(MeanOfUsers):
     """A value for every user; the result is the mean of those that are defined, or the sum."""
 
     averages_users = True
+    measures_values = True
 
     @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
@@ -690,8 +691,8 @@ class RunningSum(PerUser):
 class HitSum(RunningSum, Weightable):
     """A running sum in which each relevant item has a term of its own, that can be weighted.
 
-    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and,
-    where scores tie, the probability that a relevant item has the rank.
+    Terms are multiplied by ``block.hits.probability``, which holds the weight of each hit and, where scores tie, the
+    probability that a relevant item has the rank.
     """
 
 

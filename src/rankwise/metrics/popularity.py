@@ -1,18 +1,17 @@
 """Popularity bias and novelty: how far recommendations favour popular items, and how unfamiliar they are.
 
-:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers,
-:math:`|U|` the number of training users. Inside logarithms a cold item, never seen in training,
-counts as seen by one user; the result counts the recommendations of cold items.
+:math:`n_i` is the number of training users of item i, :math:`N` the sum of these numbers, :math:`|U|` the number of
+training users. Inside logarithms a cold item, never seen in training, counts as seen by one user; the result counts the
+recommendations of cold items.
 
-The most popular items are the short head
-(`_HeadAndTail` says how many), all others the long tail.
+The most popular items are the short head (`_HeadAndTail` says how many), all others the long tail.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import POPULARITY, Block, Groups
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
-    check_parameter,
+    IN_OPEN_0_1,
     discount,
     divide,
     gain_of,
@@ -66,10 +65,14 @@ class _NovelHits(HitSum):
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        :math:`p_i` is the number of training users of item i over the number of training users, or
-        over the number of training interactions (as in WarpRec and Elliot).
+        :math:`p_i` is the number of training users of item i over the number of training users, or over the number of
+        training interactions (as in WarpRec and Elliot).
     relevance : {"binary", "discounted", "discounted_plus_one"}, default="binary"
         A relevant item counts 1, :math:`2^{rel} - 1`, or :math:`2^{rel + 1} - 1` (as in WarpRec).
+
+    References
+    ----------
+    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender Systems, RecSys.
     """
 
     inputs = (POPULARITY,)
@@ -102,14 +105,8 @@ class EFD(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (-\log_2 p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. An item never seen in training counts as seen by one user. Range
-    [0, inf); higher is better. Needs ``train``.
-
-    References
-    ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
-    Systems, RecSys.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
+    it. An item never seen in training counts as seen by one user. Needs ``train``.
 
     Examples
     --------
@@ -131,14 +128,8 @@ class EPC(_NovelHits):
     .. math:: \frac{1}{C} \sum_{i \le k} \frac{rel_i \cdot (1 - p_i)}{\log_2(i + 1)},
               \quad C = \sum_{i \le k} \frac{1}{\log_2(i + 1)}
 
-    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of
-    training users who have it. Range [0, inf), [0, 1] for ``relevance="binary"``; higher is better.
-    Needs ``train``.
-
-    References
-    ----------
-    Vargas & Castells 2011, Rank and Relevance in Novelty and Diversity Metrics for Recommender
-    Systems, RecSys.
+    :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
+    it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
 
     Examples
     --------
@@ -153,7 +144,20 @@ class EPC(_NovelHits):
 
 
 class _ListMean(PerUser):
-    """A mean over the top k: divided by the number of its items, or by k."""
+    """A mean over the top k.
+
+    Parameters
+    ----------
+    denominator : {"length", "k"}, default="length"
+        The divisor: the number of items in the top k, or k.
+    cold : {"rarest", "skip", "zero"}, default="rarest"
+        How an item without training users counts: as if it had one; not at all, neither in the sum nor in the divisor;
+        or as 0.
+
+    References
+    ----------
+    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems, PNAS 107(10).
+    """
 
     defined_for = "list"
     denominator: Literal["length", "k"] = "length"
@@ -208,28 +212,18 @@ class Novelty(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} -\log_2 \frac{n_i}{|U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. The mean over users with
-    a list. Range [0, inf); higher is more novel. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
+    :math:`|U|` the number of all training users. Needs ``train``.
 
     Parameters
     ----------
     popularity : {"users", "interactions"}, default="users"
-        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of
-        training interactions.
+        The probability of an item: :math:`n_i / |U|`, or :math:`n_i / N` with N the number of training interactions.
     discount : {"none", "log"}, default="none"
         ``"log"`` weights the item at rank i by :math:`1 / \log_2(i + 1)`.
     denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the
-        discounts of these ranks.
-    cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum
-        nor in the divisor; or as 0.
-
-    References
-    ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
+        The divisor: the number of items in the top k, or k. With a discount, it is the sum of the discounts of these
+        ranks.
 
     Examples
     --------
@@ -258,22 +252,8 @@ class Surprisal(_ListMean):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{-\log_2 (n_i / |U|)}{\log_2 |U|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i, :math:`|U|` the number of all training users. The mean over users with
-    a list. Range [0, 1]; higher is more novel. Needs ``train``.
-
-    Parameters
-    ----------
-    denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k.
-    cold : {"rarest", "skip", "zero"}, default="rarest"
-        How an item without training users counts: as if it had one; not at all, neither in the sum
-        nor in the divisor; or as 0.
-
-    References
-    ----------
-    Zhou et al. 2010, Solving the Apparent Diversity-Accuracy Dilemma of Recommender Systems,
-    PNAS 107(10).
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
+    :math:`|U|` the number of all training users. Needs ``train``.
 
     Examples
     --------
@@ -300,19 +280,12 @@ class Unexpectedness(_ListMean):
 
     .. math:: 1 - |L_u^k \cap B_u^k| / |L_u^k|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the
-    user's list in ``reference``. The mean over users with both lists. Range [0, 1]; higher is less
-    expected. Needs ``reference``.
-
-    Parameters
-    ----------
-    denominator : {"length", "k"}, default="length"
-        The divisor: the number of items in the top k, or k.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
+    ``reference``. Users without a reference list have no value. Needs ``reference``.
 
     References
     ----------
-    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists,
-    JSAI 2007.
+    Murakami, Mori & Orihara 2008, Metrics for Evaluating the Serendipity of Recommendation Lists, JSAI 2007.
 
     Examples
     --------
@@ -340,24 +313,19 @@ class _HeadAndTail(Metric):
     pop_ratio : float, default=0.8
         The size of the short head, in (0, 1).
     ratio_of : {"interactions", "items"}, default="interactions"
-        ``"interactions"``: the short head are the most popular items, up to and including the one
-        at which their share of the training interactions first exceeds ``pop_ratio``. ``"items"``:
-        they are a share ``pop_ratio`` of the items that occur in training, rounded half up, at
-        least one. Equally popular items are in order of item id; all other items are the long tail.
+        ``"interactions"``: the short head are the most popular items, up to and including the one at which their share
+        of the training interactions first exceeds ``pop_ratio``. ``"items"``: they are a share ``pop_ratio`` of the
+        items that occur in training, rounded half up, at least one. Equally popular items are in order of item id; all
+        other items are the long tail.
     """
 
-    pop_ratio: float = 0.8
+    pop_ratio: Annotated[float, IN_OPEN_0_1] = 0.8
     ratio_of: Literal["interactions", "items"] = "interactions"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """How popular items are in training."""
         return (*super().inputs, POPULARITY)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_parameter(self, "pop_ratio", 0 < self.pop_ratio < 1, "must lie in (0, 1)")
 
 
 @metric("arp", "average_recommendation_popularity", range=(0, math.inf), higher_is_better=None, plain=plain.arp_at_k)
@@ -366,9 +334,8 @@ class ARP(PerUser):
 
     .. math:: \frac{1}{k} \sum_{i \in L_u^k} n_i
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of
-    training users of item i. The mean over users with a list. Range [0, inf); neither direction
-    counts as better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
+    Needs ``train``.
 
     Parameters
     ----------
@@ -406,15 +373,14 @@ class PopularityQuantile(PerUser):
 
     .. math:: \frac{1}{|L_u^k|} \sum_{i \in L_u^k} \frac{r_i}{|\{j : n_j > 0\}|}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of
-    training users of item j, :math:`r_i` the rank of item i by ascending popularity among the items
-    that occur in training: equally popular items share their mean rank, other items count 0. The
-    mean over users with a list. Range [0, 1]; neither direction counts as better. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of training users of item j,
+    :math:`r_i` the rank of item i by ascending popularity among the items that occur in training: equally popular items
+    share their mean rank, other items count 0. Needs ``train``.
 
     References
     ----------
-    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments,
-    CIKM (``MeanPopRank``).
+    Ekstrand 2020, LensKit for Python: Next-Generation Software for Recommender Systems Experiments, CIKM
+    (``MeanPopRank``).
 
     Examples
     --------
@@ -434,6 +400,14 @@ class PopularityQuantile(PerUser):
 
 
 class _LongTail(_HeadAndTail, PerUser):
+    """A number of long-tail items, or their share.
+
+    References
+    ----------
+    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with Personalized Re-Ranking,
+    FLAIRS.
+    """
+
     defined_for = "list"
 
     @property
@@ -454,13 +428,8 @@ class ACLT(_LongTail):
 
     .. math:: |L_u^k \cap T|
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
-    users with a list. Range [0, inf), at most k; higher is less biased. Needs ``train``.
-
-    References
-    ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
-    Personalized Re-Ranking, FLAIRS.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is at most k. Needs
+    ``train``.
 
     Examples
     --------
@@ -482,18 +451,12 @@ class APLT(_LongTail):
 
     .. math:: |L_u^k \cap T| / k
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The mean over
-    users with a list. Range [0, 1]; higher is less biased. Needs ``train``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"k", "length"}, default="k"
         k (without a cut-off, the list length), or the number of items in the top k.
-
-    References
-    ----------
-    Abdollahpouri, Burke & Mobasher 2019, Managing Popularity Bias in Recommender Systems with
-    Personalized Re-Ranking, FLAIRS.
 
     Examples
     --------
@@ -530,20 +493,20 @@ class PopRSP(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P_{head}, P_{tail})}{\mathrm{mean}(P_{head}, P_{tail})},
               \quad P_g = \frac{\sum_u |L_u^k \cap g|}{|g|}
 
-    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the
-    list of user u; std is the population standard deviation. Range [0, 1]; lower is more equal. The
-    two rates are the cells ``item_group=short_head`` and ``item_group=long_tail``. Needs ``train``.
+    :math:`P_g` is the number of recommendations per item of group g, :math:`L_u^k` the top k of the list of user u; std
+    is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
+    ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     denominator : {"items", "available"}, default="items"
-        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a
-        list and an item of the group outside the user's training history (as in WarpRec from 2.0).
+        The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a list and an item of
+        the group outside the user's training history (as in WarpRec from 2.0).
 
     References
     ----------
-    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in
-    Personalized Ranking Systems, SIGIR.
+    Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
+    SIGIR.
 
     Examples
     --------
@@ -574,16 +537,15 @@ class PopREO(_HeadTailRates):
     .. math:: \frac{\mathrm{std}(P^+_{head}, P^+_{tail})}{\mathrm{mean}(P^+_{head}, P^+_{tail})},
               \quad P^+_g = \frac{\sum_u |L_u^k \cap R_u \cap g|}{\sum_u |R_u \cap g|}
 
-    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u,
-    :math:`R_u` are the user's relevant items; std is the population standard deviation. Range
-    [0, 1]; lower is more equal. The two rates are the cells ``item_group=short_head`` and
+    :math:`P^+_g` is the recall of group g, :math:`L_u^k` the top k of the list of user u, :math:`R_u` are the user's
+    relevant items; std is the population standard deviation. The two rates are the cells ``item_group=short_head`` and
     ``item_group=long_tail``. Needs ``train``.
 
     Parameters
     ----------
     of : {"hits", "recommended"}, default="hits"
-        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec
-        before 2.0): the rates are then not probabilities.
+        ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec before 2.0): the rates
+        are then not probabilities.
 
     References
     ----------
@@ -616,9 +578,8 @@ class PopularityLift(Pooled):
     .. math:: \frac{\sum_u \mathrm{mean}_{i \in L_u^k} n_i}
               {\sum_u \mathrm{mean}_{i \in H_u} n_i} - 1
 
-    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of
-    user u, :math:`H_u` the user's training history; the sums are over users with both. Range
-    [-1, inf): above 0, lists are more popular than histories; neither direction counts as better.
+    :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of user u, :math:`H_u`
+    the user's training history; the sums are over users with both. Above 0, lists are more popular than histories.
     Needs ``train``.
 
     References

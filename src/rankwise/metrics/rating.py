@@ -1,7 +1,7 @@
 r"""Rating error: how far predicted scores are from ground-truth ratings.
 
-Computed over the ground-truth rows whose item has a predicted score; the result counts the rows
-without one. :math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
+Computed over the ground-truth rows whose item has a predicted score; the result counts the rows without one.
+:math:`\hat r` is the score, :math:`r` the rating (the relevance of the row).
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class _MeanLoss(_MeanOverRows, _OfScores):
     ----------
     average : {"rows", "users"}, default="rows"
         The mean over all rows of all users, or the mean over users of the value of each user.
+
+    References
+    ----------
+    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
     """
 
     average: Literal["rows", "users"] = "rows"
@@ -77,12 +81,8 @@ class MAE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum |\hat r - r|
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the unit of the ratings; lower is better. Needs scores.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
+    ratings. Needs scores.
 
     Examples
     --------
@@ -101,12 +101,8 @@ class MSE(_MeanLoss):
 
     .. math:: \frac{1}{n} \sum (\hat r - r)^2
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the squared unit of the ratings; lower is better. Needs scores.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the squared unit
+    of the ratings. Needs scores.
 
     Examples
     --------
@@ -122,18 +118,13 @@ class RMSE(_MeanLoss):
 
     .. math:: \sqrt{\frac{1}{n} \sum (\hat r - r)^2}
 
-    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. Range
-    [0, inf), in the unit of the ratings; lower is better. Needs scores.
+    Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
+    ratings. Needs scores.
 
     Parameters
     ----------
     average : {"rows", "users"}, default="rows"
-        The root of the mean over all rows of all users, or the mean over users of the value of each
-        user.
-
-    References
-    ----------
-    Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
+        The root of the mean over all rows of all users, or the mean over users of the value of each user.
 
     Examples
     --------
@@ -154,9 +145,8 @@ class R2(_OfScores):
 
     .. math:: 1 - \sum (r - \hat r)^2 / \sum (r - \bar r)^2
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r`
-    the mean rating. NaN if the ratings do not vary. Range (-inf, 1]; higher is better. Needs
-    scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r` the mean rating. NaN
+    if the ratings do not vary. Needs scores.
 
     References
     ----------
@@ -203,8 +193,8 @@ class ExplainedVariance(_OfScores):
 
     .. math:: 1 - Var(r - \hat r) / Var(r)
 
-    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the
-    ratings do not vary. Range (-inf, 1]; higher is better. Needs scores.
+    Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the ratings do not vary.
+    Needs scores.
 
     References
     ----------
@@ -238,7 +228,7 @@ class ExplainedVariance(_OfScores):
     def pool_totals(self, totals: Sequence[ExactTotal], catalogue_size: int) -> float:
         """Return the share explained over all users, NaN where the ratings do not vary."""
         n, *rest = totals
-        variation, unexplained = (_exact_variation(n, some) for some in (rest[:_CENTRED], rest[_CENTRED:]))
+        variation, unexplained = (_exact_variation(n, centred) for centred in (rest[:_CENTRED], rest[_CENTRED:]))
         return 1.0 - unexplained / variation if variation else math.nan
 
 
@@ -249,13 +239,13 @@ _NOISE = 1e-12  # variation, relative to the squares around the centre, that rou
 def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
     r"""Return sums of each user's values around a centre of the user, arrays of shape (U,).
 
-    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits
-    cancel if the mean is large. With :math:`d = x - c`, for a centre c near the user's mean,
+    The sum of squares around the mean is :math:`\sum x^2 - (\sum x)^2 / n`, in which all digits cancel if the mean is
+    large. With :math:`d = x - c`, for a centre c near the user's mean,
 
     .. math:: \sum x = \sum d + nc, \quad \sum x^2 = \sum d^2 + 2 c \sum d + n c^2
 
-    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and
-    exact totals of the terms give the variance over any users as if their values were at hand.
+    The centre has 18 bits, so that products with it are exact (:math:`c \sum d` in two terms), and exact totals of the
+    terms give the variance over any users as if their values were at hand.
     """
     xp = namespace(x)
     (total,) = _sums(block, user, x)
@@ -286,8 +276,8 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     if any(total.beyond for total in centred):
         return math.nan
     deviations, squares, centres, of_centres, *products = (total.exact for total in centred)
-    whole = squares + of_centres + 2 * sum(products)
-    variation = float(whole - (deviations + centres) ** 2 / n.exact)
+    total_squares = squares + of_centres + 2 * sum(products)
+    variation = float(total_squares - (deviations + centres) ** 2 / n.exact)
     return variation if variation > _NOISE * float(squares) else 0.0
 
 
@@ -305,14 +295,14 @@ class LogLoss(_MeanOverRows):
 
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
 
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else
-    0. Range [0, inf); lower is better. Needs scores in [0, 1], or logits.
+    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
+    [0, 1], or logits.
 
     Parameters
     ----------
     scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability
-        :math:`1 / (1 + e^{-z})`, which is not clipped.
+        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
+        which is not clipped.
     epsilon : float, default=1e-15
         Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
 
@@ -358,10 +348,9 @@ class FCP(_OfScores):
 
     .. math:: n_c / (n_c + n_d)
 
-    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`,
-    :math:`n_d` pairs with :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the
-    rating, :math:`\hat r_i` the score of item i. Both are summed over users. NaN without such
-    pairs. Range [0, 1]; higher is better. Needs scores.
+    :math:`n_c` counts pairs of one user with :math:`r_i > r_j` and :math:`\hat r_i > \hat r_j`, :math:`n_d` pairs with
+    :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the rating, :math:`\hat r_i` the score of item
+    i. Both are summed over users. NaN without such pairs. Needs scores.
 
     References
     ----------

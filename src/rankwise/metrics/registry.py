@@ -1,9 +1,8 @@
 """The registry: every metric by name, found by walking the package and its plug-ins, and metrics from text.
 
-A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package
-are imported when a name is first looked up, as are packages with an entry point in the group
-``rankwise.metrics``: at first those of the most common metrics, and all others only for a name
-that these do not have.
+A metric enters by being defined (`rankwise.metrics.base.metric`). Modules of this package are imported when a name is
+first looked up, as are packages with an entry point in the group ``rankwise.metrics``: at first those of the most
+common metrics, and all others only for a name that these do not have.
 
 Metrics from text: ``ndcg@10``, ``recall@[5,10,20]``, ``ndcg(gain=exponential)@10``.
 
@@ -57,7 +56,7 @@ class Registered:
 _HERE = "rankwise.metrics"
 _COMMON = ("accuracy", "graded")
 """Modules of the metrics that most evaluations ask for; they take a fifth of the time of all."""
-_known: dict[str, type[Any]] = {}
+_classes: dict[str, type[Any]] = {}
 _remembered: dict[str, tuple[Any, ...]] = {}
 _MOST = 1024  # texts
 
@@ -74,14 +73,14 @@ def add(cls: type[Registered]) -> None:
         _load_package()  # so that it cannot take the name of a metric that is not loaded yet
     spellings = (cls.name, *cls.aliases)
     for name in spellings:
-        holder = _known.get(key(name), cls)
+        holder = _classes.get(key(name), cls)
         same = holder.__qualname__ == cls.__qualname__  # a module may be imported by two names
         if not same or _is_of_package(holder) != _is_of_package(cls):
             raise ParameterError(
                 f"two metrics are called {name!r}",
                 found=f"{holder.__module__}.{holder.__qualname__} and {cls.__module__}.{cls.__qualname__}",
             )
-    _known.update({key(name): cls for name in spellings})
+    _classes.update({key(name): cls for name in spellings})
 
 
 def _is_of_package(cls: type[Any]) -> bool:
@@ -93,13 +92,13 @@ def remembered(text: str, read: Callable[[], Iterable[Any]]) -> tuple[Any, ...]:
 
     Metrics are immutable, and every evaluation asks for the same ones.
     """
-    found = _remembered.get(text)
-    if found is None:
-        found = tuple(read())  # which may enter metrics
+    metrics = _remembered.get(text)
+    if metrics is None:
+        metrics = tuple(read())  # which may enter metrics
         if len(_remembered) >= _MOST:
             _remembered.clear()
-        _remembered[text] = found
-    return found
+        _remembered[text] = metrics
+    return metrics
 
 
 @cache
@@ -123,13 +122,13 @@ def _load() -> None:
 
 def _called(name: str) -> type[Any] | None:
     """Return the metric of a name or alias, if there is one."""
-    wanted = key(name)
-    if wanted not in _known:
+    spelling = key(name)
+    if spelling not in _classes:
         for module in _COMMON:
             _load_module(f"{_HERE}.{module}")
-    if wanted not in _known:
+    if spelling not in _classes:
         _load()
-    cls = _known.get(wanted)
+    cls = _classes.get(spelling)
     if cls is not None and _is_of_package(cls):
         _load_module(cls.__module__)  # a class is known before its module is complete
     return cls
@@ -142,7 +141,7 @@ def every() -> list[type[Any]]:
     ['explained_variance', 'fcp', 'log_loss']
     """
     _load()
-    return sorted(set(_known.values()), key=lambda cls: (cls.family, cls.name))
+    return sorted(set(_classes.values()), key=lambda cls: (cls.family, cls.name))
 
 
 def names() -> list[str]:
@@ -188,7 +187,7 @@ class Language(Protocol):
     def find(self, name: str) -> type[Any]:
         """Return the class of the metric that a name means."""
 
-    def make(self, name: str, given: dict[str, Any]) -> Any:
+    def make(self, name: str, parameters: dict[str, Any]) -> Any:
         """Return the metric that a name with these parameters means."""
 
 
@@ -199,8 +198,8 @@ class _Rankwise:
     find = staticmethod(find)
 
     @staticmethod
-    def make(name: str, given: dict[str, Any]) -> Any:
-        return make(find(name), given)
+    def make(name: str, parameters: dict[str, Any]) -> Any:
+        return make(find(name), parameters)
 
 
 RANKWISE: Language = _Rankwise()
@@ -266,13 +265,13 @@ def _metric(node: ast.expr, text: str, language: Language) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) < 2:
         cls = language.find(node.func.id)
         inside = RANKWISE if cls.parts_as_written else language
-        given = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
+        parameters = {word.arg or "": _value(word.value, text, inside) for word in node.keywords}
         if node.args:  # group_gap(ndcg): the metric that it is made of needs no name
             name = next((name for name, kind in _defaults(cls).items() if made_of(kind)), None)
-            if name is None or name in given:
+            if name is None or name in parameters:
                 raise _unreadable(text)
-            given[name] = _value(node.args[0], text, inside)
-        return language.make(node.func.id, given)
+            parameters[name] = _value(node.args[0], text, inside)
+        return language.make(node.func.id, parameters)
     raise _unreadable(text)
 
 
@@ -288,19 +287,19 @@ def _named(name: str, language: Language) -> Any:
     return language.make(name, {})
 
 
-def make(cls: type[Any], given: dict[str, Any]) -> Any:
+def make(cls: type[Any], parameters: dict[str, Any]) -> Any:
     """Make a metric from parameters by name, saying which is unknown."""
-    known = _defaults(cls)
-    for name in given:
-        if name not in known:
+    defaults = _defaults(cls)
+    for name in parameters:
+        if name not in defaults:
             raise ParameterError(
                 f"{cls.name} has no parameter {name!r}",
-                found=f"its parameters: {', '.join(known) or 'none'}",
-                hint=nearest(name, known),
+                found=f"its parameters: {', '.join(defaults) or 'none'}",
+                hint=nearest(name, defaults),
             )
     values: dict[str, Any] = {}
-    for name, value in given.items():
-        none = value is None and isinstance(known[name], str)  # discount=none is a word there
+    for name, value in parameters.items():
+        none = value is None and isinstance(defaults[name], str)  # discount=none is a word there
         values[name] = "none" if none else value
     return cls(**values)
 

@@ -1,8 +1,8 @@
 """What travels between blocks and values: columns of users, states that add up, and values of cells.
 
-A block's users are columns first. What a value takes from its users is a state: sums of floats that are
-kept without rounding (`ExactTotal`), counts, or all values. States add over any partition of the
-users, on any machine and in any order, and become values when all users are there.
+A block's users are columns first. What a value takes from its users is a state: sums of floats that are kept without
+rounding (`ExactTotal`), counts, or all values. States add over any partition of the users, on any machine and in any
+order, and become values when all users are there.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class UserColumns:
     def mean_state(self, values: Floats, weights: Floats | None = None, rows: Any = ...) -> State:
         """Return the sum of the weighted values of the users who have one, and of their weights.
 
-        ``weights`` are those of the metric itself, which multiply the weights of users; ``rows`` are the users
-        to sum over, by default all.
+        ``weights`` are those of the metric itself, which multiply the weights of users; ``rows`` are the users to sum
+        over, by default all.
         """
         values = values[rows] if self.inside is None else np.where(self.inside[rows], values[rows], math.nan)
         weights = None if weights is None else weights[rows]
@@ -95,8 +95,8 @@ class UserColumns:
         if weights is None:
             total, count = ExactTotal.of_known(values)
             return total, ExactTotal.of([count])
-        known = ~np.isnan(values)
-        return ExactTotal.of(values[known] * weights[known]), ExactTotal.of(weights[known])
+        defined = ~np.isnan(values)
+        return ExactTotal.of(values[defined] * weights[defined]), ExactTotal.of(weights[defined])
 
 
 def mean_of(state: State) -> float:

@@ -1,11 +1,11 @@
 """Fairness between groups of users: quality of their recommendations, and bias disparity.
 
-For bias disparity, whether recommendations move a group of users towards a group of items, the groups
-are columns of ``users`` and ``items``, named by ``user_group`` and ``item_group``. There is one cell
-per pair of groups: ``bias_disparity@10[user_group=a,item_group=b]``.
+For bias disparity, whether recommendations move a group of users towards a group of items, the groups are columns of
+``users`` and ``items``, named by ``user_group`` and ``item_group``. There is one cell per pair of groups:
+``bias_disparity@10[user_group=a,item_group=b]``.
 
-For the other metrics the groups are any column of ``users``, named by ``user_group``; users without a
-group are left out and counted. The cells of these metrics are the group means :math:`m_a`.
+For the other metrics the groups are any column of ``users``, named by ``user_group``; users without a group are left
+out and counted. The cells of these metrics are the group means :math:`m_a`.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class _Disparity(OverItemGroups):
     ----------
     user_group : str, default="group"
         The column of ``users`` with the groups.
+
+    References
+    ----------
+    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
     """
 
     cells_only = True
@@ -82,8 +86,8 @@ class _WithSource(_Disparity):
     Parameters
     ----------
     interactions : {"train", "truth"}, default="train"
-        The interactions that :math:`B_S` counts: the training interactions, or the relevant items
-        of the ground truth (as in WarpRec before 2.0).
+        The interactions that :math:`B_S` counts: the training interactions, or the relevant items of the ground truth
+        (as in WarpRec before 2.0).
     """
 
     interactions: Literal["train", "truth"] = "train"
@@ -118,13 +122,8 @@ class BiasDisparitySource(_WithSource):
     .. math:: B_S(G, C) = \frac{\text{share of the interactions of } G \text{ that are in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
-    G prefers C; neither direction counts as better. Needs ``train`` and a column of groups in both
-    ``items`` and ``users``.
-
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C. Needs ``train`` and a
+    column of groups in both ``items`` and ``users``.
 
     Examples
     --------
@@ -157,13 +156,8 @@ class BiasDisparityRecommendation(_Disparity):
     .. math:: B_R(G, C) = \frac{\text{share of the top } k \text{ of } G \text{ that is in } C}
               {|C| / |I|}
 
-    One cell per user group G and item group C; :math:`I` is the catalogue. Range [0, inf); above 1,
-    G is recommended C more often than by random recommendations; neither direction counts as
-    better. Needs a column of groups in both ``items`` and ``users``.
-
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
+    One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is recommended C more often than
+    by random recommendations. Needs a column of groups in both ``items`` and ``users``.
 
     Examples
     --------
@@ -199,14 +193,9 @@ class BiasDisparity(_WithSource):
 
     .. math:: \frac{B_R(G, C) - B_S(G, C)}{B_S(G, C)}
 
-    The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`,
-    ``bias_disparity_recommendation``. One cell per user group G and item group C; NaN where
-    :math:`B_S` is 0. Range [-1, inf); 0 keeps the preference of the users; neither direction counts
-    as better. Needs ``train`` and a column of groups in both ``items`` and ``users``.
-
-    References
-    ----------
-    Tsintzou, Pitoura & Tsaparas 2018, Bias Disparity in Recommendation Systems, arXiv:1811.01461.
+    The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`, ``bias_disparity_recommendation``.
+    One cell per user group G and item group C; NaN where :math:`B_S` is 0. A value of 0 keeps the preference of the
+    users. Needs ``train`` and a column of groups in both ``items`` and ``users``.
 
     Examples
     --------
@@ -233,7 +222,12 @@ class BiasDisparity(_WithSource):
 
 
 class _MeanDifference(Grouped):
-    """Mean absolute difference over pairs of groups."""
+    """Mean absolute difference over pairs of groups.
+
+    References
+    ----------
+    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
+    """
 
     def of_means(self, means: Array) -> float:
         """Return the mean absolute difference over pairs of means."""
@@ -246,20 +240,13 @@ class UserMADRanking(_MeanDifference):
 
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad m_a = \mathrm{mean}_{u \in a} nDCG_u@k
 
-    :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The
-    cells are :math:`m_a`. Range [0, 1]; lower is more equal. NaN for fewer than two groups. Needs a
-    column of groups in ``users``.
+    :math:`m_a` is the mean nDCG of user group a; the outer mean is over all pairs of groups. The cells are :math:`m_a`.
+    NaN for fewer than two groups. Needs a column of groups in ``users``.
 
     Parameters
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
-        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or
-        :math:`2^{rel + 1} - 1`.
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
+        The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1`.
 
     Examples
     --------
@@ -286,15 +273,9 @@ class UserMADRating(_MeanDifference):
     .. math:: \mathrm{mean}_{a < b} |m_a - m_b|, \quad
               m_a = \mathrm{mean}_{u \in a} \, \mathrm{mean}_{i \in L_u^k} s_{ui}
 
-    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of
-    item i, :math:`m_a` the mean of user group a; the outer mean is over all pairs of groups. The
-    cells are :math:`m_a`. Range [0, inf), in the unit of the scores; lower is more equal. NaN for
-    fewer than two groups. Needs a column of groups in ``users``, and scores.
-
-    References
-    ----------
-    Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender
-    Systems, UMUAI 31.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i, :math:`m_a` the
+    mean of user group a; the outer mean is over all pairs of groups. The cells are :math:`m_a`. The value is in the
+    unit of the scores. NaN for fewer than two groups. Needs a column of groups in ``users``, and scores.
 
     Examples
     --------
@@ -313,8 +294,22 @@ class UserMADRating(_MeanDifference):
         return (MeanScore() @ self.k,)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _AnyMetric(Grouped):
-    metric: Metric = NDCG()
+    """A function of the means that any metric has over groups of users.
+
+    Parameters
+    ----------
+    metric : metric, default=ndcg
+        Any metric that has a value for each user, such as ``recall``.
+
+    References
+    ----------
+    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases in Recommender
+    Evaluation and Effectiveness, FAT*.
+    """
+
+    metric: Metric = NDCG()  # noqa: RUF009 - frozen, so that all may share it
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -328,19 +323,8 @@ class GroupGap(_AnyMetric):
 
     .. math:: \max_a m_a - \min_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
-    Range [0, inf); lower is more equal. NaN for fewer than two groups. Needs a column of groups in
-    ``users``.
-
-    Parameters
-    ----------
-    metric : metric, default=ndcg
-        Any metric that has a value for each user: ``group_gap(recall)@10``.
-
-    References
-    ----------
-    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
-    in Recommender Evaluation and Effectiveness, FAT*.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN for fewer than two
+    groups. Needs a column of groups in ``users``.
 
     Examples
     --------
@@ -351,8 +335,6 @@ class GroupGap(_AnyMetric):
     >>> rw.evaluate(recommendations, truth, name, users=users)[name]
     0.5
     """
-
-    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the highest minus the lowest mean."""
@@ -365,19 +347,9 @@ class GroupRatio(_AnyMetric):
 
     .. math:: \min_a m_a / \max_a m_a
 
-    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells.
-    Range [0, 1] for metrics without negative values; higher is more equal. NaN where no group mean
-    is above 0, and for fewer than two groups. Needs a column of groups in ``users``.
-
-    Parameters
-    ----------
-    metric : metric, default=ndcg
-        Any metric that has a value for each user: ``group_ratio(recall)@10``.
-
-    References
-    ----------
-    Ekstrand et al. 2018, All the Cool Kids, How Do They Fit In? Popularity and Demographic Biases
-    in Recommender Evaluation and Effectiveness, FAT*.
+    :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. The range holds for
+    metrics without negative values. NaN where no group mean is above 0, and for fewer than two groups. Needs a column
+    of groups in ``users``.
 
     Examples
     --------
@@ -388,8 +360,6 @@ class GroupRatio(_AnyMetric):
     >>> rw.evaluate(recommendations, truth, name, users=users)[name]
     0.5
     """
-
-    metric: Metric = NDCG()
 
     def of_means(self, means: Array) -> float:
         """Return the lowest mean over the highest."""
