@@ -1,27 +1,23 @@
 """Adapters for models of other libraries, and three baselines: random, popularity and item neighbours.
 
-Adapters for models of other libraries.
-
 Each adapter has ``recommend(user_ids, n)``, which returns ``{user: [(item, score), …]}``, best
 first, without users unknown to the model. Padding and masked items in the lists of a library are
 removed. Libraries are imported on use.
 
-Three baselines: random, popularity and item neighbours.
-
-Each has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user, item,
-score and rank, without the items that are known of the user.
+Each baseline has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user,
+item, score and rank, without the items that are known of the user.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_count, check_number
+from rankwise.core.arguments import Count, check_count, check_fields, check_number
 from rankwise.core.arrays import checked_csr
 from rankwise.core.ids import combined, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
@@ -313,6 +309,9 @@ class Baseline:
     _items: pl.Series = field(default_factory=pl.Series, init=False, repr=False)
     _known: Any = field(default=None, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def fit(self, interactions: Any, *, columns: Columns | None = None) -> Self:
         """Fit to training interactions.
 
@@ -434,6 +433,9 @@ class Baseline:
         raise TypeError(f"{type(self).__name__} does not score items")
 
 
+_Seed: TypeAlias = Annotated[int, lambda name, seed: check_count(least=0, **{name: seed})]
+
+
 @dataclass
 class Random(Baseline):
     """Items in random order: the lower bound for a useful model.
@@ -452,10 +454,7 @@ class Random(Baseline):
     ['b', 'a']
     """
 
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_count(least=0, seed=self.seed)
+    seed: _Seed = 0
 
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         users, items = hash_of_column(ids), hash_of_column(self._items)
@@ -481,6 +480,12 @@ class Popularity(Baseline):
         return np.tile(self._popularity, (len(codes), 1))
 
 
+def _check_shrink(name: str, value: float | None) -> None:
+    check_number(name, value)
+    if value is None or value < 0:
+        raise ParameterError(f"{name} must be a number from 0", found=f"{name}={value!r}")
+
+
 @dataclass
 class ItemNeighbours(Baseline):
     """Items similar to those that are known of the user, by the cosine between item columns.
@@ -499,14 +504,8 @@ class ItemNeighbours(Baseline):
     ['b', 'c']
     """
 
-    neighbours: int = 50
-    shrink: float = 10.0
-
-    def __post_init__(self) -> None:
-        check_count(neighbours=self.neighbours)
-        check_number("shrink", self.shrink)
-        if self.shrink is None or self.shrink < 0:
-            raise ParameterError("shrink must be a number from 0", found=f"shrink={self.shrink!r}")
+    neighbours: Count = 50
+    shrink: Annotated[float, _check_shrink] = 10.0
 
     def _fit(self, seen: csr_array) -> None:
         from scipy.sparse import csr_array

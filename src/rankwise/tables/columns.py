@@ -149,14 +149,14 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
 
 
 def could_decide(
-    names: Sequence[str], role: TableRole, columns: Mapping[str, str], given: Mapping[str, str | None]
+    names: Sequence[str], role: TableRole, columns: Mapping[str, str], overrides: Mapping[str, str | None]
 ) -> list[str]:
     """Return the columns that may order the lists or say what is relevant, if none is known to.
 
     Nothing is asked of a caller who left the score, or the relevance, without a column.
     """
     deciding = _DECIDING.get(role, ())
-    if not deciding or deciding[-1] in given or any(column in columns for column in deciding):
+    if not deciding or deciding[-1] in overrides or any(column in columns for column in deciding):
         return []
     unread = [name for name in names if name not in columns.values()]
     return [
@@ -214,15 +214,15 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
 
 
 def known_column(
-    names: Sequence[str], role: TableRole, column: str, given: Mapping[str, str | None], where: str
+    names: Sequence[str], role: TableRole, column: str, overrides: Mapping[str, str | None], where: str
 ) -> str | None:
     """Return the name of a column that only some metrics need; None if there is none.
 
     >>> known_column(["item", "genres"], "items", "categories", {}, "items")
     'genres'
     """
-    if column in given:
-        return given[column]
+    if column in overrides:
+        return overrides[column]
     if column in names:
         return column
     matches = [name for name in names if plain_name(name) in KNOWN.get(role, {}).get(column, ())]
@@ -241,7 +241,7 @@ def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str)
     )
 
 
-def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | None], where: str) -> dict[str, str]:
+def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
     """Return the name of each column (user, item, score, …) in a table.
 
     Parameters
@@ -250,7 +250,7 @@ def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | N
         The names in the table.
     role : str
         What the table is for.
-    given : mapping of str to str or None
+    overrides : mapping of str to str or None
         Names chosen by the caller; None leaves a column out.
     where : str
         The table, for messages.
@@ -267,8 +267,8 @@ def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | N
     """
     out: dict[str, str] = {}
     for column in ROLES[role]:
-        if column in given:
-            chosen = given[column]
+        if column in overrides:
+            chosen = overrides[column]
             if chosen is None:
                 continue
             if chosen not in names:
@@ -280,7 +280,7 @@ def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | N
                 )
             out[column] = chosen
             continue
-        taken = {name for name in given.values() if name is not None}
+        taken = {name for name in overrides.values() if name is not None}
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)

@@ -176,13 +176,13 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
     )
 
 
-def whole_columns(text: bytes | memoryview, separator: str, columns: int, wanted: int) -> int:
-    """Return which of the wanted columns, a bit each, are whole numbers in some lines."""
+def whole_columns(text: bytes | memoryview, separator: str, columns: int, mask: int) -> int:
+    """Return which of the mask columns, a bit each, are whole numbers in some lines."""
     library = kernels.loaded()
     if library is None:
         return 0
     return int(
-        library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, wanted)
+        library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, mask)
     )
 
 

@@ -32,8 +32,8 @@ from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet
 from rankwise.tables.table import CARD_FILE, TableRole
 
 __all__ = [
+    "Projection",
     "RawFile",
-    "Wanted",
     "damaged",
     "folder_of_list",
     "is_list_of_paths",
@@ -46,14 +46,14 @@ __all__ = [
     "table_hash",
 ]
 
-Wanted: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
+Projection: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
 """Returns those of some columns, with their types, that are read."""
 
 _ROWS = 1 << 20
 
 
 def read_parquet(
-    source: Path | io.BytesIO, name: str, wanted: Wanted | None = None, *, progress: bool | None = None
+    source: Path | io.BytesIO, name: str, projection: Projection | None = None, *, progress: bool | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return a Parquet file as a table, and the names of all of its columns.
 
@@ -66,7 +66,7 @@ def read_parquet(
         If the file cannot be read.
     """
     try:
-        file, every = scan_parquet(source, wanted)
+        file, every = scan_parquet(source, projection)
         rows = int(file.select(pl.len()).collect().item())
         schema = file.collect_schema()
         numbers = [column for column, dtype in schema.items() if _is_array(dtype)]
@@ -81,14 +81,14 @@ def read_parquet(
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
-def scan_parquet(source: Path | io.BytesIO, wanted: Wanted | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+def scan_parquet(source: Path | io.BytesIO, projection: Projection | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """Return the columns of a file that are wanted, and the names of all columns."""
     path = polars_path(source) if isinstance(source, Path) else None
     if path is None and isinstance(source, Path):
         source = io.BytesIO(source.read_bytes())
     file = pl.scan_parquet(path or source, glob=False)
     schema = file.collect_schema()
-    chosen = schema if wanted is None else wanted(schema)
+    chosen = schema if projection is None else projection(schema)
     return file.select(by_name([name for name in schema if name in chosen])), tuple(schema)
 
 
@@ -175,7 +175,7 @@ def read_file(
     layout: Format | Declared | None = None,
     *,
     numbers: Numbers | None = None,
-    wanted: Wanted | None = None,
+    projection: Projection | None = None,
     progress: bool | None = None,
 ) -> RawFile:
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
@@ -195,11 +195,11 @@ def read_file(
     before = None if name == "standard input" else file_state(path)
     if before is None:  # a pipe can be read once; and `read_bytes` says why there is no file
         data = read_bytes(source)
-        raw = _raw(data, name, layout, numbers, wanted)
+        raw = _raw(data, name, layout, numbers, projection)
         return replace(raw, sha256=hashlib.sha256(data).hexdigest())
     failed: BaseException | None
     try:
-        raw, failed = _from_path(path, name, layout, numbers, wanted, progress)
+        raw, failed = _from_path(path, name, layout, numbers, projection, progress)
     except FileError as error:
         if file_state(path) == before:
             raise
@@ -219,7 +219,7 @@ def _from_path(
     name: str,
     layout: Format | Declared | None,
     numbers: Numbers | None,
-    wanted: Wanted | None,
+    projection: Projection | None,
     progress: bool | None,
 ) -> tuple[RawFile, BaseException | None]:
     """Return what a file holds, and why it could not be hashed if it could not."""
@@ -234,10 +234,10 @@ def _from_path(
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(file_hash, path)  # while it is read
         if is_binary:
-            frame, names = read_parquet(path, name, wanted, progress=progress)
+            frame, names = read_parquet(path, name, projection, progress=progress)
             raw = RawFile(frame, Format("parquet"), name, names=names)
         else:
-            raw = _raw(read_bytes(path), name, layout, numbers, wanted)
+            raw = _raw(read_bytes(path), name, layout, numbers, projection)
         failed = digest.exception()
     return (raw if failed else replace(raw, sha256=digest.result())), failed
 
@@ -267,7 +267,7 @@ def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:
 
 
 def _raw(
-    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, wanted: Wanted | None
+    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, projection: Projection | None
 ) -> RawFile:
     """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
@@ -275,7 +275,7 @@ def _raw(
     if not data or data.isspace():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
-        frame, names = read_parquet(io.BytesIO(data), name, wanted)
+        frame, names = read_parquet(io.BytesIO(data), name, projection)
         return RawFile(frame, layout, name, names=names)
     if layout.name == "json":
         frame, layout = _json(data, name)
@@ -414,7 +414,7 @@ def is_list_of_paths(source: Any, role: TableRole) -> bool:
 
 
 def read_parts(
-    source: str | Path | Sequence[str | Path], *, wanted: Wanted | None = None, progress: bool | None = None
+    source: str | Path | Sequence[str | Path], *, projection: Projection | None = None, progress: bool | None = None
 ) -> RawFile:
     """Read the Parquet files of a folder, or of a list of paths, as one table.
 
@@ -432,7 +432,7 @@ def read_parts(
     keys = _keys(folders)
     raws: list[RawFile] = []
     for row, file in enumerate(files):
-        raw = _read_part(file, keys[row : row + 1], wanted, progress)
+        raw = _read_part(file, keys[row : row + 1], projection, progress)
         if raws:
             _check_same_columns(raws[0], raw)
             raw = replace(raw, frame=raw.frame.select(raws[0].frame.columns))
@@ -443,7 +443,7 @@ def read_parts(
 
 
 def scan_parts(
-    source: str | Path | Sequence[str | Path], wanted: Wanted
+    source: str | Path | Sequence[str | Path], projection: Projection
 ) -> tuple[str, list[pl.LazyFrame], tuple[str, ...]]:
     """Return the name of a table, the columns of each file that are wanted, and the names of all columns.
 
@@ -454,8 +454,8 @@ def scan_parts(
     scans: list[pl.LazyFrame] = []
     first: RawFile | None = None
     for row, file in enumerate(files):
-        chosen, wanted_of_file = _columns_of_file(keys, wanted)
-        scan, names = scan_parquet(file, wanted_of_file)
+        chosen, file_projection = _columns_of_file(keys, projection)
+        scan, names = scan_parquet(file, file_projection)
         scan = _with_keys(scan, names, file, keys[row : row + 1], chosen)
         raw = RawFile(scan.head(0).collect(), Format("parquet"), str(file), names=(*names, *keys.columns))
         first = first or raw
@@ -484,10 +484,10 @@ def _hash(folders: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str:
     return json_hash([[dict(values), digest] for values, digest in zip(folders, digests, strict=True)])
 
 
-def _read_part(file: Path, keys: pl.DataFrame, wanted: Wanted | None, progress: bool | None) -> RawFile:
+def _read_part(file: Path, keys: pl.DataFrame, projection: Projection | None, progress: bool | None) -> RawFile:
     """Return one file with the values of its folders, a row of ``keys``, as columns."""
-    chosen, wanted_of_file = _columns_of_file(keys, wanted)
-    raw = read_file(file, wanted=wanted_of_file, progress=progress)
+    chosen, file_projection = _columns_of_file(keys, projection)
+    raw = read_file(file, projection=file_projection, progress=progress)
     frame = _with_keys(raw.frame, raw.names, file, keys, chosen)
     return replace(raw, frame=frame, names=(*raw.names, *keys.columns))
 
@@ -497,18 +497,18 @@ def _keys(folders: Sequence[Mapping[str, str]]) -> pl.DataFrame:
     return pl.DataFrame([_typed(key, [values[key] for values in folders]) for key in folders[0]])
 
 
-def _columns_of_file(keys: pl.DataFrame, wanted: Wanted | None) -> tuple[set[str], Wanted]:
+def _columns_of_file(keys: pl.DataFrame, projection: Projection | None) -> tuple[set[str], Projection]:
     """Return the names of folders that are columns of the table, once the file is read; and what is read of it."""
     chosen: set[str] = set(keys.columns)
 
-    def wanted_of_file(schema: Mapping[str, Any]) -> Collection[str]:
-        if wanted is None:
+    def file_projection(schema: Mapping[str, Any]) -> Collection[str]:
+        if projection is None:
             return schema
-        every = {*wanted({**schema, **keys.schema})}
+        every = {*projection({**schema, **keys.schema})}
         chosen.intersection_update(every)
         return every.intersection(schema) or [*schema][:1]  # a table without columns has no rows
 
-    return chosen, wanted_of_file
+    return chosen, file_projection
 
 
 def _with_keys(frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFrame, chosen: set[str]) -> _Frame:

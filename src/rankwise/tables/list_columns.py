@@ -15,7 +15,7 @@ __all__ = ["one_row_per_item"]
 
 
 def one_row_per_item(
-    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return a frame with one row per item, and the columns that may say something of single items.
 
@@ -30,18 +30,18 @@ def one_row_per_item(
     InputError
         If a user has two lists, or a list is null or holds nulls.
     """
-    frame = _with_fields(frame, role, given, source)
-    lists = _list_columns(frame, role, given)
+    frame = _with_fields(frame, role, overrides, source)
+    lists = _list_columns(frame, role, overrides)
     if "item" not in lists:
         return frame, frame.columns
-    singular = {name: _singular(name, column, role, given) for column, name in lists.items()}
+    singular = {name: _singular(name, column, role, overrides) for column, name in lists.items()}
     taken = next((new for name, new in singular.items() if new != name and new in frame.columns), None)
     if taken is not None:
         raise ColumnError(f"two columns could be the {taken}", where=source, found=f"{taken!r} and {taken + 's'!r}")
-    _check_numbers(frame, lists, role, given, source)
+    _check_numbers(frame, lists, role, overrides, source)
     for column, name in lists.items():
         _check_values(frame[name], column, f"{source}, column {name!r}")
-    _check_user_lists(frame, role, given, source)
+    _check_user_lists(frame, role, overrides, source)
     try:
         flat = frame.explode([*lists.values()], empty_as_null=False).rename(singular)
     except pl.exceptions.PolarsError as error:
@@ -55,15 +55,17 @@ def _is_nested(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.List | pl.Array)
 
 
-def _with_fields(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
+def _with_fields(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> pl.DataFrame:
     """Return a frame whose list of records, if that has the items, is a list for each field."""
-    if given.get("item") in frame.columns or any(_names(frame.columns, "item", role)):
+    if overrides.get("item") in frame.columns or any(_names(frame.columns, "item", role)):
         return frame
     for name, dtype in frame.schema.items():
         if not _is_nested(dtype) or not isinstance(dtype.inner, pl.Struct):  # type: ignore[attr-defined]
             continue
         fields = [field.name for field in dtype.inner.fields]  # type: ignore[attr-defined]
-        if given.get("item") not in fields and not names_of(fields, role, "item"):
+        if overrides.get("item") not in fields and not names_of(fields, role, "item"):
             continue
         taken = next((field for field in fields if field != name and field in frame.columns), None)
         if taken is not None:
@@ -83,7 +85,7 @@ def _names(names: list[str], column: str, role: TableRole) -> list[str]:
     return names_of(names, role, column) or [n for n in names if names_of([n.removesuffix("s")], role, column)]
 
 
-def _list_columns(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> dict[str, str]:
+def _list_columns(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> dict[str, str]:
     """Return, for each standard column that holds lists, its name."""
     nested = [name for name, dtype in frame.schema.items() if _is_nested(dtype)]
     lists = {}
@@ -91,27 +93,27 @@ def _list_columns(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str 
         if column in ("user", "timestamp"):
             continue
         matches = _names(nested, column, role)
-        if column in given:
-            matches = [name for name in nested if name == given[column]]
+        if column in overrides:
+            matches = [name for name in nested if name == overrides[column]]
         if matches:
             lists[column] = matches[0]
     return lists
 
 
-def _singular(name: str, column: str, role: TableRole, given: Mapping[str, str | None]) -> str:
+def _singular(name: str, column: str, role: TableRole, overrides: Mapping[str, str | None]) -> str:
     """Return the name that a column of lists has once there is one row per item."""
-    return name if column in given or names_of([name], role, column) else name.removesuffix("s")
+    return name if column in overrides or names_of([name], role, column) else name.removesuffix("s")
 
 
 def _check_numbers(
-    frame: pl.DataFrame, lists: Mapping[str, str], role: TableRole, given: Mapping[str, str | None], source: str
+    frame: pl.DataFrame, lists: Mapping[str, str], role: TableRole, overrides: Mapping[str, str | None], source: str
 ) -> None:
     """Raise if a column that orders items, or says how relevant they are, has one number per list."""
     single = [name for name, dtype in frame.schema.items() if not _is_nested(dtype)]
     for column in ("rank", "score", "relevance"):
         if column not in ROLES[role] or column in lists:
             continue
-        names = names_of(single, role, column) if column not in given else [given[column]]
+        names = names_of(single, role, column) if column not in overrides else [overrides[column]]
         name = next((name for name in names if name in single), None)
         if name is not None:
             otherwise = (
@@ -153,9 +155,9 @@ def _check_values(values: pl.Series, column: str, where: str) -> None:
         raise not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
 
 
-def _check_user_lists(frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str) -> None:
+def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> None:
     """Raise if a user has two rows of lists, which may be requests, or items with ids of several parts."""
-    names = [given["user"]] if given.get("user") else names_of(frame.columns, role, "user")
+    names = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")
     if len(names) != 1 or names[0] not in frame.columns:
         return  # told when columns are recognised
     users = frame[names[0]].drop_nulls()

@@ -334,14 +334,14 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
     return pl.DataFrame(columns).to_struct(name)
 
 
-def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, given: Mapping[str, str | None]) -> None:
+def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mapping[str, str | None]) -> None:
     """Raise if a column of ids holds tuples, each of which may be one id of several parts.
 
     Polars and Arrow have no tuples: they would become lists of items.
     """
     for name, values in columns.items():
         plain = str(name)
-        is_id = plain in (given.get("user"), given.get("item")) or any(
+        is_id = plain in (overrides.get("user"), overrides.get("item")) or any(
             names_of([one], role, column)
             for one in (plain, plain.removesuffix("s"))
             for column in ("user", "item")
@@ -675,7 +675,7 @@ def _uncollected(name: str, error: BaseException) -> InputError:
 
 
 def series_as_frame(
-    source: Any, role: TableRole, given: Mapping[str, str | None]
+    source: Any, role: TableRole, overrides: Mapping[str, str | None]
 ) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
     """Return a pandas Series as a mapping by user, or as a frame if its index has several levels.
 
@@ -685,21 +685,23 @@ def series_as_frame(
     if source.index.nlevels == 1:
         _check_user_level(source.index, role)
         if source.index.is_unique:
-            return dict(zip(source.index, source, strict=True)), given
-        return from_rows(list(zip(source.index, source, strict=True)), role)[0], given  # one row per interaction
+            return dict(zip(source.index, source, strict=True)), overrides
+        return from_rows(list(zip(source.index, source, strict=True)), role)[0], overrides  # one row per interaction
     number = number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)
-    _check_level_names([*source.index.names], frame.columns, role, given)
-    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in given.values()
-    if is_known or number in given or number not in ROLES[role]:
-        return frame, given
-    return frame, {**given, number: name}
+    _check_level_names([*source.index.names], frame.columns, role, overrides)
+    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
+    if is_known or number in overrides or number not in ROLES[role]:
+        return frame, overrides
+    return frame, {**overrides, number: name}
 
 
-def _check_level_names(levels: list[Any], columns: list[str], role: TableRole, given: Mapping[str, str | None]) -> None:
+def _check_level_names(
+    levels: list[Any], columns: list[str], role: TableRole, overrides: Mapping[str, str | None]
+) -> None:
     """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
-    missing = [one for one in ("user", "item") if one not in given and not names_of(columns, role, one)]
+    missing = [one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)]
     if not missing or levels.count(None) < len(missing):
         return
     names = iter(missing)
@@ -729,7 +731,7 @@ def _check_user_level(index: Any, role: TableRole) -> None:
 
 
 def from_frame(
-    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str, layout: str
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str, layout: str
 ) -> Table:
     """Return a frame with named columns as the table of a role.
 
@@ -741,9 +743,9 @@ def from_frame(
     """
     asks = frame.columns
     if role not in KEEP_OTHERS:
-        frame, asks = one_row_per_item(frame, role, given, source)
-    columns = recognise(frame.columns, role, given, source)
-    could = could_decide(asks, role, columns, given)
+        frame, asks = one_row_per_item(frame, role, overrides, source)
+    columns = recognise(frame.columns, role, overrides, source)
+    could = could_decide(asks, role, columns, overrides)
     could = [name for name in could if _holds_numbers(frame[name])]
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in could):
         raise holds_qrels(role, source, frame.columns)
