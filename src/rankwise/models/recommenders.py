@@ -103,10 +103,10 @@ class Implicit:
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
         """Return up to n items with their scores for every user that the model knows."""
-        known = [user for user in user_ids if user in self._row]
-        if not known:
+        users = [user for user in user_ids if user in self._row]
+        if not users:
             return {}
-        rows = np.array([self._row[user] for user in known])
+        rows = np.array([self._row[user] for user in users])
         user_items = self.user_items[rows]
         # implicit pads lists with item 0 beyond the catalogue, with the smallest float for a masked
         # item, and with -1 if neighbours run out; neighbour models give seen items the score 0.
@@ -114,7 +114,7 @@ class Implicit:
             rows, user_items, N=min(n, len(self._items)), filter_already_liked_items=self.filter_seen
         )
         out: Lists = {}
-        for row, user in enumerate(known):
+        for row, user in enumerate(users):
             seen = set(user_items[row].indices.tolist()) if self.filter_seen else set()
             pairs = zip(items[row].tolist(), scores[row].tolist(), strict=True)
             out[user] = [
@@ -307,7 +307,7 @@ class Baseline:
 
     _users: Table | None = field(default=None, init=False, repr=False)
     _items: pl.Series = field(default_factory=pl.Series, init=False, repr=False)
-    _known: Any = field(default=None, init=False, repr=False)
+    _history: Any = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -333,8 +333,8 @@ class Baseline:
         trained = table.trained.frame
         self._items = trained["item"].unique().sort()
         self._users = table.with_frame(pl.DataFrame({"user": table.frame["user"].unique().sort()}))
-        self._known = self._matrix(table.frame)
-        self._fit(self._known if len(trained) == len(table.frame) else self._matrix(trained))
+        self._history = self._matrix(table.frame)
+        self._fit(self._history if len(trained) == len(table.frame) else self._matrix(trained))
         return self
 
     def _matrix(self, rows: pl.DataFrame) -> csr_array:
@@ -384,8 +384,8 @@ class Baseline:
             )
         check_count(n=n)
         ids = self._ids(users)
-        known = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
-        codes = ids.to_frame().join(known, on="user", how="left", maintain_order="left")["code"]
+        fitted = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
+        codes = ids.to_frame().join(fitted, on="user", how="left", maintain_order="left")["code"]
         rows = codes.cast(pl.Int64).fill_null(-1).to_numpy()
         blocks = [
             self._top_items(ids[start : start + _USERS], rows[start : start + _USERS], n)
@@ -411,7 +411,7 @@ class Baseline:
     def _top_items(self, ids: pl.Series, codes: Any, n: int) -> pl.DataFrame:
         scores = self._scores(ids, codes)
         warm = np.flatnonzero(codes >= 0)
-        rows, columns = self._known[codes[warm]].nonzero()
+        rows, columns = self._history[codes[warm]].nonzero()
         scores[warm[rows], columns] = -np.inf
         top = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         best = np.take_along_axis(scores, top, axis=1)
@@ -522,6 +522,6 @@ class ItemNeighbours(Baseline):
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         scores = np.full((len(codes), len(self._items)), -np.inf)
         warm = np.flatnonzero(codes >= 0)
-        warm_scores = (self._known[codes[warm]] @ self._similarity).toarray()
+        warm_scores = (self._history[codes[warm]] @ self._similarity).toarray()
         scores[warm] = np.where(warm_scores > 0, warm_scores, -np.inf)
         return scores

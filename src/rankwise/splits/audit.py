@@ -17,7 +17,7 @@ from rankwise.errors import ColumnError, InputError
 from rankwise.splits.audit_checks import CHECKS, Finding, check, not_run, verdict
 from rankwise.splits.audit_parts import PAIR, Audit, Limits, Parts, read_parts, rows_in
 from rankwise.splits.interactions import read_times
-from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.columns import ROLES, Columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_arrow, typed
 from rankwise.tables.read import read_table
@@ -559,7 +559,7 @@ def _read_features(source: Any, columns: Columns | None) -> Table:
         raise ColumnError(
             "features say when each was known, in a column for the time",
             where=table.source,
-            found=f"columns {', '.join(map(repr, table.frame.columns))}",
+            found=quoted_columns(table.frame.columns),
         )
     return table.with_frame(table.frame.rename({times[0]: "timestamp"}))
 

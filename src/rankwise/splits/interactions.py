@@ -23,7 +23,7 @@ from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_co
 from rankwise.core.ids import Hashes, Vocabulary, combined, hash_of_column, vocabulary_for, whole_numbers
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, missing_column
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -461,12 +461,7 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
-        raise ColumnError(
-            "there is no column for the timestamp, and this needs one",
-            where=table.source,
-            found=f"columns {', '.join(map(repr, table.frame.columns))}",
-            hint='say which: columns={"timestamp": "…"}',
-        )
+        raise missing_column("there is no column for the timestamp, and this needs one", "timestamp", table)
     column = table.frame["timestamp"]
     if column.null_count():
         raise unreadable(where, column.is_null(), column)

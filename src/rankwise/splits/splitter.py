@@ -14,10 +14,10 @@ import polars as pl
 from rankwise.core.arguments import Cold, Count, FilterOn, Number, Seen, TimeUnit, check_fields
 from rankwise.core.arrays import reaches
 from rankwise.core.ragged import runs
-from rankwise.errors import ColumnError, EmptyError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, ParameterError, ScoreError
 from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
 from rankwise.splits.split import Folds, Split, known_rows, plain
-from rankwise.tables.columns import Columns, where_in
+from rankwise.tables.columns import Columns, missing_column, where_in
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.table import Table, one_line
 
@@ -200,12 +200,7 @@ class Deduplicate(Filter):
 
 def _ratings(rows: Rows) -> Any:
     if "relevance" not in rows.table.frame.columns:
-        raise ColumnError(
-            "there is no column for the rating, and this filter needs one",
-            where=rows.table.source,
-            found=f"columns {', '.join(map(repr, rows.table.frame.columns))}",
-            hint='say which: columns={"relevance": "…"}',
-        )
+        raise missing_column("there is no column for the rating, and this filter needs one", "relevance", rows.table)
     ratings = rows.table.frame["relevance"]
     missing = ratings.is_null() | (~ratings.is_finite() if ratings.dtype.is_float() else False)
     if missing.any():

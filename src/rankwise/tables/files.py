@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
-from rankwise.core.ids import json_hash
+from rankwise.core.ids import WHOLE_NUMBER, json_hash
 from rankwise.core.kernels import default_threads, each
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, FileError
@@ -69,20 +69,22 @@ def read_parquet(
         file, every = scan_parquet(source, projection)
         rows = int(file.select(pl.len()).collect().item())
         schema = file.collect_schema()
-        numbers = [column for column, dtype in schema.items() if _is_array(dtype)]
+        # Without nulls these are arrays of numbers.
+        numbers = [name for name, dtype in schema.items() if dtype.is_integer() or dtype.is_float()]
+        numbers = [name for name in numbers if schema[name] not in (pl.Int128, pl.UInt128, pl.Float16)]
         columns = {}
         if rows > _ROWS and numbers:
             with progress_bar(rows, "rows", shown=progress) as bar:
                 columns = _numbers(file.select(by_name(numbers)), rows, bar)
-        others = file.select(by_name([column for column in schema if column not in columns]))
-        columns |= {column.name: column for column in in_one_piece(others.collect())}
+        rest = file.select(by_name([column for column in schema if column not in columns]))
+        columns |= {column.name: column for column in in_one_piece(rest.collect())}
     except (*POLARS_FAILURES, OSError) as error:
         raise damaged(name, error) from error
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
 def scan_parquet(source: Path | io.BytesIO, projection: Projection | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """Return the columns of a file that are wanted, and the names of all columns."""
+    """Return the columns of a file that a projection keeps, and the names of all columns."""
     path = polars_path(source) if isinstance(source, Path) else None
     if path is None and isinstance(source, Path):
         source = io.BytesIO(source.read_bytes())
@@ -113,26 +115,14 @@ def _numbers(file: pl.LazyFrame, rows: int, bar: Any) -> dict[str, pl.Series]:
             raise OSError("a part has fewer rows than the file says")
         bar.update(len(part))
         for column in part:
-            if not column.null_count():
-                _place(column, out[column.name][first : first + len(column)])
+            start = first
+            for piece in column.get_chunks() if not column.null_count() else ():
+                out[column.name][start : start + len(piece)] = piece.to_numpy()
+                start += len(piece)
         return {column.name for column in part if column.null_count()}
 
     with_nulls = set().union(*each(read, range(0, rows, _ROWS), default_threads()))
     return {name: pl.Series(name, values, empty.schema[name]) for name, values in out.items() if name not in with_nulls}
-
-
-def _is_array(dtype: Any) -> bool:
-    """Return whether a column of this type is an array of numbers, if it has no nulls."""
-    widest = dtype in (pl.Int128, pl.UInt128, pl.Float16)
-    return bool(dtype.is_integer() or dtype.is_float()) and not widest
-
-
-def _place(column: pl.Series, out: np.ndarray[Any, Any]) -> None:
-    """Write numbers without nulls to an array, piece by piece."""
-    first = 0
-    for piece in column.get_chunks():
-        out[first : first + len(piece)] = piece.to_numpy()
-        first += len(piece)
 
 
 _HEAD = 1 << 16
@@ -181,7 +171,7 @@ def read_file(
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
 
     If it is said which columns of text are ``numbers``, these and whole numbers are read as such.
-    Of a Parquet file only the columns that are ``wanted`` are read, by default all. A progress bar
+    Of a Parquet file only the columns of ``projection`` are read, by default all. A progress bar
     is shown, or not, by ``progress``.
 
     Raises
@@ -224,9 +214,9 @@ def _from_path(
 ) -> tuple[RawFile, BaseException | None]:
     """Return what a file holds, and why it could not be hashed if it could not."""
     is_binary = not isinstance(layout, Declared) and is_parquet(path)
-    found = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
-    if found is not None and numbers is not None:
-        literal, head, format_ = found
+    plain = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
+    if plain is not None and numbers is not None:
+        literal, head, format_ = plain
         table = read_numbers(literal, head, format_, numbers, progress=progress)
         if table is not None:
             return RawFile(table[0], format_, name, table[1], path), None
@@ -336,11 +326,10 @@ class _RepeatedKeyError(Exception):
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
+    keys = [key for key, _ in pairs]
+    if len({*keys}) < len(keys):
         raise _RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
-    return made
+    return dict(pairs)
 
 
 def _json_lines(data: bytes, name: str) -> pl.DataFrame:
@@ -361,19 +350,15 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             "the lines do not have the same fields and types", where=name, found=str(error).splitlines()[0]
         ) from error
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
-    if any(data.count(key) > len(frame) for key in keys):  # else no line repeats a key
-        _check_keys(data, name)
-    return frame
-
-
-def _check_keys(data: bytes, name: str) -> None:
-    """Raise if an object repeats a key: Polars would keep only the first value."""
-    for number, line in enumerate(data.splitlines(), start=1):
+    if not any(data.count(key) > len(frame) for key in keys):  # no line repeats a key
+        return frame
+    for number, line in enumerate(data.splitlines(), start=1):  # Polars would keep only the first value
         try:
             json.loads(line or b"null", object_pairs_hook=_each_once)
         except _RepeatedKeyError as error:
             problem = f"duplicate key {error.args[0]!r}"
             raise malformed(problem, name, number, line.decode(errors="replace")) from error
+    return frame
 
 
 def _no_number(text: str) -> None:
@@ -398,8 +383,8 @@ def is_table_folder(path: str | Path) -> bool:
     """Return whether a folder holds Parquet files, and is neither a split nor a saved result."""
     if not is_folder(path) or _other_content(Path(path)):
         return False
-    inner = [one for one in _shown(Path(path)) if one.is_file() or "=" in one.name]
-    return any("=" in one.name if one.is_dir() else is_parquet(one) for one in inner)
+    content = [entry for entry in _shown(Path(path)) if entry.is_file() or "=" in entry.name]
+    return any("=" in entry.name if entry.is_dir() else is_parquet(entry) for entry in content)
 
 
 def is_list_of_paths(source: Any, role: TableRole) -> bool:
@@ -445,7 +430,7 @@ def read_parts(
 def scan_parts(
     source: str | Path | Sequence[str | Path], projection: Projection
 ) -> tuple[str, list[pl.LazyFrame], tuple[str, ...]]:
-    """Return the name of a table, the columns of each file that are wanted, and the names of all columns.
+    """Return the name of a table, the columns of each file that a projection keeps, and the names of all columns.
 
     Files are as for `read_parts`, with the same errors.
     """
@@ -558,13 +543,13 @@ def _check_parquet(name: str, files: Sequence[Path]) -> None:
     for file in files:
         if file_state(file) is None:
             raise FileError("there is no such file", where=str(file))
-    others = [file for file in files if not is_parquet(file)]
-    if others:
-        mixed = len(others) < len(files)
+    foreign = [file for file in files if not is_parquet(file)]
+    if foreign:
+        mixed = len(foreign) < len(files)
         raise FileError(
             "the files of one table are of several formats" if mixed else "only Parquet is read from several files",
             where=name,
-            found=str(others[0]),
+            found=str(foreign[0]),
             hint="pass a list of the Parquet files alone"
             if mixed
             else "read them into one table and pass that, such as polars.read_csv('FOLDER/*.csv')",
@@ -614,15 +599,9 @@ def _values(folders: Sequence[str]) -> dict[str, str]:
 
 def _typed(key: str, texts: Sequence[str]) -> pl.Series:
     """Return the values of folders: whole numbers if all are written as such, else text."""
-    values = [None if text == _NULL else text for text in texts]
-    numbers = [
-        int(text) if text.removeprefix("-").isdecimal() and len(text) < 19 else None
-        for text in values
-        if text is not None
-    ]
-    if numbers and [str(number) for number in numbers] == [text for text in values if text is not None]:
-        return pl.Series(key, [None if text is None else int(text) for text in values], pl.Int64)
-    return pl.Series(key, values, pl.String)
+    values = pl.Series(key, [None if text == _NULL else text for text in texts], pl.String)
+    are_integers = values.drop_nulls().str.contains(WHOLE_NUMBER)
+    return values.cast(pl.Int64) if len(are_integers) and are_integers.all() else values
 
 
 def _check_same_columns(first: RawFile, raw: RawFile) -> None:

@@ -15,13 +15,22 @@ from rankwise.core.arrays import check_sparse
 from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
-from rankwise.tables.columns import ROLES, check_exact, could_decide, names_of, recognise, undecided, unreadable
-from rankwise.tables.list_columns import one_row_per_item
+from rankwise.tables.columns import (
+    ROLES,
+    check_exact,
+    could_decide,
+    names_of,
+    one_row_per_item,
+    recognise,
+    undecided,
+    unreadable,
+)
 from rankwise.tables.table import Recommendations, Table, TableRole
 
 __all__ = [
     "KEEP_OTHERS",
     "NUMBERS",
+    "QRELS",
     "RANKED",
     "as_table",
     "columns_of",
@@ -33,9 +42,7 @@ __all__ = [
     "from_mapping_of_columns",
     "from_rows",
     "from_sparse",
-    "holds_qrels",
     "holds_records",
-    "holds_run",
     "id_series",
     "in_one_piece",
     "is_truth_values",
@@ -47,8 +54,9 @@ __all__ = [
     "rows_of",
     "series_as_frame",
     "series_of",
+    "swapped",
     "typed",
-    "whole",
+    "with_integers",
 ]
 
 RANKED = ("recommendations", "reference")
@@ -217,13 +225,13 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
 
 def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
     """Return one row per record, with the columns by name and the user."""
-    other = next((record for record in records if not isinstance(record, Mapping)), None)
-    if other is not None:
+    odd = next((record for record in records if not isinstance(record, Mapping)), None)
+    if odd is not None:
         raise InputError(
             f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
-            found=f"{records[0]!r} and {other!r}",
+            found=f"{records[0]!r} and {odd!r}",
         )
-    frame = _from_records(records, role)
+    frame = from_mapping_of_columns(columns_of(records), role)
     names = names_of(frame.columns, role, "user")
     if names:
         raise InputError(
@@ -239,11 +247,10 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
     names = [name for name in source if isinstance(name, str)]
     ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
-    found = [name for one in ids for name in names_of(names, role, one)]
-    if len(found) == 1 and len(ids) == 2 and names_of(found, role, "user"):
-        found += [name for name in names if name not in found and _holds_lists(source[name])]
-    values = [source[name] for name in found]
-    if len(found) < len(ids) or not all(map(_is_column, values)):
+    columns = [name for column in ids for name in names_of(names, role, column)]
+    if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
+        columns += [name for name in names if name not in columns and _holds_lists(source[name])]
+    if len(columns) < len(ids) or not all(_is_column(source[name]) for name in columns):
         if role == "items":
             raise InputError(
                 "items: a mapping is read as columns by name, one of them the item",
@@ -251,11 +258,11 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
                 hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
             )
         return None
-    lengths = {name: len(source[name]) for name in found}
+    lengths = {name: len(source[name]) for name in columns}
     if len(set(lengths.values())) > 1:
         raise InputError(
             f"{role}: this is read as columns by name, which have one length; or as users called "
-            f"{' and '.join(map(repr, found))}, each with a list",
+            f"{' and '.join(map(repr, columns))}, each with a list",
             found=", ".join(f"{name!r}: {length} values" for name, length in lengths.items()),
             hint="pass a table, which is unambiguous",
         )
@@ -350,13 +357,11 @@ def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mappin
         if not is_id:
             continue
         cells = values.values() if isinstance(values, Mapping) else values
-        first = next((cell for cell in enumerate(cells, start=1) if not _is_gap(cell[1])), None)
-        if first is not None and isinstance(first[1], tuple):
-            raise parts_of_id(first[1], f"{role}, column {plain!r}, row {first[0]}")
-
-
-def _is_gap(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+        for row, cell in enumerate(cells, start=1):
+            if isinstance(cell, tuple):
+                raise parts_of_id(cell, f"{role}, column {plain!r}, row {row}")
+            if cell is not None and not (isinstance(cell, float) and cell != cell):
+                break  # the first that is no gap tells of all
 
 
 def parts_of_id(value: Sequence[Any], where: str) -> IdError:
@@ -405,8 +410,8 @@ def _weights(source: Mapping[Any, Any]) -> pl.DataFrame:
 
 def _listed(value: Any) -> Any:
     """Return the items of a user: one item is a list of one."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return [value] if whole or isinstance(value, str) else value
+    is_id = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    return [value] if is_id else value
 
 
 def _length(user: object, value: Any, role: TableRole) -> int:
@@ -446,11 +451,12 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
         return pl.Series(column, values, strict=True)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         types = sorted({type(value).__name__ for value in values})
-        found = " and ".join(types)
-        if len(types) == 1:  # an integer beyond 128 bits, or text that is no Unicode
-            found += f": {str(error).splitlines()[0]}"
+        # An integer beyond 128 bits, or text that is no Unicode, if there is only one type.
+        reason = f": {str(error).splitlines()[0]}" if len(types) == 1 else ""
         raise IdError(
-            "ids are integers or strings, and all of one kind", where=f"{role}, {column}", found=found
+            "ids are integers or strings, and all of one kind",
+            where=f"{role}, {column}",
+            found=" and ".join(types) + reason,
         ) from None
 
 
@@ -473,9 +479,9 @@ def rows_of(source: Sequence[Any]) -> bool:
 def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return rows, tuples or records by name, as a frame, and their layout."""
     if all(isinstance(row, Mapping) for row in source):
-        return _from_records(source, role), "records"
+        return from_mapping_of_columns(columns_of(source), role), "records"
     if all(hasattr(row, "_fields") for row in source):  # named tuples are read by name
-        return _from_records([row._asdict() for row in source], role), "records"
+        return from_mapping_of_columns(columns_of(row._asdict() for row in source), role), "records"
     sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
     if sizes not in ({2}, {3}):
         odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
@@ -494,10 +500,6 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
     return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
 
 
-def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
-    return from_mapping_of_columns(columns_of(source), where)
-
-
 def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
     """Return records as columns by name, None where a record lacks a field."""
     rows = list(records)
@@ -510,12 +512,12 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
     The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
     """
     if isinstance(document, list) and rows_of(document):
-        return _from_records(document, where)
+        return from_mapping_of_columns(columns_of(document), where)
     if isinstance(document, dict) and document:
         names = list(document)
         user = names_of(names, "truth", "user")
         if user and not isinstance(document[user[0]], list | dict):
-            return _from_records([document], where)
+            return from_mapping_of_columns(columns_of([document]), where)
         try:
             return from_mapping(document, "recommendations")[0]
         except InputError as error:
@@ -528,6 +530,7 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
     )
 
 
+QRELS = "relevance judgements (qrels)"
 _GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
@@ -549,8 +552,7 @@ def as_table(
     """Return a frame with standard column names as the table of a role."""
     columns = {name: name for name in frame.columns} if columns is None else columns
     if role == "recommendations":
-        counts = counts or {}
-        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts)
+        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts or {})
     return Table(frame, role, source, layout, columns, unread=unread)
 
 
@@ -584,16 +586,15 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
     """
     if isinstance(source, pl.DataFrame):
         return source
-    if isinstance(source, pl.LazyFrame):
-        return _collected(source, name)
     if hasattr(source, "reset_index"):
         return _of_pandas(source, name)
     try:
-        return pl.DataFrame(source)
+        return source.collect() if isinstance(source, pl.LazyFrame) else pl.DataFrame(source)
     except (Exception, pl.exceptions.PanicException) as error:
         if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
             return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
-        if isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
+        is_lazy = isinstance(source, pl.LazyFrame)
+        if not is_lazy and isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
             raise InputError(
                 "a column of this table is of a type that cannot be read",
                 where=name,
@@ -601,7 +602,13 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
                 hint="select the columns that are needed, or cast it to integers, floats or text",
             ) from error
         # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
-        raise _uncollected(name, error) from error
+        lines = str(error).splitlines()
+        raise InputError(
+            "this query fails when it runs",
+            where=name,
+            found=lines[0] if lines else type(error).__name__,
+            hint="collect it first, and check the result",
+        ) from error
 
 
 def _of_pandas(source: Any, name: str) -> pl.DataFrame:
@@ -657,23 +664,6 @@ def _with_index(source: Any, where: str) -> Any:
     return source.reset_index(level=levels) if levels else source
 
 
-def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
-    try:
-        return source.collect()
-    except (Exception, pl.exceptions.PanicException) as error:  # whatever the query runs
-        raise _uncollected(name, error) from error
-
-
-def _uncollected(name: str, error: BaseException) -> InputError:
-    lines = str(error).splitlines()
-    return InputError(
-        "this query fails when it runs",
-        where=name,
-        found=lines[0] if lines else type(error).__name__,
-        hint="collect it first, and check the result",
-    )
-
-
 def series_as_frame(
     source: Any, role: TableRole, overrides: Mapping[str, str | None]
 ) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
@@ -717,10 +707,10 @@ def _check_level_names(
 def _check_user_level(index: Any, role: TableRole) -> None:
     """Raise if the only level of the index of a Series has a name that users do not have."""
     name = index.name
-    others = [column for column in ROLES[role] if column not in ("user", "timestamp")]
     if not isinstance(name, str) or names_of([name], role, "user"):
         return
-    column = next((column for column in others if names_of([name], role, column)), None)
+    columns = [column for column in ROLES[role] if column not in ("user", "timestamp")]
+    column = next((column for column in columns if names_of([name], role, column)), None)
     if column is not None:
         raise ColumnError(
             f"the index of a Series holds users, and this one is called {name!r}, as the {column} is",
@@ -741,53 +731,43 @@ def from_frame(
         If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
         lists, or defines relevance, although a column of numbers could.
     """
-    asks = frame.columns
+    names = frame.columns
     if role not in KEEP_OTHERS:
-        frame, asks = one_row_per_item(frame, role, overrides, source)
+        frame, names = one_row_per_item(frame, role, overrides, source)
     columns = recognise(frame.columns, role, overrides, source)
-    could = could_decide(asks, role, columns, overrides)
-    could = [name for name in could if _holds_numbers(frame[name])]
-    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in could):
-        raise holds_qrels(role, source, frame.columns)
-    if could:
-        raise undecided(role, could, source)
-    chosen = {column: frame[name] for column, name in columns.items()}
-    wrong = next((column for column in chosen.values() if column.dtype == pl.Object), None)
+    deciding = [name for name in could_decide(names, role, columns, overrides) if _holds_numbers(frame[name])]
+    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
+        raise swapped(QRELS, role, source, frame.columns)
+    if deciding:
+        raise undecided(role, deciding, source)
+    kept = {column: frame[name] for column, name in columns.items()}
+    wrong = next((column for column in kept.values() if column.dtype == pl.Object), None)
     if wrong is not None:
         raise unreadable(wrong, source)
-    others = [name for name in frame.columns if name not in columns.values()]
+    unread = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
-        taken = next((name for name in others if name in columns), None)
+        taken = next((name for name in unread if name in columns), None)
         if taken is not None:
             raise ColumnError(
                 f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
                 where=source,
                 hint=f"rename column {taken!r}",
             )
-        chosen |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
-        others = [name for name in others if name not in chosen]
-    out = pl.DataFrame(chosen)
+        kept |= {name: frame[name] for name in unread if frame.schema[name] != pl.Object}
+        unread = [name for name in unread if name not in kept]
+    out = pl.DataFrame(kept)
     for column in NUMBERS:
         if column not in columns or out[column].dtype == pl.String:
             continue
         if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
-    return as_table(out, role, source, layout, columns, unread=tuple(others))
+    return as_table(out, role, source, layout, columns, unread=tuple(unread))
 
 
-def holds_qrels(role: TableRole, source: str, names: Iterable[str]) -> InputError:
-    """Return the error for relevance judgements, as TREC writes them, in the place of ranked lists."""
-    return _swapped("relevance judgements (qrels)", role, source, names)
-
-
-def holds_run(source: str, names: Iterable[str]) -> InputError:
-    """Return the error for ranked lists, as TREC writes them, in the place of the ground truth."""
-    return _swapped("ranked lists (a run)", "truth", source, names)
-
-
-def _swapped(holds: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    """Return the error for ranked lists in the place of the ground truth, or for the reverse."""
     return InputError(
-        f"this table holds {holds}, and is passed as the {role}",
+        f"this table holds {content}, and is passed as the {role}",
         where=source,
         found=f"columns {', '.join(names)}",
         hint="are the recommendations and the ground truth swapped?",
@@ -827,7 +807,7 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     return number
 
 
-def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+def with_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Return a frame whose columns of text are integers, if all values are written as integers."""
     for name in names:
         if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():

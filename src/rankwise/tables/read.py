@@ -31,6 +31,7 @@ from rankwise.tables.columns import (
     could_decide,
     empty_table,
     may_be_missing,
+    one_row_per_item,
     recognise,
 )
 from rankwise.tables.delimited import Numbers, malformed
@@ -46,10 +47,10 @@ from rankwise.tables.files import (
     table_hash,
 )
 from rankwise.tables.formats import local_file
-from rankwise.tables.list_columns import one_row_per_item
 from rankwise.tables.memory import (
     KEEP_OTHERS,
     NUMBERS,
+    QRELS,
     RANKED,
     as_table,
     columns_of,
@@ -58,15 +59,14 @@ from rankwise.tables.memory import (
     from_mapping,
     from_rows,
     from_sparse,
-    holds_qrels,
-    holds_run,
     in_one_piece,
     is_truth_values,
     readable_columns,
     refuse_tuples,
     rows_of,
     series_as_frame,
-    whole,
+    swapped,
+    with_integers,
 )
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
@@ -101,9 +101,9 @@ def from_text(table: Table, raw: RawFile) -> Table:
         if column in IDS:
             ids, blanks = _trimmed(out[column], raw, name)
             trimmed += blanks
-            out = whole(out.with_columns(ids), [column])
+            out = with_integers(out.with_columns(ids), [column])
         elif column in NUMBERS:
-            out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
+            out = with_integers(out, ["rank"]) if column == "rank" else out  # more digits than floats have
             if out.schema[column] == pl.String:
                 missing = may_be_missing(table.role, column)
                 out = out.with_columns(_numbers(raw, out[column], name, missing=missing))
@@ -433,9 +433,9 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
     """Return the table with one role that a file holds."""
     layout = raw.format.name
     if layout == "trec qrels" and role in RANKED:
-        raise holds_qrels(role, raw.name, raw.format.columns)
+        raise swapped(QRELS, role, raw.name, raw.format.columns)
     if layout == "trec run" and role == "truth":
-        raise holds_run(raw.name, raw.format.columns)
+        raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
     unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
