@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -116,17 +116,17 @@ class Parts:
 
     train: pl.DataFrame
     test: pl.DataFrame
-    validation: pl.DataFrame | None
-    lists: pl.DataFrame | None
     claim: Claim
     repeats: bool
     limits: Limits
     per_second: float | None
-    candidates: pl.DataFrame | None = None
+    stages: Mapping[str, pl.DataFrame]
+    extra: Mapping[str, Any]
+    filtered_before: bool  # by the rule of a `Split`
+    validation: pl.DataFrame | None = None
     history: pl.DataFrame | None = None
-    stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    filtered_before: bool = False  # by the rule of a `Split`
+    lists: pl.DataFrame | None = None
+    candidates: pl.DataFrame | None = None
 
     @property
     def all_parts(self) -> list[pl.DataFrame]:
@@ -187,19 +187,14 @@ def read_parts(
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
     frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
     return Parts(
-        frames["train"],
-        frames["test"],
-        frames.get("validation"),
-        frames.get("lists"),
         claim=claim or opened.claim or "none",
         repeats=repeats,
         limits=limits,
         per_second=per_second,
-        candidates=frames.get("candidates"),
-        history=frames.get("history"),
-        stages={name: frames[name] for name in opened.stages},
+        stages={name: frames.pop(name) for name in opened.stages},
         extra=extra,
         filtered_before=opened.filtered_before,
+        **frames,
     )
 
 
@@ -379,8 +374,8 @@ class Audit:
         for check in self.checks:
             if check.code == code.upper():
                 return check
-        codes = [check.code for check in self.checks]
-        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=nearest(code, codes))
+        hint = nearest(code, [check.code for check in self.checks])
+        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=hint)
 
     def rows(self, code: str) -> pl.DataFrame:
         """Return the rows, users or items at fault in a check; an empty table if there are none."""

@@ -50,13 +50,11 @@ __all__ = [
     "as_polars",
     "check_seed",
     "check_share",
-    "check_time_format",
     "chunks",
     "cut_rows",
     "hash_of_other_columns",
     "library_of",
     "numbered",
-    "parse_dates",
     "read_compact",
     "read_rows",
     "read_times",
@@ -83,7 +81,7 @@ _FIRST_YEAR = 1000  # an earlier one is a year of two digits that was read as on
 _COMPACT_YEARS = (1900, 2100)
 
 
-def check_time_format(time_format: str | None) -> None:
+def _check_time_format(time_format: str | None) -> None:
     """Raise unless a format of dates can be read by Polars."""
     if time_format is None:
         return
@@ -103,7 +101,7 @@ def check_time_format(time_format: str | None) -> None:
         raise wrong
 
 
-def parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
+def _parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
     """Return dates written as text, and their format: the one given, or found; None for ISO 8601.
 
     Raises
@@ -467,10 +465,10 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
         raise unreadable(where, column.is_null(), column)
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
-    check_time_format(time_format)
+    _check_time_format(time_format)
     written = column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
     if written.dtype == pl.String:
-        dates, time_format = parse_dates(written, where, time_format)
+        dates, time_format = _parse_dates(written, where, time_format)
         return _times_of_dates(dates, where, time_format)
     if isinstance(column.dtype, pl.Date | pl.Datetime):
         return _times_of_dates(column, where)
@@ -787,13 +785,6 @@ class Rows:
         group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
         order[tied] = rows[np.lexsort((rest, group))]
         return order
-
-    def time_range(self, mask: Mask) -> tuple[Any, Any] | None:
-        """Return the first and last time of the rows of a mask; None without rows or times."""
-        if not self.has_times:
-            return None
-        values = self.time.values[mask]
-        return (values.min(), values.max()) if len(values) else None
 
 
 def _other_columns(frame: pl.DataFrame) -> list[str]:

@@ -24,18 +24,7 @@ from rankwise.tables.memory import from_frame, typed
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import CARD_FILE, CARD_VERSION, TRAINED, Table, TableRole, card_text, one_line, read_json
 
-__all__ = [
-    "Contents",
-    "Folds",
-    "Split",
-    "card_of",
-    "future_shares",
-    "known_rows",
-    "make_card",
-    "plain",
-    "torn_users",
-    "write",
-]
+__all__ = ["Folds", "Split", "card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users", "write"]
 
 _PARTS = ("train", "validation", "test")
 _RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float", "timestamp": "timestamp:float"}
@@ -43,7 +32,7 @@ _SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
 _WARPREC = {"user": "user_id", "item": "item_id"}
 
 
-class Contents(NamedTuple):
+class _Contents(NamedTuple):
     """What is written of a split: the table, its rows, the mask of each part, and the card."""
 
     source: Any
@@ -53,7 +42,7 @@ class Contents(NamedTuple):
 
 
 def write(
-    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
+    splits: Iterable[_Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
 ) -> Path:
     """Write one split, or the splits of several folds, into a folder that is new or empty.
 
@@ -111,7 +100,7 @@ def _earlier_split(path: Path) -> list[Path]:
     return content
 
 
-def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> None:
+def _write_one(split: _Contents, folder: Path, name: str, form: FileFormat) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
     for path, frame in _files(split, folder, name, form):
@@ -126,7 +115,7 @@ def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> No
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
 
 
-def _files(split: Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
+def _files(split: _Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
     """Yield the path and rows of each file of a split."""
     if form in ("parquet", "csv"):
         table = as_polars(split.source, split.rows)
@@ -261,9 +250,9 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
         "density": rows.count_pairs(mask) / (users * items) if count else 0.0,
         "digest": _digest(rows, mask),
     }
-    ends = rows.time_range(mask)
-    if ends is not None:
-        part |= {"first": rows.time.show(ends[0]), "last": rows.time.show(ends[1])}
+    if rows.has_times and count:
+        times = rows.time.values[mask]
+        part |= {"first": rows.time.show(times.min()), "last": rows.time.show(times.max())}
     return part
 
 
@@ -536,8 +525,8 @@ class Split:
         """
         return write([self._contents()], folder, format, overwrite=overwrite)
 
-    def _contents(self) -> Contents:
-        return Contents(self.source, self.rows, self.masks, self.card)
+    def _contents(self) -> _Contents:
+        return _Contents(self.source, self.rows, self.masks, self.card)
 
     def __repr__(self) -> str:
         lines = [one_line(self.rule)]

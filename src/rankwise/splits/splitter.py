@@ -365,9 +365,8 @@ class Splitter:
         """Return the rows, and the mask of those that a filter on all rows keeps."""
         rows = read_rows(source, columns, unit, time_format)
         notes: dict[str, Any] = {}
-        if not self.filters or self.filter_on == "train":
-            return rows, None, notes
-        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes), notes
+        filters_all = self.filters and self.filter_on == "all"
+        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes) if filters_all else None, notes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -482,13 +481,12 @@ def _with_validation(rule: Splitter, rows: Rows, parts: dict[str, Mask]) -> tupl
 
 def refuse_empty(parts: dict[str, Mask], rule: dict[str, Any], notes: dict[str, Any]) -> None:
     """Raise if there are no rows for training, validation or test."""
-    names = {"train": "training"}
-    for part in ("train", "validation", "test"):
+    for part, name in (("train", "training"), ("validation", "validation"), ("test", "test")):
         if part in parts and not parts[part].any():
-            details = ", ".join(f"{name} {value}" for name, value in notes.items())
-            sizes = ", ".join(f"{name} {mask.sum()}" for name, mask in parts.items())
+            details = ", ".join(f"{note} {value}" for note, value in notes.items())
+            sizes = ", ".join(f"{part} {mask.sum()}" for part, mask in parts.items())
             raise EmptyError(
-                f"the {names.get(part, part)} side of the split is empty",
+                f"the {name} side of the split is empty",
                 where=f"{rule['rule']}" + (f" ({details})" if details else ""),
                 found=f"rows: {sizes}",
             )

@@ -38,12 +38,11 @@ __all__ = [
     "TwoStage",
     "best_moment",
     "leave_one_out_cv",
-    "rows_of_array",
     "time_based_split",
 ]
 
 
-def rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
+def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
     """Return the rows of an array as a table for splits in time, and the name of its timestamps.
 
     Users and items are all the same: what is split at one moment depends on time alone.
@@ -55,7 +54,7 @@ def rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, s
 
     Examples
     --------
-    >>> rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
+    >>> _rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
     [30, 10]
     """
     column = _column_of_array(array, timestamp_col)
@@ -444,7 +443,7 @@ def time_based_split(
     check_share("test_ratio", test_ratio)
     rule = GlobalTime(share=test_ratio)
     if isinstance(interactions, np.ndarray):
-        rows, name = rows_of_array(interactions, timestamp_col)
+        rows, name = _rows_of_array(interactions, timestamp_col)
         masks = rule.split(rows, columns={"timestamp": name}).masks
         return interactions[masks["train"]], interactions[masks["test"]]
     if not isinstance(timestamp_col, str):

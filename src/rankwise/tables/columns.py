@@ -37,7 +37,6 @@ __all__ = [
     "may_be_missing",
     "missing_column",
     "names_of",
-    "not_finite",
     "null_ids",
     "one_row_per_item",
     "plain_name",
@@ -290,7 +289,10 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     if ids.dtype in (pl.Int128, pl.UInt128) or (
         ids.dtype == pl.UInt64 and int(cast("int | None", ids.max()) or 0) >= 2**63
     ):
-        ids = _narrow(ids, where)
+        try:
+            ids = ids.cast(pl.Int64)
+        except pl.exceptions.PolarsError as error:
+            raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
         raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
@@ -345,13 +347,6 @@ def where_in(table: Table, column: str) -> str:
     return f"{table.role}, column {table.columns.get(column, column)!r}"
 
 
-def _narrow(ids: pl.Series, where: str) -> pl.Series:
-    try:
-        return ids.cast(pl.Int64)
-    except pl.exceptions.PolarsError as error:
-        raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
-
-
 def may_be_missing(role: TableRole, column: str) -> bool:
     """Whether a number may be missing: no metric reads the ratings of training, nor does a split."""
     return role == "interactions" or (role == "train" and column == "relevance")
@@ -366,10 +361,10 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
     if values.dtype.is_float():
         bad = bad | ~values.is_finite()
     if bad.any():
-        raise not_finite(column, *_first_bad(values, bad, column, table))
+        raise _not_finite(column, *_first_bad(values, bad, column, table))
 
 
-def not_finite(column: str, where: str, found: str) -> ScoreError:
+def _not_finite(column: str, where: str, found: str) -> ScoreError:
     """Return the error for a number that is null, NaN or infinite."""
     hint = "drop those rows, or find out why the model gives no number"
     if column == "relevance":
@@ -521,10 +516,8 @@ def _check_one_number_per_item(
             continue
         names = names_of(single, role, column) if column not in overrides else [overrides[column]]
         name = next((name for name in names if name in single), None)
+        otherwise = "every item of a list is relevant" if column == "relevance" else "lists are in order, best first"
         if name is not None:
-            otherwise = (
-                "every item of a list is relevant" if column == "relevance" else "lists are in order, best first"
-            )
             raise ColumnError(
                 f"column {name!r} has one number per list, which is no {column} of an item",
                 where=source,
@@ -558,7 +551,7 @@ def _check_lists(values: pl.Series, column: str, where: str) -> None:
     if flat[first] is None and column == "item":
         raise null_ids("item", place, flat.null_count())
     if column != "item":
-        raise not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
+        raise _not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
 
 
 def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> None:

@@ -36,8 +36,6 @@ from rankwise.tables.formats import Format
 
 __all__ = [
     "Numbers",
-    "Readable",
-    "are_numbers",
     "check_utf8",
     "expected_types",
     "is_odd",
@@ -97,7 +95,7 @@ def expected_types(
     return types
 
 
-class Readable(Protocol):
+class _Readable(Protocol):
     """A stream of bytes."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
@@ -105,7 +103,7 @@ class Readable(Protocol):
 
 
 def look_at(
-    stream: Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
+    stream: _Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
 ) -> set[str] | None:
     """Return which columns that are expected to hold whole numbers do, in every field.
 
@@ -155,7 +153,7 @@ class _Fields:
         return {name for at, name in enumerate(self.names) if self.mask >> at & 1}
 
 
-def are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
+def _are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
     """Return whether columns that were read as numbers lost nothing of their text."""
     for name in kinds:
         column = frame[name]
@@ -275,7 +273,7 @@ def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]
 
 
 def _typed(
-    source: str | bytes, stream: Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
+    source: str | bytes, stream: _Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
 ) -> pl.DataFrame | None:
     """Return a table with its columns of numbers read as such; None if it is to be read as text.
 
@@ -294,7 +292,7 @@ def _typed(
     kept = {name: kind for name, kind in types.items() if kind != pl.Int64 or name in integers}
     if kept != types:
         frame = _parsed_or_none(source, layout, separator, kept) if kept else None
-    if frame is None or not are_numbers(frame, kept) or frame[frame.columns[-1]].null_count():
+    if frame is None or not _are_numbers(frame, kept) or frame[frame.columns[-1]].null_count():
         return None
     return frame
 

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
-from rankwise.core.ids import WHOLE_NUMBER, json_hash
+from rankwise.core.ids import json_hash
 from rankwise.core.kernels import default_threads, each
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, FileError
@@ -600,7 +600,7 @@ def _values(folders: Sequence[str]) -> dict[str, str]:
 def _typed(key: str, texts: Sequence[str]) -> pl.Series:
     """Return the values of folders: whole numbers if all are written as such, else text."""
     values = pl.Series(key, [None if text == _NULL else text for text in texts], pl.String)
-    are_integers = values.drop_nulls().str.contains(WHOLE_NUMBER)
+    are_integers = values.drop_nulls().str.contains(r"^(0|-?[1-9][0-9]{0,17})$")  # which fit 64 bits
     return values.cast(pl.Int64) if len(are_integers) and are_integers.all() else values
 
 

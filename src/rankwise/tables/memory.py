@@ -42,18 +42,15 @@ __all__ = [
     "from_mapping_of_columns",
     "from_rows",
     "from_sparse",
-    "holds_records",
     "id_series",
     "in_one_piece",
     "is_truth_values",
     "masked",
-    "number_column",
     "number_series",
     "readable_columns",
     "refuse_tuples",
     "rows_of",
     "series_as_frame",
-    "series_of",
     "swapped",
     "typed",
     "with_integers",
@@ -63,7 +60,7 @@ RANKED = ("recommendations", "reference")
 """Roles of tables that have a score in place of a relevance."""
 
 
-def number_column(role: TableRole) -> str:
+def _number_column(role: TableRole) -> str:
     """Return the column of the numbers of a source that does not name them."""
     return "score" if role in RANKED else "relevance"
 
@@ -154,7 +151,7 @@ def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     if role in (*RANKED, "truth"):
         _check_distinct(source, role)
     matrix = source.tocoo()
-    number = pl.Series(number_column(role), matrix.data.astype(np.float64))
+    number = pl.Series(_number_column(role), matrix.data.astype(np.float64))
     if matrix.dtype.kind in "iu":
         check_exact(pl.Series(matrix.data), number, number.name, role)
     users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
@@ -219,7 +216,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         flat = [pair[0] for pair in flat]
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
-        frame = frame.with_columns(number_series(number_column(role), numbers, role))
+        frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
 
 
@@ -271,14 +268,14 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
     """Return ``{name: values}`` as a frame; a column whose values differ in type is one of objects."""
-    columns = [series_of(str(name), values, where) for name, values in source.items()]
+    columns = [_series_of(str(name), values, where) for name, values in source.items()]
     try:
         return pl.DataFrame(columns)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
 
 
-def series_of(name: str, values: Any, where: str) -> pl.Series:
+def _series_of(name: str, values: Any, where: str) -> pl.Series:
     """Return a column; whole numbers and others together are floats, also in lists.
 
     Values that have no type in common stay Python's objects: `unreadable` is raised if the column
@@ -304,11 +301,11 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     Polars takes the type of the first list for all of them: fractions in others would be cut off.
     """
     lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-    if holds_records(lists):
+    if _holds_records(lists):
         lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
     if any(value is not None and not isinstance(value, list | tuple) for value in lists):
         return pl.Series(name, column, dtype=pl.Object)
-    flat = series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
+    flat = _series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
     if flat.dtype == pl.Object:
         return pl.Series(name, column, dtype=pl.Object)
     rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
@@ -319,7 +316,7 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     return grouped.select(made.alias(name))[name]
 
 
-def holds_records(column: Iterable[Any]) -> bool:
+def _holds_records(column: Iterable[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
     first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
     return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
@@ -335,7 +332,7 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
     """Return a column of records, each of whose fields is read as a column is."""
     fields = dict.fromkeys(chain.from_iterable(value for value in column if value is not None))
     values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
-    columns = [series_of(field, cells, where) for field, cells in values.items()]
+    columns = [_series_of(field, cells, where) for field, cells in values.items()]
     if not columns or any(one.dtype == pl.Object for one in columns):
         return pl.Series(name, column, dtype=pl.Object)
     return pl.DataFrame(columns).to_struct(name)
@@ -496,7 +493,7 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
     )
     if len(columns) == 2:
         return frame, "[(user, item)]"
-    number = number_column(role)
+    number = _number_column(role)
     return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
 
 
@@ -617,7 +614,9 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    records = [column for column, dtype in source.dtypes.items() if dtype.kind == "O" and holds_records(source[column])]
+    records = [
+        column for column, dtype in source.dtypes.items() if dtype.kind == "O" and _holds_records(source[column])
+    ]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
@@ -630,11 +629,11 @@ def _column(source: Any, name: Any) -> pl.Series:
     column = source[name]
     values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
-        if not holds_records(values):
+        if not _holds_records(values):
             return pl.DataFrame(source).to_series()
     if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
         values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
-    return series_of(str(name), values, str(name))
+    return _series_of(str(name), values, str(name))
 
 
 def _dense(source: Any) -> Any:
@@ -677,7 +676,7 @@ def series_as_frame(
         if source.index.is_unique:
             return dict(zip(source.index, source, strict=True)), overrides
         return from_rows(list(zip(source.index, source, strict=True)), role)[0], overrides  # one row per interaction
-    number = number_column(role)
+    number = _number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)
     _check_level_names([*source.index.names], frame.columns, role, overrides)

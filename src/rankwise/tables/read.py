@@ -71,17 +71,7 @@ from rankwise.tables.memory import (
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = [
-    "IDS",
-    "Chunks",
-    "from_file",
-    "from_text",
-    "projection_of",
-    "read_chunks",
-    "read_table",
-    "read_tables",
-    "unread_of",
-]
+__all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
 
 IDS = ("user", "item")
 """The columns that hold ids."""
@@ -90,7 +80,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
 
-def from_text(table: Table, raw: RawFile) -> Table:
+def _from_text(table: Table, raw: RawFile) -> Table:
     """Return the table of a file in which ids and numbers are text."""
     out, trimmed = table.frame, 0
     if any(out[column].null_count() for column in IDS if column in out.columns):
@@ -307,7 +297,7 @@ def read_tables(
 
 
 def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None) -> Table:
-    projection = None if role in KEEP_OTHERS else projection_of(role, overrides)
+    projection = None if role in KEEP_OTHERS else _projection_of(role, overrides)
     if is_list_of_paths(source, role) or (isinstance(source, str | Path) and is_folder(source)):
         return from_file(read_parts(source, projection=projection, progress=progress), role, overrides)
     if isinstance(source, str | Path):
@@ -359,7 +349,7 @@ def _from_dataset(
     names = [name for name in schema if name in chosen]
     frame = readable_columns(source.scanner(columns=names).to_table(), role)
     table = from_frame(frame, role, overrides, role, "pyarrow dataset")
-    return replace(table, unread=unread_of(table, names, [*schema]))
+    return replace(table, unread=_unread_of(table, names, [*schema]))
 
 
 def _cells_of(source: Any) -> dict[Any, Any]:
@@ -380,7 +370,7 @@ def _numbers_of(role: TableRole, overrides: Mapping[str, str | None]) -> Numbers
     return numbers
 
 
-def projection_of(role: TableRole, overrides: Mapping[str, str | None]) -> Projection:
+def _projection_of(role: TableRole, overrides: Mapping[str, str | None]) -> Projection:
     """Return what says which columns of a file are read, for a table of some role."""
 
     def projection(schema: Mapping[str, Any]) -> Collection[str]:
@@ -437,12 +427,12 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
     if layout == "trec run" and role == "truth":
         raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
-    unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
+    unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
-    return from_text(table, raw) if raw.is_text else table
+    return _from_text(table, raw) if raw.is_text else table
 
 
-def unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a file that were not used, or not even read, in their order."""
     renamed = [name for name in table.unread if name not in names]
     return (*(name for name in names if name in table.unread or name not in read), *renamed)
@@ -514,7 +504,7 @@ class Chunks:
         self.path, self._source = path, str(path)
         self._rows, self._columns = rows, columns
         overrides = choose(columns, _ROLE)
-        projection = projection_of(_ROLE, overrides)
+        projection = _projection_of(_ROLE, overrides)
         try:
             if is_several:
                 self._source, self._files, self._names = scan_parts(path, projection)
@@ -545,7 +535,7 @@ class Chunks:
                 kept, chunk = chunk[end:], chunk[:end]
             if len(chunk):
                 table = read_table(chunk, _ROLE, self._columns)
-                unread = unread_of(table, chunk.columns, self._names)
+                unread = _unread_of(table, chunk.columns, self._names)
                 yield replace(table, source=self._source, format="parquet", unread=unread)
         if not self.total:
             read_table(self._files[0].collect(), _ROLE, self._columns)  # raises: no rows

@@ -34,7 +34,6 @@ from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
 __all__ = [
-    "STAMP",
     "file_hash",
     "file_state",
     "is_folder",
@@ -49,7 +48,7 @@ __all__ = [
     "write_text",
 ]
 
-STAMP = "[0-9a-f]{12}"
+_STAMP = "[0-9a-f]{12}"
 """The pattern of stamps."""
 _DAY = 86_400.0  # seconds after which a file is left over, where nobody can have the lock
 
@@ -135,7 +134,7 @@ def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], remo
 
 
 def _parts(path: Path) -> re.Pattern[str]:
-    return re.compile(rf"\.{re.escape(path.name)}\.{STAMP}\.part")
+    return re.compile(rf"\.{re.escape(path.name)}\.{_STAMP}\.part")
 
 
 def _remove(file: Path) -> None:
@@ -224,8 +223,8 @@ def polars_path(path: Path) -> str | None:
 
 
 _HEAD = "result.json"
-_DATA = rf"[a-z_]+-{STAMP}\.parquet"
-_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{STAMP}\.part")
+_DATA = rf"[a-z_]+-{_STAMP}\.parquet"
+_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{_STAMP}\.part")
 _ATTEMPTS = 50  # of a reader whom writers overtake
 
 
