@@ -162,7 +162,6 @@ class _Sampler:
         drawn: tuple[Ints, Ints] | None = None,
         replacement: bool,
     ) -> tuple[Ints, Ints]:
-        """Draw n items for each of these users from a dense matrix of weights."""
         step = max(1, _CELLS // self.n_items)
         out_user, out_item = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for first in range(0, len(users), step):

@@ -99,7 +99,6 @@ def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
 
 
 def _hit_by_top(train: pl.DataFrame, test: pl.DataFrame) -> Any:
-    """Return whether each test row is of one of the most popular items of some training rows."""
     top = _counts(train, "item", "rows").sort(["rows", "item"], descending=[True, False])
     return test["item"].is_in(top["item"].head(_TOP).implode()).to_numpy()
 
@@ -335,7 +334,6 @@ class _Histories:
         return first[within], second[within], not bool(within.all())
 
     def _jaccard(self, first: Ints, second: Ints) -> Any:
-        """Return the Jaccard index of each pair of users."""
         if not len(first):
             return np.zeros(0)
         n_items = len(self.hashes)

@@ -384,7 +384,6 @@ def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
 
 
 def _smallest(rows: Rows, count: int, seed: int) -> Mask:
-    """Return the mask of the rows with the smallest hashes."""
     key = rows.draw(seed)
     if not 0 < count < len(key):
         return np.full(len(key), count > 0)
@@ -522,7 +521,6 @@ class ItemHoldout(SingleSplitter):
 
 
 def _random_share(codes: Codes, share: float, seed: int) -> Mask:
-    """Return the mask of a random share of the codes that have rows."""
     order = codes.at_random(seed)
     chosen: Mask = np.zeros(codes.size, dtype=bool)
     chosen[order[: rounded(share, len(order))]] = True

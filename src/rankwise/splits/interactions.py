@@ -102,12 +102,9 @@ def _check_time_format(time_format: str | None) -> None:
 
 
 def _parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
-    """Return dates written as text, and their format: the one given, or found; None for ISO 8601.
+    """Return dates written as text, and their format, recognised if it is None; None for ISO 8601.
 
-    Raises
-    ------
-    ColumnError
-        If a row is no date in that format, or several formats fit all rows.
+    A row that is no date in that format raises, and so do several formats that fit all rows.
     """
     text = column.str.strip_chars()
     if time_format is None and not _is_numeric(text):
@@ -204,10 +201,7 @@ def _in_format(text: pl.Series, time_format: str) -> pl.Series:
 def _format_of(text: pl.Series, where: str) -> str | None:
     """Return the only format in which every row is a date; None if there is none.
 
-    Raises
-    ------
-    ColumnError
-        If several are, and mean different dates.
+    Several formats that mean different dates raise.
     """
     fitting: dict[str, pl.Series] = {}
     for time_format in _candidates(text):

@@ -76,13 +76,7 @@ def write(
 
 
 def _earlier_split(path: Path) -> list[Path]:
-    """Return the files and folders of a split in a folder, innermost first.
-
-    Raises
-    ------
-    OutputError
-        If the folder holds anything else, which would be lost.
-    """
+    """Return the files and folders of a split in a folder, innermost first; raise if it holds anything else."""
     files: set[Path] = set()
     for file in [*path.glob(CARD_FILE), *path.glob(f"*/{CARD_FILE}")]:
         card = read_json(file)
@@ -543,7 +537,6 @@ class Split:
         return html(parts, *([TableView(["found", "value"], notes_of_rule)] if notes_of_rule else []))
 
     def _sizes(self) -> Iterator[tuple[str, str, str, str]]:
-        """Return the name and the numbers of rows, users and items of each part."""
         for name, mask in self.masks.items():
             users, items = ((codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item))
             yield name, f"{mask.sum():,}", f"{users:,}", f"{items:,}"

@@ -47,13 +47,6 @@ def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, 
 
     Users and items are all the same: what is split at one moment depends on time alone.
 
-    Raises
-    ------
-    ColumnError
-        If the array has no such column, or it holds no times.
-
-    Examples
-    --------
     >>> _rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
     [30, 10]
     """

@@ -365,7 +365,6 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
 
 
 def _not_finite(column: str, where: str, found: str) -> ScoreError:
-    """Return the error for a number that is null, NaN or infinite."""
     hint = "drop those rows, or find out why the model gives no number"
     if column == "relevance":
         hint = "drop those rows, or give each of them a relevance"

@@ -592,7 +592,6 @@ def _other_content(folder: Path) -> str | None:
 
 
 def _values(folders: Sequence[str]) -> dict[str, str]:
-    """Return the columns and values that folders are named for."""
     pairs = [folder.split("=", 1) for folder in folders if "=" in folder]
     return {unquote(key): unquote(value) for key, value in pairs}
 

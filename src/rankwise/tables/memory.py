@@ -323,7 +323,6 @@ def _holds_records(column: Iterable[Any]) -> bool:
 
 
 def _as_mapping(record: Any) -> Any:
-    """Return a record by name."""
     by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
     return record if by_name is None else by_name()
 
@@ -376,7 +375,6 @@ def _is_column(values: object) -> bool:
 
 
 def _holds_lists(values: object) -> bool:
-    """Return whether a column holds a list for each row."""
     return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
 
 

@@ -81,7 +81,6 @@ _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
 
 def _from_text(table: Table, raw: RawFile) -> Table:
-    """Return the table of a file in which ids and numbers are text."""
     out, trimmed = table.frame, 0
     if any(out[column].null_count() for column in IDS if column in out.columns):
         out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
@@ -107,13 +106,7 @@ def _from_text(table: Table, raw: RawFile) -> Table:
 
 
 def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
-    """Return ids without the blanks around them, and how many had some.
-
-    Raises
-    ------
-    IdError
-        If two ids differ by nothing else.
-    """
+    """Return ids without the blanks around them, and how many had some; raise if two differ by nothing else."""
     plain = ids.str.strip_chars()
     empty = plain.is_null() | (plain == "").fill_null(value=True)
     if empty.any():

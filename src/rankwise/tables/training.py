@@ -171,15 +171,10 @@ TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
 
 @dataclass(frozen=True)
 class Terciles:
-    """The boundaries of three groups of users, by a value that each training user has.
+    """The boundaries of three groups of users, by a value that each of the n training users has.
 
-    Attributes
-    ----------
-    low, middle : float
-        The largest value of the groups ``"low"`` and ``"middle"``: the ⌈n/3⌉-th and the ⌈2n/3⌉-th
-        smallest value. Users of equal value are therefore in one group.
-    users : int
-        The number n of training users.
+    ``low`` and ``middle`` are the largest values of these groups: the ⌈n/3⌉-th and the ⌈2n/3⌉-th
+    smallest value. Users of equal value are therefore in one group.
     """
 
     low: float
@@ -218,15 +213,10 @@ class Terciles:
 
 @dataclass(frozen=True, eq=False)
 class TrainGroups:
-    """Groups of users by their training interactions.
+    """Groups of users by their training interactions: the boundaries, and every training user's group.
 
-    Attributes
-    ----------
-    terciles : Terciles
-        The boundaries.
-    table : Table or None, default=None
-        Every training user with the group, in a column that is called after the grouping. None
-        where pieces bring this column in their table of users.
+    The group is in a column of the table that is called after the grouping; None where pieces bring
+    this column in their table of users.
     """
 
     terciles: Terciles
