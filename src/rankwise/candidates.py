@@ -8,8 +8,8 @@ set, pass the value of one of these functions as ``candidates=`` to `rankwise.ra
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,70 +24,52 @@ from rankwise.tables.read import read_table
 from rankwise.tables.table import Protocol, Table
 from rankwise.tables.training import align
 
-__all__ = ["Candidates", "Drawn", "draw", "of_truth", "per_user", "sampled", "these"]
+__all__ = ["Candidates", "of_truth", "per_user", "sampled", "these"]
 
 _CELLS = 1 << 23  # size of the blocks of users times items for drawing from a dense matrix
 _ROUNDS = 20  # of rejection sampling, before the rest is drawn from a dense matrix
 _SPARSE = 4  # rejection sampling needs at least this many times n eligible items
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The positives and negatives of every user, the number of eligible items, and counts."""
+def _draw(tables: Sequence[Table], n: int, protocol: Protocol) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+    """Return the positives and n negatives of users with a relevant item, numbers of eligible items, and counts.
 
-    frame: pl.DataFrame
-    eligible: pl.DataFrame
-    counts: dict[str, int]
-
-
-def draw(
-    tables: Mapping[str, Table | None],
-    n: int,
-    seed: int,
-    power: float | None,
-    threshold: float | None,
-    *,
-    replacement: bool,
-) -> Drawn:
-    """Draw n negatives for every user with a relevant item, from the items unknown to the user.
-
-    Items are drawn by their number of training users to the power of ``power``; None: uniformly.
+    Negatives are unknown to the user, and drawn as the protocol says.
     """
-    truth, train, known_before, catalogue = _aligned(tables)
-    relevant = truth.relevant(threshold)
+    truth, train, history, catalogue = _aligned(tables)
+    relevant = truth.relevant(protocol.relevance_threshold)
     if relevant.is_empty():
         raise EmptyError("no item is relevant", where="truth", hint="lower the threshold")
     users = relevant["user"].unique().sort()
-    interactions = [truth.frame.select("user", "item"), *([] if known_before is None else [known_before])]
-    known = pl.concat(interactions).unique()
+    interactions = [truth.frame.select("user", "item"), *([] if history is None else [history])]
+    excluded = pl.concat(interactions).unique()
     user_codes = pl.DataFrame({"user": users, "u": np.arange(len(users))})
     item_codes = pl.DataFrame({"item": catalogue, "i": np.arange(len(catalogue))})
-    known = known.join(user_codes, on="user").join(item_codes, on="item").sort("u", "i")
-    starts, _ = bucket(known["u"].to_numpy(), len(users))
+    excluded = excluded.join(user_codes, on="user").join(item_codes, on="item").sort("u", "i")
+    starts, _ = bucket(excluded["u"].to_numpy(), len(users))
     weights = None
-    if power is not None:
+    if protocol.by == "popularity":
         assert train is not None
         popularity = train.unique().group_by("item").len()
         counts = item_codes.join(popularity, on="item", how="left", maintain_order="left")["len"]
-        weights = counts.fill_null(0).to_numpy().astype(np.float64) ** power
-    sampler = _Sampler(known["i"].to_numpy(), starts, len(catalogue), weights)
-    user, item = sampler.draw(n, np.random.default_rng(seed), replacement=replacement)
+        weights = counts.fill_null(0).to_numpy().astype(np.float64) ** protocol.power
+    sampler = _Sampler(excluded["i"].to_numpy(), starts, len(catalogue), weights)
+    user, item = sampler.draw(n, np.random.default_rng(protocol.seed), replacement=protocol.replacement)
     negatives = pl.DataFrame({"user": users.gather(user), "item": catalogue.gather(item)})
     positives = relevant.select("user", "item").unique()
     frame = pl.concat([positives, negatives]).sort("user", "item")
     fewer = int((np.bincount(user, minlength=len(users)) < n).sum())
     eligible = pl.DataFrame({"user": users, "eligible": sampler.eligible})
-    return Drawn(frame, eligible, {"users_with_fewer_negatives": fewer})
+    return frame, eligible, {"users_with_fewer_negatives": fewer}
 
 
-def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | None, pl.DataFrame | None, pl.Series]:
+def _aligned(tables: Sequence[Table]) -> tuple[Table, pl.DataFrame | None, pl.DataFrame | None, pl.Series]:
     """Return truth, training and known interactions, and the sorted catalogue, with ids aligned."""
-    aligned = [table for table in tables.values() if table is not None]
     for role in ("user", "item"):
-        aligned = align(aligned, role)
-    frames = {table.role: table.frame for table in aligned}
-    trained = {table.role: table.trained.frame for table in aligned}
-    truth = next(table for table in aligned if table.role == "truth")
+        tables = align([*tables], role)
+    frames = {table.role: table.frame for table in tables}
+    trained = {table.role: table.trained.frame for table in tables}
+    truth = next(table for table in tables if table.role == "truth")
     sources = [frames["items"]] if "items" in frames else list(trained.values())
     ids = [frame["item"] for frame in sources]
     item_type = pl.String if ids[0].dtype == pl.String else pl.Int64
@@ -98,17 +80,17 @@ def _aligned(tables: Mapping[str, Table | None]) -> tuple[Table, pl.DataFrame | 
             if frame[role].dtype != pl.String:
                 whole_numbers(frame[role])  # raises if an id does not fit 64 bits
     truth = truth.with_frame(truth.frame.cast(types))
-    train, known = (
+    train, history = (
         rows["train"].select("user", "item").cast(types) if "train" in rows else None for rows in (trained, frames)
     )
-    return truth, train, known, pl.concat([column.cast(item_type) for column in ids]).unique().sort()
+    return truth, train, history, pl.concat([column.cast(item_type) for column in ids]).unique().sort()
 
 
 @dataclass(frozen=True)
 class _Sampler:
-    """Each user's known items, which are not drawn, and the weights of items (None: uniform)."""
+    """Each user's excluded items, which are not drawn, and the weights of items (None: uniform)."""
 
-    known: Ints
+    excluded: Ints
     starts: Ints
     n_items: int
     weights: np.ndarray[tuple[int], np.dtype[np.float64]] | None
@@ -117,10 +99,9 @@ class _Sampler:
     def eligible(self) -> Ints:
         """The number of items that can be drawn for each user."""
         if self.weights is None:
-            eligible: Ints = self.n_items - np.diff(self.starts)
-            return eligible
-        known = offsets(self.weights[self.known] > 0)[self.starts]
-        return int((self.weights > 0).sum()) - np.diff(known)
+            return np.asarray(self.n_items - np.diff(self.starts))
+        ends = offsets(self.weights[self.excluded] > 0)[self.starts]
+        return int((self.weights > 0).sum()) - np.diff(ends)
 
     def draw(self, n: int, rng: np.random.Generator, *, replacement: bool) -> tuple[Ints, Ints]:
         """Draw up to n items per user: by rejection if many are eligible, else from dense rows."""
@@ -136,12 +117,12 @@ class _Sampler:
         return user[order], item[order]
 
     def _by_rejection(self, users: Ints, n: int, rng: np.random.Generator, *, replacement: bool) -> tuple[Ints, Ints]:
-        """Draw n items per user: draw in rounds, reject known items, and keep the first n others.
+        """Draw n items per user: draw in rounds, reject excluded items, and keep the first n of the rest.
 
         Rejecting repeated items is exactly drawing without replacement, also for unequal weights.
         """
         width = self.n_items
-        keys = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts)) * width + self.known
+        keys = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts)) * width + self.excluded
         cumulative = None if self.weights is None else np.cumsum(self.weights)
         kept, done = np.empty(0, dtype=np.int64), [np.empty(0, dtype=np.int64)]
         missing = np.full(len(users), n)
@@ -181,7 +162,6 @@ class _Sampler:
         drawn: tuple[Ints, Ints] | None = None,
         replacement: bool,
     ) -> tuple[Ints, Ints]:
-        """Draw n items for each of these users from a dense matrix of weights."""
         step = max(1, _CELLS // self.n_items)
         out_user, out_item = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for first in range(0, len(users), step):
@@ -209,7 +189,7 @@ class _Sampler:
         weights = np.tile(row, (len(users), 1))
         lengths = np.diff(self.starts)[users]
         rows = ragged_rows(self.starts[users], lengths)
-        weights[np.repeat(np.arange(len(users)), lengths), self.known[rows]] = 0.0
+        weights[np.repeat(np.arange(len(users)), lengths), self.excluded[rows]] = 0.0
         if drawn is not None:
             user, item = drawn
             positions = np.full(len(self.starts) - 1, -1)
@@ -223,8 +203,7 @@ def _is_in_sorted(values: Ints, ordered: Ints) -> np.ndarray[tuple[int], np.dtyp
     if not len(ordered):
         return np.zeros(len(values), dtype=bool)
     nearest = np.searchsorted(ordered, values).clip(max=len(ordered) - 1)
-    is_in: np.ndarray[tuple[int], np.dtype[np.bool_]] = ordered[nearest] == values
-    return is_in
+    return np.asarray(ordered[nearest] == values)
 
 
 _MOST = 1_000_000  # negatives per user that are drawn with replacement
@@ -447,16 +426,13 @@ def sampled(
         )
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
-    tables = {
-        "truth": read_table(truth, "truth", columns),
-        "train": None if train is None else read_table(train, "train", columns),
-        "items": None if items is None else read_table(items, "items", columns),
-    }
-    drawn = draw(tables, n, seed, float(power) if by == "popularity" else None, threshold, replacement=replacement)
-    digest = _digest(drawn.frame)
-    protocol = Protocol("sampled", n, seed, by, replacement, digest, threshold, float(power))
-    is_text = all(table.is_text for table in tables.values() if table is not None)
-    return Candidates(drawn.frame, protocol, drawn.counts, drawn.eligible, is_text)
+    tables = [read_table(truth, "truth", columns)]
+    tables += [] if train is None else [read_table(train, "train", columns)]
+    tables += [] if items is None else [read_table(items, "items", columns)]
+    protocol = Protocol("sampled", n, seed, by, replacement, None, threshold, float(power))
+    frame, eligible, counts = _draw(tables, n, protocol)
+    is_text = all(table.is_text for table in tables)
+    return Candidates(frame, replace(protocol, digest=_digest(frame)), counts, eligible, is_text)
 
 
 def _for_all_users(table: Table, description: str) -> Candidates:

@@ -7,10 +7,12 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rankwise.errors import ParameterError
 
@@ -18,10 +20,12 @@ __all__ = [
     "TRAIN_GROUP_NAMES",
     "Claim",
     "Cold",
+    "Count",
     "Family",
     "FileFormat",
     "FilterOn",
     "Missing",
+    "Number",
     "SeedDesign",
     "Seen",
     "Test",
@@ -30,6 +34,7 @@ __all__ = [
     "bounded",
     "check_choice",
     "check_count",
+    "check_fields",
     "check_flag",
     "check_number",
     "check_path",
@@ -94,10 +99,10 @@ def check_choice(name: str, value: object, choices: Any) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(get_args(choices))}", found=f"{name}={value!r}")
 
 
-def check_number(name: str, value: object) -> None:
-    """Raise unless a value is None or a finite number."""
+def check_number(name: str, value: object, *, optional: bool = True) -> None:
+    """Raise unless a value is a finite number, or None where it is optional."""
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if value is not None and not (number and _finite(value)):
+    if not (value is None and optional) and not (number and _finite(value)):
         raise ParameterError(f"{name} must be a number", found=f"{name}={value!r}")
 
 
@@ -121,6 +126,32 @@ def check_flag(**values: object) -> None:
     for name, value in values.items():
         if type(value).__name__ != "bool":
             raise ParameterError(f"{name} must be True or False", found=f"{name}={value!r}")
+
+
+Count: TypeAlias = Annotated[int, lambda name, value: check_count(**{name: value})]
+"""A whole number from 1."""
+Number: TypeAlias = Annotated[float, partial(check_number, optional=False)]
+"""A finite number."""
+
+
+def check_fields(instance: Any) -> None:
+    """Raise unless the annotated type of each field of a dataclass allows its value.
+
+    A `bool` and a `Literal` are checked, and what is `Annotated` with a check: a function of the name
+    and the value of a field. None passes where the annotation has it.
+    """
+    for name, annotation in get_type_hints(type(instance), include_extras=True).items():
+        value = getattr(instance, name)
+        kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+        if value is None and NoneType in kinds:
+            continue
+        for kind in kinds:
+            if kind is bool:
+                check_flag(**{name: value})
+            elif get_origin(kind) is Literal:
+                check_choice(name, value, kind)
+            for check in getattr(kind, "__metadata__", ()):
+                check(name, value)
 
 
 def check_path(name: str, value: object) -> Path:

@@ -1,27 +1,23 @@
 """Adapters for models of other libraries, and three baselines: random, popularity and item neighbours.
 
-Adapters for models of other libraries.
-
 Each adapter has ``recommend(user_ids, n)``, which returns ``{user: [(item, score), …]}``, best
 first, without users unknown to the model. Padding and masked items in the lists of a library are
 removed. Libraries are imported on use.
 
-Three baselines: random, popularity and item neighbours.
-
-Each has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user, item,
-score and rank, without the items that are known of the user.
+Each baseline has ``fit(interactions)`` and ``recommend(users, n)``, which returns a table of user,
+item, score and rank, without the items that are known of the user.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_count, check_number
+from rankwise.core.arguments import Count, check_count, check_fields, check_number
 from rankwise.core.arrays import checked_csr
 from rankwise.core.ids import combined, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
@@ -107,10 +103,10 @@ class Implicit:
 
     def recommend(self, user_ids: Sequence[Any], n: int) -> Lists:
         """Return up to n items with their scores for every user that the model knows."""
-        known = [user for user in user_ids if user in self._row]
-        if not known:
+        users = [user for user in user_ids if user in self._row]
+        if not users:
             return {}
-        rows = np.array([self._row[user] for user in known])
+        rows = np.array([self._row[user] for user in users])
         user_items = self.user_items[rows]
         # implicit pads lists with item 0 beyond the catalogue, with the smallest float for a masked
         # item, and with -1 if neighbours run out; neighbour models give seen items the score 0.
@@ -118,7 +114,7 @@ class Implicit:
             rows, user_items, N=min(n, len(self._items)), filter_already_liked_items=self.filter_seen
         )
         out: Lists = {}
-        for row, user in enumerate(known):
+        for row, user in enumerate(users):
             seen = set(user_items[row].indices.tolist()) if self.filter_seen else set()
             pairs = zip(items[row].tolist(), scores[row].tolist(), strict=True)
             out[user] = [
@@ -311,7 +307,10 @@ class Baseline:
 
     _users: Table | None = field(default=None, init=False, repr=False)
     _items: pl.Series = field(default_factory=pl.Series, init=False, repr=False)
-    _known: Any = field(default=None, init=False, repr=False)
+    _history: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def fit(self, interactions: Any, *, columns: Columns | None = None) -> Self:
         """Fit to training interactions.
@@ -334,8 +333,8 @@ class Baseline:
         trained = table.trained.frame
         self._items = trained["item"].unique().sort()
         self._users = table.with_frame(pl.DataFrame({"user": table.frame["user"].unique().sort()}))
-        self._known = self._matrix(table.frame)
-        self._fit(self._known if len(trained) == len(table.frame) else self._matrix(trained))
+        self._history = self._matrix(table.frame)
+        self._fit(self._history if len(trained) == len(table.frame) else self._matrix(trained))
         return self
 
     def _matrix(self, rows: pl.DataFrame) -> csr_array:
@@ -385,8 +384,8 @@ class Baseline:
             )
         check_count(n=n)
         ids = self._ids(users)
-        known = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
-        codes = ids.to_frame().join(known, on="user", how="left", maintain_order="left")["code"]
+        fitted = self._users.frame.with_row_index("code").with_columns(pl.col("user").cast(ids.dtype, strict=False))
+        codes = ids.to_frame().join(fitted, on="user", how="left", maintain_order="left")["code"]
         rows = codes.cast(pl.Int64).fill_null(-1).to_numpy()
         blocks = [
             self._top_items(ids[start : start + _USERS], rows[start : start + _USERS], n)
@@ -412,7 +411,7 @@ class Baseline:
     def _top_items(self, ids: pl.Series, codes: Any, n: int) -> pl.DataFrame:
         scores = self._scores(ids, codes)
         warm = np.flatnonzero(codes >= 0)
-        rows, columns = self._known[codes[warm]].nonzero()
+        rows, columns = self._history[codes[warm]].nonzero()
         scores[warm[rows], columns] = -np.inf
         top = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         best = np.take_along_axis(scores, top, axis=1)
@@ -434,6 +433,9 @@ class Baseline:
         raise TypeError(f"{type(self).__name__} does not score items")
 
 
+_Seed: TypeAlias = Annotated[int, lambda name, seed: check_count(least=0, **{name: seed})]
+
+
 @dataclass
 class Random(Baseline):
     """Items in random order: the lower bound for a useful model.
@@ -452,10 +454,7 @@ class Random(Baseline):
     ['b', 'a']
     """
 
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_count(least=0, seed=self.seed)
+    seed: _Seed = 0
 
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         users, items = hash_of_column(ids), hash_of_column(self._items)
@@ -481,6 +480,12 @@ class Popularity(Baseline):
         return np.tile(self._popularity, (len(codes), 1))
 
 
+def _check_shrink(name: str, value: float | None) -> None:
+    check_number(name, value)
+    if value is None or value < 0:
+        raise ParameterError(f"{name} must be a number from 0", found=f"{name}={value!r}")
+
+
 @dataclass
 class ItemNeighbours(Baseline):
     """Items similar to those that are known of the user, by the cosine between item columns.
@@ -499,14 +504,8 @@ class ItemNeighbours(Baseline):
     ['b', 'c']
     """
 
-    neighbours: int = 50
-    shrink: float = 10.0
-
-    def __post_init__(self) -> None:
-        check_count(neighbours=self.neighbours)
-        check_number("shrink", self.shrink)
-        if self.shrink is None or self.shrink < 0:
-            raise ParameterError("shrink must be a number from 0", found=f"shrink={self.shrink!r}")
+    neighbours: Count = 50
+    shrink: Annotated[float, _check_shrink] = 10.0
 
     def _fit(self, seen: csr_array) -> None:
         from scipy.sparse import csr_array
@@ -523,6 +522,6 @@ class ItemNeighbours(Baseline):
     def _scores(self, ids: pl.Series, codes: Any) -> Scores:
         scores = np.full((len(codes), len(self._items)), -np.inf)
         warm = np.flatnonzero(codes >= 0)
-        warm_scores = (self._known[codes[warm]] @ self._similarity).toarray()
+        warm_scores = (self._history[codes[warm]] @ self._similarity).toarray()
         scores[warm] = np.where(warm_scores > 0, warm_scores, -np.inf)
         return scores

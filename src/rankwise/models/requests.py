@@ -14,18 +14,9 @@ import polars as pl
 
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 
-__all__ = [
-    "FAILURES",
-    "ModelLists",
-    "Predictions",
-    "asks_many",
-    "check_model",
-    "log_failure",
-    "reason",
-    "request_lists",
-]
+__all__ = ["ModelLists", "Predictions", "asks_many", "check_model", "reason", "request_lists"]
 
-FAILURES = (Exception, pl.exceptions.PanicException)
+_FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
 
 _LOG = logging.getLogger("rankwise")
@@ -68,7 +59,7 @@ class ModelLists:
                 raise InputError(f"a list has more than {_LONGEST:,} items")
             kept = items[:n]
             self.item_type = _check_items(kept, self.item_type)
-        except FAILURES as error:
+        except _FAILURES as error:
             self.fail(user, reason(error))
             return
         self.too_long += len(items) > n
@@ -78,7 +69,7 @@ class ModelLists:
     def fail(self, user: Any, why: str) -> None:
         """Record and log that the model has no list for a user."""
         self.failed[user] = why
-        log_failure(len(self.failed), user, why)
+        _log_failure(len(self.failed), user, why)
 
     def frame(self, users: pl.Series) -> pl.DataFrame:
         """Return columns ``user``, ``item``, ``rank`` and, if all lists have scores, ``score``."""
@@ -105,7 +96,7 @@ def reason(error: BaseException) -> str:
     return "; ".join(line.strip() for line in text.splitlines())[:200]
 
 
-def log_failure(number: int, user: Any, why: str) -> None:
+def _log_failure(number: int, user: Any, why: str) -> None:
     """Log a failure, up to a limit; at the limit, log that further failures are only counted."""
     if number <= _LOGGED:
         _LOG.warning("the model failed for user %r: %s", user, why)
@@ -173,7 +164,7 @@ def request_lists(
         try:
             output = model.recommend(batch if many else batch[0], n)
             by_user = dict(_by_user(output, batch)) if many else {batch[0]: output}
-        except FAILURES as error:  # the output may be anything, also lazy
+        except _FAILURES as error:  # the output may be anything, also lazy
             if not retry:
                 lists.fail(batch[0], reason(error))
                 return
@@ -286,16 +277,12 @@ def _check_items(items: list[Any], required: type | None) -> type | None:
         if not isinstance(item, str) and not -(2**63) <= int(item) < 2**63:
             raise IdError("an item id does not fit 64 bits", found=repr(item)[:60])
         required = item_type
-    if required is str:
-        _check_text("".join(items))
-    return required
-
-
-def _check_text(text: str) -> None:
+    text = "".join(items) if required is str else ""
     try:
         text.encode()
     except UnicodeEncodeError as error:  # half of a character, as broken decoding leaves them
         raise IdError("an item id is not valid Unicode", found=repr(text[error.start : error.end])) from error
+    return required
 
 
 def _is_column(part: Any) -> bool:
@@ -350,17 +337,17 @@ class Predictions:
         users = [self._users[code] for code in codes]
         try:
             return self._predict(users)
-        except FAILURES:  # find out for which user
+        except _FAILURES:  # find out for which user
             return np.stack([self._scores_of_one(user) for user in users])
 
     def _scores_of_one(self, user: Any) -> Scores:
         """Return the scores of one user; after a failure, record it and return minus infinity."""
         try:
             return np.asarray(self._predict([user])[0])
-        except FAILURES as error:
+        except _FAILURES as error:
             if user not in self.failed:
                 self.failed[user] = reason(error)
-                log_failure(len(self.failed), user, self.failed[user])
+                _log_failure(len(self.failed), user, self.failed[user])
             return np.full(self.width, -np.inf)
 
     def _predict(self, users: list[Any]) -> Scores:

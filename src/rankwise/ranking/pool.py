@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -107,12 +107,12 @@ def make_pool(
     users: Any,
     items: Any,
     bias: Any,
-    *,
-    exclude: Any,
-    candidates: Candidates | None,
     user_ids: Iterable[Any] | None,
     item_ids: Iterable[Any] | None,
+    *,
     only: Iterable[Any] | Table | None,
+    exclude: Any,
+    candidates: Candidates | None,
     columns: Columns | None,
 ) -> Pool:
     """Return the pool of `rankwise.rank` or `rankwise.rank_relevant` from their parameters."""
@@ -126,8 +126,13 @@ def make_pool(
     counts: Counter[str] = Counter()
     protocol = Protocol("catalogue")
     user_items = None
+    if candidates is not None and not isinstance(candidates, Candidates):
+        raise ParameterError(
+            "candidates= takes what the functions of rw.candidates return",
+            found=type(candidates).__name__,
+            hint="write rw.candidates.per_user(…), .these(…), .of_truth(…) or .sampled(…)",
+        )
     if candidates is not None:
-        _check_candidates(candidates)
         protocol = candidates.protocol
         counts.update(candidates.counts)
         if candidates.per_user:
@@ -162,23 +167,14 @@ def _check_mask(exclude: Any, scores: Scores) -> None:
         )
 
 
-def _check_candidates(candidates: object) -> None:
-    if not isinstance(candidates, Candidates):
-        raise ParameterError(
-            "candidates= takes what the functions of rw.candidates return",
-            found=type(candidates).__name__,
-            hint="write rw.candidates.per_user(…), .these(…), .of_truth(…) or .sampled(…)",
-        )
-
-
 def _user_items(name: str, table: Table, users: Axis, items: Axis, counts: Counter[str]) -> UserItems:
     """Return the items of each user in a table, as codes; rows without a score are counted."""
     user, item = users.codes(table), items.codes(table)
-    known = (user >= 0) & (item >= 0)
-    unknown = len(known) - int(np.count_nonzero(known))
-    counts[f"{name}_without_scores"] += unknown
-    if unknown:
-        user, item = user[known], item[known]
+    has_scores = (user >= 0) & (item >= 0)
+    without = len(has_scores) - int(np.count_nonzero(has_scores))
+    counts[f"{name}_without_scores"] += without
+    if without:
+        user, item = user[has_scores], item[has_scores]
     starts, order = bucket(user, len(users.ids))
     return UserItems(starts, gather(item, order, default_threads()))
 
@@ -206,8 +202,7 @@ def _ranked_users(only: Iterable[Any] | Table | None, users: Axis, counts: Count
 _GROUPS = 16  # groups per top-k item: few of the top k then share a group
 
 
-@dataclass(frozen=True)
-class TopRows:
+class TopRows(NamedTuple):
     """Rows of recommendation lists: the user's position in the block, the item, its score."""
 
     user: Ints
@@ -260,12 +255,11 @@ def cut_lists(rows: TopRows, k: int, id_rank: Ints | None, *, descending: bool, 
     """
     starts = runs(rows.user)
 
-    def breaker(some: Ints) -> Ints:
-        number = rows.item[some] if id_rank is None else id_rank[rows.item[some]]
+    def breaker(index: Ints) -> Ints:
+        number = rows.item[index] if id_rank is None else id_rank[rows.item[index]]
         return -number if descending else number
 
-    columns = [rows.item, rows.score]
-    item, score = reorder(starts, rows.score, columns, breaker=breaker, descending=True)
+    item, score = reorder(starts, rows.score, [rows.item, rows.score], breaker=breaker, descending=True)
     keep = positions(starts) < k
     if keep_ties and len(item):
         lengths = np.diff(starts)
@@ -352,9 +346,9 @@ def pair_keys(items: UserItems, users: Ints, width: int) -> Ints:
     return out
 
 
-def is_in(keys: Ints, others: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which keys are among others: by hashing, in a tenth of the time of `numpy.isin`."""
-    return pl.Series(keys).is_in(pl.Series(others).implode()).to_numpy()
+def is_in(keys: Ints, values: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which keys are among values: by hashing, in a tenth of the time of `numpy.isin`."""
+    return pl.Series(keys).is_in(pl.Series(values).implode()).to_numpy()
 
 
 def _candidate_blocks(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -194,11 +194,11 @@ def rank(
         users,
         items,
         bias,
+        user_ids,
+        item_ids,
+        only=only,
         exclude=exclude,
         candidates=candidates,
-        user_ids=user_ids,
-        item_ids=item_ids,
-        only=only,
         columns=columns,
     )
     return rank_pool(pool, int(k), ties, threads or default_threads(), progress)
@@ -222,7 +222,7 @@ def rank_pool(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool | 
                 found=f"more than {total:,} rows for lists of {k}",
                 hint='break ties by id with ties="item", or use rw.rank_relevant',
             )
-    rows = TopRows(*(np.concatenate([getattr(block, name) for block in blocks]) for name in ("user", "item", "score")))
+    rows = TopRows(*map(np.concatenate, zip(*blocks, strict=True)))
     lengths = np.bincount(rows.user, minlength=len(pool.users.ids))[pool.ranked_users]
     counts = Counter(pool.counts)
     counts["lists_ranked"] = int((lengths > 0).sum())
@@ -257,9 +257,9 @@ def _list_blocks(pool: Pool, k: int, ties: TieRule, threads: int, progress: bool
         return lists(TopRows(user, block.items, block.scores), block.users)
 
     def of_all_items(users: Ints, scores: Floats) -> TopRows:
-        found = kernels.top(scores[:, : pool.scores.n_items], k, groups)
-        if found is not None:
-            lengths, items, best = found
+        compiled = kernels.top(scores[:, : pool.scores.n_items], k, groups)
+        if compiled is not None:
+            lengths, items, best = compiled
             return lists(TopRows(np.repeat(np.arange(len(users)), lengths), items, best), users)
         largest = largest_of_groups(scores, groups)
         check_scores(pool, users, scores, largest)
@@ -392,18 +392,19 @@ def rank_relevant(
         users,
         items,
         bias,
+        user_ids,
+        item_ids,
+        only=table,
         exclude=exclude,
         candidates=candidates,
-        user_ids=user_ids,
-        item_ids=item_ids,
-        only=table,
         columns=columns,
     )
     user, item = pool.codes(table)
-    known = (user >= 0) & (item >= 0)
-    starts, order = bucket(user[known], len(pool.users.ids))
-    judged = UserItems(starts, item[known][order])
-    rows = _join(list(_rank_blocks(pool, judged, threads or default_threads(), progress)))
+    has_scores = (user >= 0) & (item >= 0)
+    starts, order = bucket(user[has_scores], len(pool.users.ids))
+    judged = UserItems(starts, item[has_scores][order])
+    blocks = _rank_blocks(pool, judged, threads or default_threads(), progress)
+    rows = _RankRows(*map(np.concatenate, zip(*blocks, strict=True)))
     if not rows.length.any():
         raise no_candidates(pool)
     frame = pl.DataFrame(
@@ -436,8 +437,7 @@ def rank_relevant(
     return ranks if candidates is None else replace(ranks, eligible=candidates.eligible)
 
 
-@dataclass(frozen=True)
-class _RankRows:
+class _RankRows(NamedTuple):
     """Ranks of judged items in order of user and rank, and every user's number of candidates."""
 
     user: Ints
@@ -446,12 +446,6 @@ class _RankRows:
     first: Ints
     last: Ints
     length: Ints
-
-
-def _join(blocks: list[_RankRows]) -> _RankRows:
-    names = ("user", "item", "score", "first", "last", "length")
-    columns = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
-    return _RankRows(*columns)
 
 
 def _rank_blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | None) -> Iterator[_RankRows]:
@@ -484,9 +478,9 @@ def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Int
 
     Rows with many judged scores are sorted in place.
     """
-    found = kernels.count_above(scores, score, starts)
-    if found is not None:
-        return found
+    compiled = kernels.count_above(scores, score, starts)
+    if compiled is not None:
+        return compiled
     above, equal = np.empty(len(score), dtype=np.int64), np.empty(len(score), dtype=np.int64)
     for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         all_scores, judged_scores = scores[row], score[a:b]
@@ -504,8 +498,7 @@ def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Int
 def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
     """Return the ranks of judged items among the candidates of their user."""
     owner = np.repeat(np.arange(len(block.users)), np.diff(block.starts))
-    columns = [block.scores, block.items]
-    score, item = reorder(block.starts, block.scores, columns, descending=True)
+    score, item = reorder(block.starts, block.scores, [block.scores, block.items], descending=True)
     tie_starts = runs(owner, score)
     tie_sizes = np.diff(tie_starts)
     above = np.repeat(tie_starts[:-1], tie_sizes) - block.starts[owner]

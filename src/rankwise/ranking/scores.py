@@ -15,7 +15,7 @@ from rankwise.core.ids import plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
-from rankwise.tables.memory import whole
+from rankwise.tables.memory import with_integers
 from rankwise.tables.table import Table
 from rankwise.tables.training import align
 
@@ -65,8 +65,9 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     scores, rows = read_factor_labels(scores, None, "user", as_array=False)
     columns: Any = list(scores.columns)
     if library == "polars":  # its names are text, also where ids are numbers
-        ids = whole(pl.DataFrame({"item": pl.Series(columns, dtype=pl.String)}), ["item"])
-        columns = None if _placeholder(columns) else ids["item"]
+        ids = with_integers(pl.DataFrame({"item": pl.Series(columns, dtype=pl.String)}), ["item"])
+        made_up = [f"column_{number}" for number in range(len(columns))]
+        columns = None if columns == made_up else ids["item"]
     elif _counts_rows(scores.columns):
         columns = None
     return Labelled(
@@ -110,11 +111,6 @@ def _id_columns(frame: Any, role: Literal["user", "item"]) -> list[str]:
 def _counts_rows(index: Any) -> bool:
     """Return whether labels of pandas are the numbers from 0."""
     return list(index) == list(range(len(index)))
-
-
-def _placeholder(names: list[str]) -> bool:
-    """Return whether Polars made up the names of columns."""
-    return names == [f"column_{number}" for number in range(len(names))]
 
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
@@ -242,11 +238,11 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     """Return scores from a score matrix, or from user and item factors with an optional bias."""
     if isinstance(scores, Scores):
         return scores
-    given = {"scores": scores is not None, "users": users is not None, "items": items is not None}
-    if list(given.values()) not in ([True, False, False], [False, True, True]):
+    is_passed = {"scores": scores is not None, "users": users is not None, "items": items is not None}
+    if list(is_passed.values()) not in ([True, False, False], [False, True, True]):
         raise ParameterError(
             "pass either scores, users by items, or the factors users= and items=",
-            found=", ".join(f"{name} {'' if here else 'not '}given" for name, here in given.items()),
+            found=", ".join(f"{name} {'' if passed else 'not '}given" for name, passed in is_passed.items()),
         )
     if scores is not None:
         if bias is not None:
@@ -401,11 +397,11 @@ class Axis:
             )
         axis = Table(self.ids.to_frame(), "items", f"{self.role}_ids", "ids", {})
         rows = align([axis, table], self.role)[1].frame.select(self.role).with_row_index("row")
-        known = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})
+        codes_of_ids = pl.DataFrame({self.role: self.ids, "code": np.arange(len(self.ids))})
         if self.ids.dtype != pl.String:
             rows = rows.with_columns(whole_numbers(rows[self.role]))
-            known = known.with_columns(whole_numbers(known[self.role]))
-        matched = rows.join(known, on=self.role, how="inner")
+            codes_of_ids = codes_of_ids.with_columns(whole_numbers(self.ids))
+        matched = rows.join(codes_of_ids, on=self.role, how="inner")
         codes = np.full(len(ids), -1, dtype=np.int64)
         codes[matched["row"].to_numpy()] = matched["code"].to_numpy()
         return codes

@@ -29,7 +29,7 @@ from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_o
 from rankwise.results.result import SCHEMA_VERSION, Result, Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
-from rankwise.tables.memory import from_arrow, typed, whole
+from rankwise.tables.memory import from_arrow, typed, with_integers
 from rankwise.tables.storage import read_folder
 from rankwise.tables.table import Protocol
 
@@ -266,7 +266,7 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
         users = [name for name in raw.frame.columns if _is_user(name)]
         groups = [name for name in raw.frame.columns if read_group_column(name) is not None]
         frame = typed(raw.frame, [n for n in raw.frame.columns if n not in (*users, *groups)])
-        return whole(frame, users) if raw.is_text else frame, raw.name
+        return with_integers(frame, users) if raw.is_text else frame, raw.name
     try:
         return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:

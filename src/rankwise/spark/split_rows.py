@@ -33,7 +33,7 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.core.ids import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
-from rankwise.splits.interactions import Rows, Times, hash_of_others, numbered, read_times
+from rankwise.splits.interactions import Rows, Times, hash_of_other_columns, numbered, read_times
 from rankwise.tables.columns import ROLES, Columns, check_finite, empty_table, where_in
 from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
@@ -289,7 +289,7 @@ def _add_draws(batches: Iterable[Any], key: str) -> Iterator[Any]:
 def _hashes(rows: Rows, name: str) -> Hashes:
     frame = rows.table.frame
     if name == "rest":
-        return hash_of_others(frame)
+        return hash_of_other_columns(frame)
     if name.startswith("user_key"):
         return combined([hash_of_column(frame["user"])], int(name.removeprefix("user_key")))
     return rows.key(int(name.removeprefix("key")))

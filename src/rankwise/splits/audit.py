@@ -14,17 +14,17 @@ import polars as pl
 from rankwise.core.arguments import Claim, TimeUnit, check_choice
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import ColumnError, InputError
-from rankwise.splits import audit_checks
-from rankwise.splits.audit_parts import PAIR, Audit, Check, Limits, Parts, not_run, read_parts, rows_in, verdict
+from rankwise.splits.audit_checks import CHECKS, Finding, check, not_run, verdict
+from rankwise.splits.audit_parts import PAIR, Audit, Limits, Parts, read_parts, rows_in
 from rankwise.splits.interactions import read_times
-from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.columns import ROLES, Columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_arrow, typed
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 from rankwise.tables.training import matching
 
-__all__ = ["audit", "feature_leaks", "too_good"]
+__all__ = ["audit"]
 
 _TOP = 10  # places of a list that are looked at
 _USERS = 1000  # users for whom item neighbours are evaluated, and whose lists are ordered
@@ -35,32 +35,34 @@ _LEAST_ORDERED = 10  # pairs inside lists that counts in test order: a list of f
 _LISTED = 200  # different items in lists that may be those of a popularity
 
 
-def too_good(parts: Parts) -> Check:
+@check("L18", "too good to be true")
+def too_good(parts: Parts) -> Finding:
     """L18: recommendations far better than what models reach, among sampled negatives, or ordered as test is."""
-    name = "too good to be true"
     if parts.lists is None:
-        return not_run("L18", name, "recommendations")
+        return not_run("recommendations")
     lists = _in_order(parts.lists).filter(pl.col("place") < _TOP)
     places = lists.group_by("user").agg(places=pl.len())
-    asked = parts.test.select(PAIR).unique().join(places, on="user", how="left")
-    asked = asked.with_columns(pl.col("places").fill_null(0))
-    recall = _recall(asked, lists)
-    if not places["user"].is_in(asked["user"].unique().implode()).any():
-        return Check("L18", name, "warn", recall, "no list is of a test user: do the ids agree?")
-    reached = _reached(parts, asked)
+    targets = parts.test.select(PAIR).unique().join(places, on="user", how="left")
+    targets = targets.with_columns(pl.col("places").fill_null(0))
+    recall = _recall(targets, lists)
+    if not places["user"].is_in(targets["user"].unique().implode()).any():
+        return "warn", recall, "no list is of a test user: do the ids agree?"
+    reached = _reached(parts, targets)
     best = max(reached.values())
     ratio = recall / best if best else (float("inf") if recall else 0.0)
-    most = _most(asked)
+    users = targets.group_by("user").agg(pl.len().alias("all"), pl.col("places").first())
+    # The recall of lists that hold nothing but the user's test items.
+    most = float((users.select(pl.min_horizontal("all", "places") / pl.col("all"))).mean().item())
     gain = (recall - best) / (most - best) if most > best else 0.0
     ordered, told, pairs = _follows(parts, lists)
     probes = "; ".join(f"{what} {value:.4f}" for what, value in reached.items())
-    n_users = asked["user"].n_unique()
+    n_users = targets["user"].n_unique()
     finding = f"recall@{_TOP} {recall:.4f} over {n_users:,} test users, {len(places):,} lists "
     finding += f"(at most {most:.4f} in their places); {probes}; of {pairs:,} or more pairs of "
     finding += f"items that training orders otherwise, {told:.1%} stand as counts in test do"
     if n_users < _LEAST_USERS:
         finding += "; too few users for a limit"
-        return Check("L18", name, "pass", ratio, finding)
+        return "pass", ratio, finding
     negatives = SampleCounts.of_lists(parts.lists, parts.test).sampled_negatives
     if negatives is not None:
         finding += f"; the lists look like test items among {negatives:,} sampled negatives, and the recall of such "
@@ -68,7 +70,7 @@ def too_good(parts: Parts) -> Check:
     limits = parts.limits
     bad = ratio > limits.too_good or gain > limits.too_near
     copied = pairs >= _LEAST_PAIRS and min(ordered, told) >= limits.test_order
-    return Check("L18", name, verdict(bad or copied or negatives is not None), ratio, finding)
+    return verdict(bad or copied or negatives is not None), ratio, finding
 
 
 def _in_order(lists: pl.DataFrame) -> pl.DataFrame:
@@ -80,47 +82,40 @@ def _in_order(lists: pl.DataFrame) -> pl.DataFrame:
     return lists.select(*PAIR, place=pl.int_range(pl.len()).over("user"))
 
 
-def _recall(asked: pl.DataFrame, lists: pl.DataFrame) -> float:
+def _recall(targets: pl.DataFrame, lists: pl.DataFrame) -> float:
     """Return the mean over test users of the share of their test items that are recommended.
 
     Lists are cut to as many places as the lists under audit give the user.
     """
-    placed = asked.join(lists, on=PAIR, how="inner").filter(pl.col("place") < pl.col("places"))
+    placed = targets.join(lists, on=PAIR, how="inner").filter(pl.col("place") < pl.col("places"))
     hits = placed.group_by("user").agg(hit=pl.col("item").n_unique())
-    users = asked.group_by("user").len("all").join(hits, on="user", how="left").sort("user")
+    users = targets.group_by("user").len("all").join(hits, on="user", how="left").sort("user")
     return float((users["hit"].fill_null(0) / users["all"]).mean())  # type: ignore[arg-type]
 
 
-def _most(asked: pl.DataFrame) -> float:
-    """Return the recall of lists that hold nothing but the user's test items."""
-    users = asked.group_by("user").agg(pl.len().alias("all"), pl.col("places").first())
-    return float((users.select(pl.min_horizontal("all", "places") / pl.col("all"))).mean().item())
-
-
-def _reached(parts: Parts, asked: pl.DataFrame) -> dict[str, float]:
+def _reached(parts: Parts, targets: pl.DataFrame) -> dict[str, float]:
     """Return the recall of the best lists that are made without knowing the users' test items."""
-    users = asked.select("user").unique()
+    users = targets.select("user").unique()
     popular = parts.test.group_by("item").len().sort(["len", "item"], descending=[True, False])
     oracle = users.join(popular.head(_TOP).with_row_index("place"), how="cross")
-    out = {f"of the {_TOP} most popular in test": _recall(asked, oracle)}
-    known = pl.concat([frame.select(PAIR) for frame in parts.known])
+    out = {f"of the {_TOP} most popular in test": _recall(targets, oracle)}
+    history = pl.concat([frame.select(PAIR) for frame in parts.known])
     if parts.repeats:
-        own = known.group_by(PAIR).len().sort(["user", "len", "item"], descending=[False, True, False])
-        own = own.with_columns(place=pl.int_range(pl.len()).over("user"))
-        out["of the user's most frequent items"] = _recall(asked, own)
-    what = f"of item neighbours among {min(_ITEMS, known['item'].n_unique()):,} items"
-    return out | {what: _recall_of_neighbours(known, asked)}
+        frequent = history.group_by(PAIR).len().sort(["user", "len", "item"], descending=[False, True, False])
+        frequent = frequent.with_columns(place=pl.int_range(pl.len()).over("user"))
+        out["of the user's most frequent items"] = _recall(targets, frequent)
+    what = f"of item neighbours among {min(_ITEMS, history['item'].n_unique()):,} items"
+    return out | {what: _recall_of_neighbours(history, targets)}
 
 
-def _recall_of_neighbours(known: pl.DataFrame, asked: pl.DataFrame) -> float:
+def _recall_of_neighbours(history: pl.DataFrame, targets: pl.DataFrame) -> float:
     from rankwise.models.recommenders import ItemNeighbours
 
-    popular = known.group_by("item").len().sort(["len", "item"], descending=[True, False])
-    users = _sample(asked["user"])
-    asked = asked.filter(pl.col("user").is_in(users.implode()))
-    fitted = ItemNeighbours().fit(rows_in(known, popular.head(_ITEMS), "item"))
-    lists = fitted.recommend(users, _TOP)
-    return _recall(asked, lists.with_columns(place=pl.col("rank") - 1))
+    popular = history.group_by("item").len().sort(["len", "item"], descending=[True, False])
+    users = _sample(targets["user"])
+    targets = targets.filter(pl.col("user").is_in(users.implode()))
+    lists = ItemNeighbours().fit(rows_in(history, popular.head(_ITEMS), "item")).recommend(users, _TOP)
+    return _recall(targets, lists.with_columns(place=pl.col("rank") - 1))
 
 
 def _sample(users: pl.Series) -> pl.Series:
@@ -138,13 +133,13 @@ def _follows(parts: Parts, lists: pl.DataFrame) -> tuple[float, float, int]:
     such pairs. A pair counts once, whatever the number of lists that have it, so lists that are the
     same for all users weigh no more than one.
     """
-    some = lists.filter(pl.col("user").is_in(_sample(lists["user"]).implode()))
-    pairs = some.join(some, on="user").filter(pl.col("place") < pl.col("place_right"))
+    sample = lists.filter(pl.col("user").is_in(_sample(lists["user"]).implode()))
+    pairs = sample.join(sample, on="user").filter(pl.col("place") < pl.col("place_right"))
     inside = pairs.select(above="item", below="item_right").unique()
     of_inside = _sides(inside, parts.test)
     if (of_inside != 0).sum() < _LEAST_ORDERED:
         return 0.0, 0.0, 0
-    pairs = pl.concat([inside, _unlisted(parts, some["item"].unique())])
+    pairs = pl.concat([inside, _unlisted(parts, sample["item"].unique())])
     of_test = _sides(pairs, parts.test)
     pairs, of_test = pairs.filter(of_test != 0), of_test.filter(of_test != 0)
     windows = [parts.train]
@@ -152,9 +147,9 @@ def _follows(parts: Parts, lists: pl.DataFrame) -> tuple[float, float, int]:
         late = parts.train.sort("time", descending=True)
         windows += [late.head(len(late) // 10), late.head(len(parts.test))]
     followed = of_test > 0
-    others = [followed.filter(_sides(pairs, window) != of_test) for window in windows]
+    differing = [followed.filter(_sides(pairs, window) != of_test) for window in windows]
     ordered = _share(of_inside.filter(of_inside != 0) > 0)
-    return ordered, min(map(_share, others)), min(map(len, others))
+    return ordered, min(map(_share, differing)), min(map(len, differing))
 
 
 def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
@@ -162,13 +157,12 @@ def _unlisted(parts: Parts, listed: pl.Series) -> pl.DataFrame:
 
     Lists with many different items are of no popularity, and get none.
     """
-    empty = pl.DataFrame(schema={"above": listed.dtype, "below": listed.dtype})
     if len(listed) > _LISTED:
-        return empty
+        return pl.DataFrame(schema={"above": listed.dtype, "below": listed.dtype})
     tops = [part["item"].value_counts().top_k(_LISTED, by="count")["item"] for part in (parts.train, parts.test)]
-    others = pl.concat(tops).unique()
-    others = others.filter(~others.is_in(listed.implode()))
-    return listed.to_frame("above").join(others.to_frame("below"), how="cross")
+    popular = pl.concat(tops).unique()
+    unlisted = popular.filter(~popular.is_in(listed.implode()))
+    return listed.to_frame("above").join(unlisted.to_frame("below"), how="cross")
 
 
 def _sides(pairs: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
@@ -192,9 +186,9 @@ _LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
-def feature_leaks(parts: Parts) -> Check:
+@check("L13", "features that know the test")
+def feature_leaks(parts: Parts) -> Finding:
     """L13: features known only after the event, and columns computed with the test rows."""
-    name = "features that know the test"
     findings, frames = [], []
     features: Table | None = parts.extra.get("features")
     if features is not None:
@@ -209,16 +203,15 @@ def feature_leaks(parts: Parts) -> Check:
             continue
         leaks = _leaks(parts, table, role)
         names = [column for column in table.frame.columns if column != role]
-        found = ", ".join(f"{column} ({why})" for column, why in leaks.items()) or "none"
+        leaking = ", ".join(f"{column} ({why})" for column, why in leaks.items()) or "none"
         findings.append(
-            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with test rows: {found}"
+            f"of {len(names):,} columns of {table.frame[role].n_unique():,} {role}s, computed with test rows: {leaking}"
         )
         frames += [table.frame.select(role, *leaks)] if leaks else []
     if not findings:
-        return not_run("L13", name, "features= with timestamps, or items= and users=")
+        return not_run("features= with timestamps, or items= and users=")
     bad = next((frame for frame in frames if len(frame)), pl.DataFrame())
-    status = verdict(len(bad), worst="fail")
-    return Check("L13", name, status, sum(map(len, frames)), "; ".join(findings), lambda: bad)
+    return verdict(len(bad), worst="fail"), sum(map(len, frames)), "; ".join(findings), lambda: bad
 
 
 def _late(parts: Parts, features: Table) -> pl.DataFrame:
@@ -238,12 +231,12 @@ def _late(parts: Parts, features: Table) -> pl.DataFrame:
 def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
     """Return the columns of a table that leak the test part, each with what it leaks."""
     frame = matching(table, role, parts.train[role])
-    columns = [name for name in frame.columns if name != role]
     statistics = _Statistics.read(parts, frame[role], role)
     out = {}
-    for column in columns:
+    for column, kind in frame.schema.items():
+        if column == role:
+            continue
         why = None
-        kind = frame.schema[column]
         if kind.is_numeric() or kind == pl.Boolean:
             values = frame[column].cast(pl.Float64).fill_nan(None)
             why = statistics.known_by(values, parts.limits.knows_test)
@@ -260,11 +253,11 @@ class _Compared:
 
     name: str
     leaked: Any
-    known: list[Any]
-    is_whole: bool
+    allowed: list[Any]
+    is_total: bool
     pairs: tuple[Any, Any]
     side: Any  # 1 where the statistic of the first id is larger, -1 where that of the second is
-    known_sides: list[Any]  # the same sign, for each statistic that training allows
+    allowed_sides: list[Any]  # the same sign, for each statistic that training allows
     is_tested: Any  # whether both have test rows
 
     def telling(self, side: Any, limit: float) -> Any:
@@ -276,11 +269,11 @@ class _Compared:
         have fewer in test.
         """
         decided = np.zeros(len(side), dtype=bool)
-        for known in self.known_sides:
-            ordered = (known != 0) & (side != 0)
-            against = np.count_nonzero(ordered & (known == -side))
+        for allowed in self.allowed_sides:
+            ordered = (allowed != 0) & (side != 0)
+            against = np.count_nonzero(ordered & (allowed == -side))
             is_reverse = against >= limit * np.count_nonzero(ordered)
-            decided |= (-known if is_reverse else known) == self.side
+            decided |= (-allowed if is_reverse else allowed) == self.side
         return (side != 0) & self.is_tested & ~decided
 
 
@@ -299,22 +292,19 @@ class _Statistics:
     @classmethod
     def read(cls, parts: Parts, ids: pl.Series, role: str) -> _Statistics:
         """Return the statistics of the ids of a table."""
-        named = dict(parts.named)
-        test = named.pop("test")
-        names = [n for n in ("history", "validation") if n in named]
-        known = [["train", *some] for size in range(len(names) + 1) for some in combinations(names, size)]
-        rated = all("relevance" in frame.columns for frame in (parts.train, test))
+        names = [name for name in ("history", "validation") if name in parts.named]
+        allowed = [["train", *more] for size in range(len(names) + 1) for more in combinations(names, size)]
+        rated = all("relevance" in frame.columns for frame in (parts.train, parts.test))
         sums = {name: _sums(frame, ids, role, rated) for name, frame in parts.named.items()}
         occurs = np.flatnonzero(sum(counts for counts, _, _ in sums.values()) > 0)
-        sums = {n: tuple(values[occurs] for values in own) for n, own in sums.items()}
+        sums = {name: tuple(values[occurs] for values in of_part) for name, of_part in sums.items()}
         compared = []
         for statistic in ("count", "mean rating") if rated else ("count",):
-            of_known = [_statistic(sums, some, statistic) for some in known]
-            for some in [*known, []]:
-                name = f"{statistic} over {' and '.join([*some, 'test'])}"
-                leaked = _statistic(sums, [*some, "test"], statistic)
-                tested = sums["test"][0] > 0
-                compared.append(_compare(name, leaked, of_known, tested, bool(some)))
+            of_training = [_statistic(sums, sources, statistic) for sources in allowed]
+            for sources in [*allowed, []]:
+                name = f"{statistic} over {' and '.join([*sources, 'test'])}"
+                leaked = _statistic(sums, [*sources, "test"], statistic)
+                compared.append(_compare(name, leaked, of_training, sums["test"][0] > 0, bool(sources)))
         return cls(compared, occurs)
 
     def known_by(self, values: pl.Series, limit: float) -> str | None:
@@ -324,7 +314,7 @@ class _Statistics:
         if not len(column) or bool(np.isnan(column).all()):
             return None
         for compared in self.compared:
-            if compared.is_whole and _equals(column, compared):
+            if compared.is_total and _equals(column, compared):
                 return compared.name
         agreements = [(_agreement(column, compared, limit), compared) for compared in self.compared]
         agreement, best = max(agreements, key=lambda pair: pair[0])
@@ -333,11 +323,11 @@ class _Statistics:
 
 def _sums(frame: pl.DataFrame, ids: pl.Series, role: str, rated: bool) -> tuple[Any, Any, Any]:
     """Return the number of rows, the number of ratings and their sum, for each id."""
-    given = pl.col("relevance").cast(pl.Float64) if rated and "relevance" in frame.columns else None
-    rating = pl.lit(None, dtype=pl.Float64) if given is None else given
+    has_ratings = rated and "relevance" in frame.columns
+    rating = pl.col("relevance").cast(pl.Float64) if has_ratings else pl.lit(None, dtype=pl.Float64)
     rating = pl.when(rating.is_finite()).then(rating)  # others are no ratings
-    own = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
-    joined = ids.to_frame(role).join(own, on=role, how="left", maintain_order="left")
+    sums = frame.group_by(role).agg(n=pl.len(), rated=rating.count(), sum=rating.sum())
+    joined = ids.to_frame(role).join(sums, on=role, how="left", maintain_order="left")
     n, of_ratings, total = (joined[name].fill_null(0).cast(pl.Float64).to_numpy() for name in ("n", "rated", "sum"))
     return n, of_ratings, total
 
@@ -351,25 +341,25 @@ def _statistic(sums: dict[str, Any], names: list[str], statistic: str) -> Any:
         return np.round(total / np.where(rated > 0, rated, np.nan), 9)
 
 
-def _compare(name: str, leaked: Any, known: list[Any], tested: Any, is_whole: bool) -> _Compared:
+def _compare(name: str, leaked: Any, allowed: list[Any], tested: Any, is_total: bool) -> _Compared:
     """Return a statistic with pairs of ids, near and far from one another in training.
 
     In order of their statistic in training, ids are paired with the next one, two, four, … ids
     after them. Ids that training ties stand in a random order.
     """
     order = np.random.default_rng(0).permutation(len(leaked))[:_IDS]
-    order = order[np.argsort(known[0][order], kind="stable")]
+    order = order[np.argsort(allowed[0][order], kind="stable")]
     steps = [2**power for power in range(max(1, len(order)).bit_length()) if 2**power < len(order)]
     none = np.zeros(0, dtype=np.int64)
     first = np.concatenate([none, *(order[:-step] for step in steps)])
     second = np.concatenate([none, *(order[step:] for step in steps)])
     side = _side(leaked, first, second)
-    of_known = [_side(own, first, second) for own in known]
-    ordered = (np.abs(side) == 1) & ~np.any([np.isnan(own) for own in of_known], axis=0)
+    sides = [_side(values, first, second) for values in allowed]
+    ordered = (np.abs(side) == 1) & ~np.isnan(sides).any(axis=0)
     first, second = first[ordered], second[ordered]
-    sides = [own[ordered] for own in of_known]
+    sides = [values[ordered] for values in sides]
     both = tested[first] & tested[second]  # new items are in test alone, as their age tells
-    return _Compared(name, leaked, known, is_whole, (first, second), side[ordered], sides, both)
+    return _Compared(name, leaked, allowed, is_total, (first, second), side[ordered], sides, both)
 
 
 def _side(values: Any, first: Any, second: Any) -> Any:
@@ -382,7 +372,7 @@ def _equals(column: Any, compared: _Compared) -> bool:
     both_none = np.isnan(column) & np.isnan(compared.leaked)
     if not np.all(both_none | (np.abs(column - compared.leaked) <= _ROUNDED)):
         return False
-    off = [np.abs(np.nan_to_num(own, nan=-1.0) - column) > 3 * _ROUNDED for own in compared.known]
+    off = [np.abs(np.nan_to_num(values, nan=-1.0) - column) > 3 * _ROUNDED for values in compared.allowed]
     return all(int(apart.sum()) >= 2 for apart in off)
 
 
@@ -445,31 +435,6 @@ def _is_answer(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> boo
     both = values.group_by(other).len("n").join(tested, on=other)
     by_chance = float((both["n"] / len(values) * (both["n_test"] / len(values))).sum())
     return hits / len(values) - by_chance > parts.limits.answers
-
-
-_CHECKS = (
-    audit_checks.same_pairs,
-    audit_checks.same_events,
-    audit_checks.boundary,
-    audit_checks.drift_of_ids,
-    audit_checks.validation_overlap,
-    audit_checks.shared_users,
-    audit_checks.future_items,
-    audit_checks.future_data,
-    audit_checks.horizon,
-    audit_checks.popularity_drift,
-    audit_checks.cold,
-    audit_checks.filtered_before,
-    feature_leaks,
-    audit_checks.tuned_on_test,
-    audit_checks.copies,
-    audit_checks.torn,
-    audit_checks.candidate_order,
-    too_good,
-    audit_checks.stage_leaks,
-    audit_checks.heavy_targets,
-    audit_checks.repeated_rows,
-)
 
 
 def audit(
@@ -554,8 +519,8 @@ def audit(
     if claim is not None:
         check_choice("claim", claim, Claim)
     extra = {
-        "items": _read_known(items, "items", columns),
-        "users": _read_known(users, "users", columns),
+        "items": None if items is None else _read_typed(items, "items", columns),
+        "users": None if users is None else _read_typed(users, "users", columns),
         "features": None if features is None else _read_features(features, columns),
         "vocabulary": vocabulary,
         "runs": None if runs is None else _read_frame(runs, "runs"),
@@ -573,13 +538,11 @@ def audit(
         time_format=time_format,
         extra=extra,
     )
-    return Audit(tuple(check(parts) for check in _CHECKS))
+    return Audit(tuple(CHECKS[code](parts) for code in sorted(CHECKS, key=lambda code: int(code[1:]))))
 
 
-def _read_known(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table | None:
+def _read_typed(source: Any, role: Literal["items", "users"], columns: Columns | None) -> Table:
     """Return the table of items or users; text columns of a file that hold numbers become such."""
-    if source is None:
-        return None
     table = read_table(source, role, columns)
     return table.with_frame(typed(table.frame, table.frame.columns)) if table.is_text else table
 
@@ -589,15 +552,14 @@ def _read_features(source: Any, columns: Columns | None) -> Table:
     raw = read_file(source) if isinstance(source, str | Path) else source
     names = raw.frame.columns if isinstance(raw, RawFile) else _read_frame(raw, "features").columns
     of_users = any(plain_name(name) in ROLES["users"]["user"] for name in names)
-    table = _read_known(raw, "users" if of_users else "items", columns)
-    assert table is not None
+    table = _read_typed(raw, "users" if of_users else "items", columns)
     time_names = ROLES["truth"]["timestamp"]
     times = [name for name in table.frame.columns if plain_name(name) in time_names]
     if not times:
         raise ColumnError(
             "features say when each was known, in a column for the time",
             where=table.source,
-            found=f"columns {', '.join(map(repr, table.frame.columns))}",
+            found=quoted_columns(table.frame.columns),
         )
     return table.with_frame(table.frame.rename({times[0]: "timestamp"}))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -13,42 +13,59 @@ import polars as pl
 from rankwise.core.ids import combined, hash_of_column
 from rankwise.core.ragged import Ints, offsets, ragged_rows
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, not_run, rows_in, verdict
+from rankwise.splits.audit_parts import PAIR, Check, Parts, Status, rows_in
 from rankwise.splits.split import future_shares
 from rankwise.tables.columns import plain_name
 
-__all__ = [
-    "boundary",
-    "candidate_order",
-    "cold",
-    "copies",
-    "drift_of_ids",
-    "filtered_before",
-    "future_data",
-    "future_items",
-    "heavy_targets",
-    "horizon",
-    "popularity_drift",
-    "repeated_rows",
-    "same_events",
-    "same_pairs",
-    "shared_users",
-    "stage_leaks",
-    "torn",
-    "tuned_on_test",
-    "validation_overlap",
-]
+__all__ = ["CHECKS", "Finding", "check", "not_run", "verdict"]
+
+Finding: TypeAlias = "tuple[Status, float | None, str] | tuple[Status, float | None, str, Callable[[], pl.DataFrame]]"
+"""The verdict of a check, the number that decides, the finding in words, and what returns the rows at fault."""
+CHECKS: dict[str, Callable[[Parts], Check]] = {}
+"""Every check, by its code."""
+
+
+def check(
+    code: str, name: str, *, timed: bool = False
+) -> Callable[[Callable[[Parts], Finding]], Callable[[Parts], Finding]]:
+    """Return a decorator of the function of one check; if it is ``timed``, it is not run without timestamps."""
+
+    def register(find: Callable[[Parts], Finding]) -> Callable[[Parts], Finding]:
+        def run(parts: Parts) -> Check:
+            has_inputs = parts.has_times or not timed
+            return Check(code, name, *(find(parts) if has_inputs else not_run("timestamps in train and test")))
+
+        CHECKS[code] = run
+        return find
+
+    return register
+
+
+def not_run(needs: str) -> Finding:
+    """Return the finding of a check whose required inputs were not given."""
+    return "not run", None, f"needs {needs}"
+
+
+def verdict(bad: object, otherwise: Status = "pass", *, worst: Status = "warn") -> Status:
+    """Return the worst status if ``bad`` is true, non-zero or not empty."""
+    return worst if bad else otherwise
+
+
+def _at_fault(rows: pl.DataFrame, finding: str, worst: Status = "warn") -> Finding:
+    """Return the finding of a check that rows must not fail: their number decides."""
+    return verdict(len(rows), worst=worst), len(rows), finding, lambda: rows
+
 
 _TOP = 10  # length of the list of popular items
 _ERRORS = 3  # standard errors within which a difference of hits may be chance
 _DAYS = 20  # days of a test below which the busiest has a large share anyway
 
 
-def popularity_drift(parts: Parts) -> Check:
+@check("L10", "popularity drift")
+def popularity_drift(parts: Parts) -> Finding:
     """L10: whether the items that are popular in training are also popular in test."""
     from scipy.stats import spearmanr
 
-    name = "popularity drift"
     counts = (
         _counts(parts.train, "item", "train")
         .join(_counts(parts.test, "item", "test"), on="item", how="full", coalesce=True)
@@ -60,7 +77,7 @@ def popularity_drift(parts: Parts) -> Check:
     if len(counts) > 2 and np.ptp(before) and np.ptp(after):
         finding += f", Spearman {spearmanr(before, after).statistic:.3f}"
     if not parts.has_times:
-        return Check("L10", name, "pass", _divergence(before, after), finding)
+        return "pass", _divergence(before, after), finding
     moment = parts.train["time"].quantile(0.9, interpolation="nearest")
     recent = parts.train.filter(pl.col("time") >= moment)
     of_recent, of_all = (_hit_by_top(part, parts.test) for part in (recent, parts.train))
@@ -74,7 +91,7 @@ def popularity_drift(parts: Parts) -> Check:
     finding += f"of all training {hits[1]:.2%}"
     if is_large and is_chance:
         finding += f", which may be chance (within {_ERRORS} standard errors)"
-    return Check("L10", name, verdict(is_large and not is_chance), lift, finding)
+    return verdict(is_large and not is_chance), lift, finding
 
 
 def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
@@ -82,7 +99,6 @@ def _counts(frame: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
 
 
 def _hit_by_top(train: pl.DataFrame, test: pl.DataFrame) -> Any:
-    """Return whether each test row is of one of the most popular items of some training rows."""
     top = _counts(train, "item", "rows").sort(["rows", "item"], descending=[True, False])
     return test["item"].is_in(top["item"].head(_TOP).implode()).to_numpy()
 
@@ -99,9 +115,9 @@ def _divergence(first: Any, second: Any) -> float:
     return (entropy_to_middle(p) + entropy_to_middle(q)) / 2
 
 
-def cold(parts: Parts) -> Check:
+@check("L11", "cold users and items")
+def cold(parts: Parts) -> Finding:
     """L11: test rows of cold-start users or items."""
-    name = "cold users and items"
     roles = ["item"] if parts.claim == "users" else PAIR  # that claim is to have cold users
     shares, is_cold = [], pl.Series([False]).new_from_index(0, len(parts.test))
     for role in roles:
@@ -113,8 +129,7 @@ def cold(parts: Parts) -> Check:
     share = int(is_cold.sum()) / len(is_cold)
     finding = f"cold in {len(parts.test):,} test rows: {', '.join(shares)}; "
     finding += "evaluate(warm_and_cold=True) shows both"
-    status = verdict(share > parts.limits.cold_rows)
-    return Check("L11", name, status, share, finding, lambda: parts.test.filter(is_cold))
+    return verdict(share > parts.limits.cold_rows), share, finding, lambda: parts.test.filter(is_cold)
 
 
 def _warm(parts: Parts, role: str) -> pl.DataFrame:
@@ -123,13 +138,13 @@ def _warm(parts: Parts, role: str) -> pl.DataFrame:
     return pl.concat([frame.select(role) for frame in frames]).unique()
 
 
-def filtered_before(parts: Parts) -> Check:
+@check("L12", "filtered before the split")
+def filtered_before(parts: Parts) -> Finding:
     """L12: whether a minimum-count (k-core) filter was applied before splitting."""
-    name = "filtered before the split"
-    whole = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
+    all_pairs = pl.concat([frame.select(PAIR) for frame in parts.named.values()])
     findings, looked, frames = [], [], []
     for role in PAIR:
-        counts = _counts(whole, role, "rows")["rows"].to_numpy()
+        counts = _counts(all_pairs, role, "rows")["rows"].to_numpy()
         least, missing = int(counts.min()), _missing_below(counts)
         looked.append(f"{len(counts):,} {role}s have {least:,} or more rows over all parts")
         few = _counts(parts.train, role, "rows").filter(pl.col("rows") < least)
@@ -138,7 +153,7 @@ def filtered_before(parts: Parts) -> Check:
             why = (
                 "the rule filters all rows"
                 if parts.filtered_before
-                else (f"about {missing:,.0f} are expected just below")
+                else f"about {missing:,.0f} are expected just below"
             )
             findings.append(f"{looked[-1]}, {why}, and {len(few):,} have less in training")
     rows = pl.concat(frames).unique() if frames else parts.train.head(0)
@@ -147,7 +162,7 @@ def filtered_before(parts: Parts) -> Check:
         finding += f": a filter on training alone would change {len(rows):,} rows or more"
     else:
         finding += "; no sharp cut there that training lacks"
-    return Check("L12", name, verdict(findings), len(rows), finding, lambda: rows)
+    return verdict(findings), len(rows), finding, lambda: rows
 
 
 def _missing_below(counts: Any) -> float:
@@ -167,9 +182,9 @@ def _missing_below(counts: Any) -> float:
     return first * min(1.0, first / second) if second else 0.0
 
 
-def heavy_targets(parts: Parts) -> Check:
+@check("L20", "targets in few hands")
+def heavy_targets(parts: Parts) -> Finding:
     """L20: whether a few users, or one day, make up the test."""
-    name = "targets in few hands"
     limits = parts.limits
     users = _counts(parts.test, "user", "rows").sort("rows", "user", descending=True)
     rows = users["rows"]
@@ -188,8 +203,7 @@ def heavy_targets(parts: Parts) -> Check:
         finding += f"; busiest of {len(counts):,} days {day:.2%}"
         if len(counts) < _DAYS:
             day, finding = 0.0, f"{finding}, too few days for a limit"
-    status = verdict(is_heavy or day > limits.busy_day)
-    return Check("L20", name, status, max(most, day), finding, lambda: users)
+    return verdict(is_heavy or day > limits.busy_day), max(most, day), finding, lambda: users
 
 
 _LEAST = 3  # items of a history from which an equal one is looked at
@@ -202,9 +216,9 @@ _NEXT = 4  # users compared with each user inside a band, in order of their numb
 _WORK = 5_000_000  # items of candidate pairs that are compared one by one
 
 
-def repeated_rows(parts: Parts) -> Check:
+@check("L21", "repeated rows in a part")
+def repeated_rows(parts: Parts) -> Finding:
     """L21: rows that occur more than once in the same part."""
-    name = "repeated rows in a part"
     key = [*PAIR, "time"] if parts.repeats and parts.has_times else PAIR
     what = "events (user, item and time)" if len(key) > len(PAIR) else "pairs of user and item"
     again, findings = [], []
@@ -216,33 +230,33 @@ def repeated_rows(parts: Parts) -> Check:
     finding = f"{what} that their part already has: {', '.join(findings)}"
     if parts.repeats and not parts.has_times:
         finding += "; repeats=True, and without timestamps an event cannot be told from a repeat"
-        return Check("L21", name, "pass", len(rows), finding, lambda: rows)
-    return Check("L21", name, verdict(len(rows)), len(rows), finding, lambda: rows)
+        return "pass", len(rows), finding, lambda: rows
+    return _at_fault(rows, finding)
 
 
-def copies(parts: Parts) -> Check:
+@check("L15", "copies of users and items")
+def copies(parts: Parts) -> Finding:
     """L15: users with another user's items, or nearly so, beyond chance; items listed twice."""
     histories = _read_histories(parts)
     equal, (near, is_capped) = histories.equal(), histories.near()
     near &= ~equal
-    found, of_users = int((equal | near).sum()), len(histories.users)
-    finding = f"of {of_users:,} users, {int(equal.sum()):,} have exactly another's {_LEAST} items "
+    n_copies, n_users = int((equal | near).sum()), len(histories.users)
+    finding = f"of {n_users:,} users, {int(equal.sum()):,} have exactly another's {_LEAST} items "
     finding += f"or more, and {int(near.sum()):,} nearly another's {_LEAST_NEAR} or more (Jaccard "
-    finding += f"index at least {_NEAR}), beyond chance ({found / of_users:.2%})"
+    finding += f"index at least {_NEAR}), beyond chance ({n_copies / n_users:.2%})"
     finding += "; more pairs look alike than were compared" if is_capped else ""
     twice, about = _listed_twice(parts)
     items = parts.extra.get("items")
-    limit = parts.limits.same_history
     of_items = 0.0 if items is None else len(twice) / max(1, len(items.frame))
-    status = verdict(max(found / of_users, of_items) > limit)
+    status = verdict(max(n_copies / n_users, of_items) > parts.limits.same_history)
 
     def rows() -> pl.DataFrame:
         frame = histories.users.with_columns(
             copy=pl.Series(np.where(equal, "equal", "near")), group=pl.Series(histories.sums[0])
         ).filter(pl.Series(equal | near))
-        return frame.sort("copy", "group", "user").drop("group") if found else twice
+        return frame.sort("copy", "group", "user").drop("group") if n_copies else twice
 
-    return Check("L15", "copies of users and items", status, found, finding + about, rows)
+    return status, n_copies, finding + about, rows
 
 
 def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
@@ -277,16 +291,15 @@ class _Histories:
 
     def equal(self) -> Any:
         """Return which users have exactly another's items, where chance does not explain it."""
-        asked = (self.sizes >= _LEAST) & (self.surprise > self._explained())
+        improbable = (self.sizes >= _LEAST) & (self.surprise > self._explained())
         keys = pl.DataFrame({"a": self.sums[0], "b": self.sums[1], "size": self.sizes})
-        return asked & keys.is_duplicated().to_numpy()
+        return improbable & keys.is_duplicated().to_numpy()
 
     def near(self) -> tuple[Any, bool]:
         """Return which users have nearly another's items, and whether some were not compared."""
         # A user shares nine of ten items: half of the surprise leaves room for which nine.
-        asked = (self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained())
+        chosen = np.flatnonzero((self.sizes >= _LEAST_NEAR) & (self.surprise / 2 > self._explained()))
         out = np.zeros(len(self.users), dtype=bool)
-        chosen = np.flatnonzero(asked)
         if len(chosen) < 2:
             return out, False
         first, second, is_capped = self._candidates(chosen)
@@ -321,7 +334,6 @@ class _Histories:
         return first[within], second[within], not bool(within.all())
 
     def _jaccard(self, first: Ints, second: Ints) -> Any:
-        """Return the Jaccard index of each pair of users."""
         if not len(first):
             return np.zeros(0)
         n_items = len(self.hashes)
@@ -329,9 +341,9 @@ class _Histories:
         keys = np.sort(owner * n_items + self.codes)
         sizes = self.sizes[first]
         rows = ragged_rows(self.starts[first], sizes)
-        asked = np.repeat(second, sizes) * n_items + self.codes[rows]
-        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        both = np.add.reduceat((keys[place] == asked).astype(np.int64), offsets(sizes)[:-1])
+        pairs = np.repeat(second, sizes) * n_items + self.codes[rows]
+        place = np.minimum(np.searchsorted(keys, pairs), len(keys) - 1)
+        both = np.add.reduceat((keys[place] == pairs).astype(np.int64), offsets(sizes)[:-1])
         return both / (sizes + self.sizes[second] - both)
 
 
@@ -353,26 +365,24 @@ def _read_histories(parts: Parts) -> _Histories:
 _BLOCK = 3  # test-only ids from which it is no chance that they are the largest numbers
 
 
-def same_pairs(parts: Parts) -> Check:
+@check("L1", "same pair on both sides")
+def same_pairs(parts: Parts) -> Finding:
     """L1: test rows whose user has the same item in training, validation or history."""
     both = _known_rows(parts, PAIR)
     finding = f"{len(both):,} of {len(parts.test):,} test rows ({len(both) / len(parts.test):.2%})"
     finding += f" have their user and item among {_sizes(parts)}"
-    name = "same pair on both sides"
     if parts.repeats:
-        return Check("L1", name, "pass", len(both), f"{finding}; repeats=True")
-    return Check("L1", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+        return "pass", len(both), f"{finding}; repeats=True"
+    return _at_fault(both, finding, "fail")
 
 
-def same_events(parts: Parts) -> Check:
+@check("L2", "same event on both sides", timed=True)
+def same_events(parts: Parts) -> Finding:
     """L2: identical user, item and time in test and in training, validation or history."""
-    name = "same event on both sides"
-    if not parts.has_times:
-        return not_run("L2", name, "timestamps in train and test")
     key = [*PAIR, "time"]
     both = _known_rows(parts, key)
     finding = f"{len(both):,} of {len(parts.test):,} test rows are among {_sizes(parts)} with the same time"
-    return Check("L2", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+    return _at_fault(both, finding, "fail")
 
 
 def _known_rows(parts: Parts, key: list[str]) -> pl.DataFrame:
@@ -390,29 +400,29 @@ def _sizes(parts: Parts) -> str:
     return " and ".join([", ".join(sizes[:-1]), sizes[-1]] if len(sizes) > 1 else sizes) + " rows"
 
 
-def drift_of_ids(parts: Parts) -> Check:
+@check("L4", "ids known only from test")
+def drift_of_ids(parts: Parts) -> Finding:
     """L4: ids that were encoded over training and test together."""
-    name = "ids known only from test"
     vocabulary = parts.extra.get("vocabulary")
     if vocabulary is None:
-        return _dense_codes(parts, name)
+        return _dense_codes(parts)
     if not isinstance(vocabulary, Mapping) or not vocabulary or not set(vocabulary) <= set(PAIR):
         raise ParameterError(
             "vocabulary holds the ids that the model knows, by role",
             found=repr(list(vocabulary) if isinstance(vocabulary, Mapping) else vocabulary)[:80],
             hint='pass {"user": ids, "item": ids}, or one of them',
         )
-    leaked, n_known = [], 0
+    leaked, n_ids = [], 0
     for role in vocabulary:
-        known = _ids(vocabulary[role], role).cast(parts.train[role].dtype, strict=False)
-        n_known += len(known)
+        listed = _ids(vocabulary[role], role).cast(parts.train[role].dtype, strict=False)
+        n_ids += len(listed)
         untrained = _untrained(parts, role)
-        ids = untrained.filter(untrained.is_in(known.implode())).cast(pl.String)
+        ids = untrained.filter(untrained.is_in(listed.implode())).cast(pl.String)
         leaked.append(ids.to_frame("id").with_columns(of=pl.lit(role)))
     both = pl.concat(leaked)
     finding = f"{len(both):,} test ids without a training row are in the model's vocabulary of "
-    finding += f"{n_known:,} ids"
-    return Check("L4", name, verdict(len(both), worst="fail"), len(both), finding, lambda: both)
+    finding += f"{n_ids:,} ids"
+    return _at_fault(both, finding, "fail")
 
 
 def _ids(source: Any, role: str) -> pl.Series:
@@ -428,7 +438,7 @@ def _untrained(parts: Parts, role: str) -> pl.Series:
     return ids.filter(~ids.is_in(parts.train[role].unique().implode()))
 
 
-def _dense_codes(parts: Parts, name: str) -> Check:
+def _dense_codes(parts: Parts) -> Finding:
     """Guess L4 from numbers that run from 0 without a gap over all parts, but not over training.
 
     Ids that were numbered in the data's source may have no gap either. Two signs tell the two
@@ -438,7 +448,7 @@ def _dense_codes(parts: Parts, name: str) -> Check:
     numbered, looked = 0, []
     for role in PAIR:
         if not parts.train[role].dtype.is_integer():
-            return not_run("L4", name, "vocabulary= of the model; text ids show nothing")
+            return not_run("vocabulary= of the model; text ids show nothing")
         counts = pl.concat([part.select(role) for part in parts.all_parts])[role].value_counts()
         untrained = _untrained(parts, role)
         looked.append(f"{len(untrained):,} of {len(counts):,} {role}s")
@@ -453,7 +463,7 @@ def _dense_codes(parts: Parts, name: str) -> Check:
         finding += "numbered with the test rows"
     else:
         finding += "; their numbers show no sign of it; vocabulary= would tell"
-    return Check("L4", name, verdict(numbered), numbered, finding)
+    return verdict(numbered), numbered, finding
 
 
 def _unseen(counts: pl.Series) -> float:
@@ -462,11 +472,11 @@ def _unseen(counts: pl.Series) -> float:
     return once**2 / (2 * twice) if twice else once * (once - 1) / 2
 
 
-def validation_overlap(parts: Parts) -> Check:
+@check("L5", "validation and test overlap")
+def validation_overlap(parts: Parts) -> Finding:
     """L5: validation rows that are test or training rows, or lie in the test period."""
-    name = "validation and test overlap"
     if parts.validation is None:
-        return not_run("L5", name, "validation rows")
+        return not_run("validation rows")
     key = [*PAIR, "time"] if parts.has_times else PAIR
     in_test = rows_in(parts.validation, parts.test, key)
     in_train = rows_in(parts.validation, parts.train, key)
@@ -478,12 +488,12 @@ def validation_overlap(parts: Parts) -> Check:
         finding += f", {len(late):,} not before the first test row"
         bad += [late] if parts.claim == "time" else []
     rows = pl.concat(bad).unique()
-    return Check("L5", name, verdict(len(rows), worst="fail"), len(rows), finding, lambda: rows)
+    return _at_fault(rows, finding, "fail")
 
 
-def shared_users(parts: Parts) -> Check:
+@check("L6", "users or sessions shared")
+def shared_users(parts: Parts) -> Finding:
     """L6: users, or sessions, in both training and test."""
-    name = "users or sessions shared"
     sessions = [
         column
         for column in parts.train.columns
@@ -502,18 +512,17 @@ def shared_users(parts: Parts) -> Check:
         n_users = parts.test["user"].n_unique()
         findings.append(f"{both['user'].n_unique():,} of {n_users:,} test users in training")
     if not findings:
-        return not_run("L6", name, "a column of sessions, or claim='users' (strong generalisation)")
+        return not_run("a column of sessions, or claim='users' (strong generalisation)")
     bad = pl.concat(shared, how="diagonal_relaxed").unique()
-    status = verdict(len(bad), worst="fail")
-    return Check("L6", name, status, len(bad), ", ".join(findings), lambda: bad)
+    return _at_fault(bad, ", ".join(findings), "fail")
 
 
-def tuned_on_test(parts: Parts) -> Check:
+@check("L14", "tuned on test")
+def tuned_on_test(parts: Parts) -> Finding:
     """L14: runs that were selected, or stopped, on the test part."""
-    name = "tuned on test"
     log = parts.extra.get("runs")
     if log is None:
-        return not_run("L14", name, "runs=, a log with columns run, part and purpose")
+        return not_run("runs=, a log with columns run, part and purpose")
     missing = [column for column in ("run", "part", "purpose") if column not in log.columns]
     if missing:
         raise ColumnError("a log of runs has columns run, part and purpose", where="runs", found=", ".join(log.columns))
@@ -525,20 +534,20 @@ def tuned_on_test(parts: Parts) -> Check:
     repeated = test.group_by("run").len().filter(pl.col("len") > 1)
     finding += f"; {len(repeated):,} runs evaluated more than once" if len(repeated) else ""
     status = verdict(len(bad), verdict(len(repeated)), worst="fail")
-    return Check("L14", name, status, len(bad), finding, lambda: bad)
+    return status, len(bad), finding, lambda: bad
 
 
-def candidate_order(parts: Parts) -> Check:
+@check("L17", "candidates give answers away")
+def candidate_order(parts: Parts) -> Finding:
     """L17: whether positions in the candidate set give the positives away."""
-    name = "candidates give answers away"
     if parts.candidates is None:
-        return not_run("L17", name, "candidates= in the order in which they are scored")
+        return not_run("candidates= in the order in which they are scored")
     ranked = parts.candidates.with_columns(
         place=pl.int_range(pl.len()).over("user"), length=pl.len().over("user")
     ).filter(pl.col("length") > 1)
     positives = rows_in(ranked, parts.test, PAIR)
     if positives.is_empty():
-        return Check("L17", name, "warn", None, "no candidate is a test row: do the ids agree?")
+        return "warn", None, "no candidate is a test row: do the ids agree?"
     length = positives["length"].to_numpy()
     relative = positives["place"].to_numpy() / (length - 1)
     # In random order, the mean relative position is 1/2, its variance (n + 1) / (12 (n - 1)).
@@ -547,16 +556,15 @@ def candidate_order(parts: Parts) -> Check:
     finding = f"of {len(positives):,} positives among {len(ranked):,} candidates of "
     finding += f"{ranked['user'].n_unique():,} users {first:.1%} stand first, {last:.1%} last; by chance "
     finding += f"{(1 / length).mean():.1%} each; mean place {relative.mean():.3f}, z {z:.1f}"
-    status = verdict(abs(z) > parts.limits.candidate_z)
-    return Check("L17", name, status, z, finding, lambda: positives)
+    return verdict(abs(z) > parts.limits.candidate_z), z, finding, lambda: positives
 
 
-def stage_leaks(parts: Parts) -> Check:
+@check("L19", "leaks between two stages")
+def stage_leaks(parts: Parts) -> Finding:
     """L19: leaks in a two-stage scheme, such as a ranker trained on the candidate model's rows."""
-    name = "leaks between two stages"
     stages = parts.stages
     if "candidate_train" not in stages or "ranker_train" not in stages:
-        return not_run("L19", name, "stages= with candidate_train and ranker_train")
+        return not_run("stages= with candidate_train and ranker_train")
     key = [*PAIR, "time"] if parts.has_times else PAIR
     first, ranker = stages["candidate_train"], stages["ranker_train"]
     validation = stages.get("ranker_validation")
@@ -578,18 +586,12 @@ def stage_leaks(parts: Parts) -> Check:
     finding = "; ".join(f"{len(rows):,} {what}" for what, rows in bad.items()) or "no leak"
     finding += f" among {len(labels):,} ranker rows and {len(first):,} of the candidate model"
     rows = next(iter(bad.values()), labels.head(0))
-    status = verdict(bad, worst="fail")
-    return Check("L19", name, status, sum(map(len, bad.values())), finding, lambda: rows)
+    return verdict(bad, worst="fail"), sum(map(len, bad.values())), finding, lambda: rows
 
 
-_TIMES = "timestamps in train and test"
-
-
-def boundary(parts: Parts) -> Check:
+@check("L3", "training before test", timed=True)
+def boundary(parts: Parts) -> Finding:
     """L3: training rows at or after the first test row."""
-    name = "training before test"
-    if not parts.has_times:
-        return not_run("L3", name, _TIMES)
     first, last = parts.test["time"].min(), parts.train["time"].max()
     late = parts.train.filter(pl.col("time") > first)
     tied = parts.train.filter(pl.col("time") == first).height
@@ -599,14 +601,12 @@ def boundary(parts: Parts) -> Check:
     finding += f"the parts overlap by {_span(overlap)}"
     worst: Status = "fail" if parts.claim == "time" else "warn"
     bad = parts.train.filter(pl.col("time") >= first)
-    return Check("L3", name, verdict(len(bad), worst=worst), len(bad), finding, lambda: bad)
+    return _at_fault(bad, finding, worst)
 
 
-def future_items(parts: Parts) -> Check:
+@check("L7", "items of the future", timed=True)
+def future_items(parts: Parts) -> Finding:
     """L7: recommended items, or test items, that did not exist yet."""
-    name = "items of the future"
-    if not parts.has_times:
-        return not_run("L7", name, _TIMES)
     first = pl.concat([part.select("item", "time") for part in parts.all_parts])
     first = first.group_by("item").agg(first=pl.col("time").min())
     end = parts.train["time"].max()
@@ -615,21 +615,19 @@ def future_items(parts: Parts) -> Check:
     finding = f"{share:.2%} of {len(parts.test):,} test rows are of items that appear after training"
     if parts.lists is None:
         status = verdict(share > parts.limits.cold_rows)
-        return Check("L7", name, status, share, f"{finding}; recommendations would tell more", lambda: new)
-    asked = parts.test.group_by("user").agg(asked=pl.col("time").min())
-    lists = parts.lists.join(asked, on="user", how="inner").join(first, on="item", how="left")
+        return status, share, f"{finding}; recommendations would tell more", lambda: new
+    tested = parts.test.group_by("user").agg(asked=pl.col("time").min())
+    lists = parts.lists.join(tested, on="user", how="inner").join(first, on="item", how="left")
     bad = lists.filter(pl.col("first") > pl.col("asked"))
     exposed = len(bad) / max(1, len(lists))
     exposure = f"{exposed:.2%} of {len(lists):,} recommendations to test users are of items first "
     exposure += "seen after the user's test"
-    return Check("L7", name, verdict(len(bad)), exposed, f"{exposure}; {finding}", lambda: bad)
+    return verdict(len(bad)), exposed, f"{exposure}; {finding}", lambda: bad
 
 
-def future_data(parts: Parts) -> Check:
+@check("L8", "leak index", timed=True)
+def future_data(parts: Parts) -> Finding:
     """L8: the share of training rows after each test row."""
-    name = "leak index"
-    if not parts.has_times:
-        return not_run("L8", name, _TIMES)
     train, test = (part["time"].sort().to_numpy() for part in (parts.train, parts.test))
     shares = future_shares(train, test)
     mean = float(shares.mean())
@@ -637,14 +635,12 @@ def future_data(parts: Parts) -> Check:
     finding += f"{shares.max():.2%} over {len(test):,} test rows"
     worst: Status = "fail" if parts.claim == "time" else "warn"
     bad = parts.test.filter(pl.col("time") < parts.train["time"].max())
-    return Check("L8", name, verdict(mean > 0, worst=worst), mean, finding, lambda: bad)
+    return verdict(mean > 0, worst=worst), mean, finding, lambda: bad
 
 
-def horizon(parts: Parts) -> Check:
+@check("L9", "horizon", timed=True)
+def horizon(parts: Parts) -> Finding:
     """L9: the time between the end of training and the test rows."""
-    name = "horizon"
-    if not parts.has_times:
-        return not_run("L9", name, _TIMES)
     test, train = parts.test["time"].to_numpy(), parts.train["time"].to_numpy()
     # Differences of Python's numbers and of floats: those of 64-bit integers may overflow.
     spans = [parts.seconds(times.max().item() - times.min().item()) for times in (test, train)]
@@ -654,20 +650,18 @@ def horizon(parts: Parts) -> Check:
     finding = f"{len(test):,} test rows span {_span(spans[0])}, {len(train):,} training rows "
     finding += f"{_span(spans[1])}; targets lie "
     finding += f"{_span(median)} (median), {_span(far)} (95 %) past the end of training"
-    return Check("L9", name, verdict(ratio > parts.limits.test_span), ratio, finding)
+    return verdict(ratio > parts.limits.test_span), ratio, finding
 
 
-def torn(parts: Parts) -> Check:
+@check("L16", "cut between equal times", timed=True)
+def torn(parts: Parts) -> Finding:
     """L16: test users who are cut between rows of equal time."""
-    name = "cut between equal times"
-    if not parts.has_times:
-        return not_run("L16", name, _TIMES)
     last = parts.train.group_by("user").agg(last=pl.col("time").max())
     first = parts.test.group_by("user").agg(first=pl.col("time").min())
     bad = first.join(last, on="user").filter(pl.col("last") == pl.col("first"))
     share = len(bad) / len(first)
     finding = f"for {len(bad):,} of {len(first):,} test users the order of equal times decided"
-    return Check("L16", name, verdict(share > parts.limits.torn), share, finding, lambda: bad)
+    return verdict(share > parts.limits.torn), share, finding, lambda: bad
 
 
 def _span(seconds: float) -> str:

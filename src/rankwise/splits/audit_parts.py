@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,22 +22,11 @@ from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
+from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
 
-__all__ = [
-    "PAIR",
-    "Audit",
-    "Check",
-    "Claim",
-    "Limits",
-    "Parts",
-    "Status",
-    "not_run",
-    "read_parts",
-    "rows_in",
-    "verdict",
-]
+__all__ = ["PAIR", "Audit", "Check", "Claim", "Limits", "Parts", "Status", "read_parts", "rows_in"]
 
 PAIR = ["user", "item"]
 _CLAIMS: dict[str, Claim] = {
@@ -128,17 +116,17 @@ class Parts:
 
     train: pl.DataFrame
     test: pl.DataFrame
-    validation: pl.DataFrame | None
-    lists: pl.DataFrame | None
     claim: Claim
     repeats: bool
     limits: Limits
     per_second: float | None
-    candidates: pl.DataFrame | None = None
+    stages: Mapping[str, pl.DataFrame]
+    extra: Mapping[str, Any]
+    filtered_before: bool  # by the rule of a `Split`
+    validation: pl.DataFrame | None = None
     history: pl.DataFrame | None = None
-    stages: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    filtered_before: bool = False  # by the rule of a `Split`
+    lists: pl.DataFrame | None = None
+    candidates: pl.DataFrame | None = None
 
     @property
     def all_parts(self) -> list[pl.DataFrame]:
@@ -167,13 +155,13 @@ class Parts:
         return float(ticks) / self.per_second
 
 
-def rows_in(rows: pl.DataFrame, others: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
-    """Return the rows whose key also occurs in other rows."""
-    return rows.join(others.select(key).unique(), on=key, how="semi")
+def rows_in(left: pl.DataFrame, right: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
+    """Return the rows of the left table whose key also occurs in the right one."""
+    return left.join(right.select(key).unique(), on=key, how="semi")
 
 
 def read_parts(
-    given: Mapping[str, Any],
+    sources: Mapping[str, Any],
     *,
     claim: Claim | None,
     repeats: bool,
@@ -185,43 +173,34 @@ def read_parts(
     extra: Mapping[str, Any],
 ) -> Parts:
     """Return all tables, read from any source, with the same ids and the same unit of time."""
-    sources = {name: source for name, source in given.items() if source is not None}
     if not isinstance(limits, Limits):
         raise ParameterError("limits is a Limits(…)", found=repr(limits))
     if stages is not None and not isinstance(stages, Mapping):
         raise ParameterError("stages come as {name: table}", found=repr(stages))
+    sources = {name: source for name, source in sources.items() if source is not None}
     opened = _open(sources, dict(stages or {}), columns, time_unit, time_format)
     unknown = next((name for name in opened.stages if name not in _STAGES), None)
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
-    tables = {
-        name: _read_part(
-            source, name, "recommendations" if name in ("lists", "candidates") else "interactions", columns
-        )
-        for name, source in {**opened.sources, **opened.stages}.items()
-    }
+    tables = {name: _read_part(source, name, columns) for name, source in {**opened.sources, **opened.stages}.items()}
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
     frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
     return Parts(
-        frames["train"],
-        frames["test"],
-        frames.get("validation"),
-        frames.get("lists"),
         claim=claim or opened.claim or "none",
         repeats=repeats,
         limits=limits,
         per_second=per_second,
-        candidates=frames.get("candidates"),
-        history=frames.get("history"),
-        stages={name: frames[name] for name in opened.stages},
+        stages={name: frames.pop(name) for name in opened.stages},
         extra=extra,
         filtered_before=opened.filtered_before,
+        **frames,
     )
 
 
-def _read_part(source: Any, name: str, role: TableRole, columns: Columns | None) -> Table:
+def _read_part(source: Any, name: str, columns: Columns | None) -> Table:
     """Return the table of a part, which errors name where the source has no name of its own."""
+    role: TableRole = "recommendations" if name in ("lists", "candidates") else "interactions"
     called = {"lists": "recommendations", "candidates": "candidates"}.get(name, f"{name} part")
     try:
         table = read_table(source, role, columns)
@@ -253,15 +232,14 @@ def _open(
     time_format: str | None,
 ) -> _Opened:
     """Return the sources, with the parts of a split, or of a folder that holds one, as tables."""
-    whole = sources.get("train")
-    # Path.is_dir raises where a path is too long.
-    if isinstance(whole, str | Path) and os.path.isdir(whole):  # noqa: PTH112
-        whole = read(whole, columns=columns, time_unit=unit, time_format=time_format)
-    if isinstance(whole, Folds):
+    split = sources.get("train")
+    if isinstance(split, str | Path) and is_folder(split):
+        split = read(split, columns=columns, time_unit=unit, time_format=time_format)
+    if isinstance(split, Folds):
         raise ParameterError(
-            "an audit is of one split", found=repr(whole), hint="one after the other: folds[0], or DIR/0"
+            "an audit is of one split", found=repr(split), hint="one after the other: folds[0], or DIR/0"
         )
-    if not isinstance(whole, Split):
+    if not isinstance(split, Split):
         missing = [name for name in ("train", "test") if name not in sources]
         if missing:
             raise ParameterError(
@@ -272,17 +250,17 @@ def _open(
     twice = [name for name in ("test", "validation") if name in sources]
     if twice:
         raise ParameterError(f"the split has its own {twice[0]} part", hint=f"leave {twice[0]} out, or pass tables")
-    table, times = whole.rows.table, whole.rows.time if whole.rows.has_times else None
+    table, times = split.rows.table, split.rows.time if split.rows.has_times else None
     parts = {
-        name: table.with_frame(table.frame.filter(pl.Series(mask))) for name, mask in whole.masks.items() if mask.any()
+        name: table.with_frame(table.frame.filter(pl.Series(mask))) for name, mask in split.masks.items() if mask.any()
     }
     main = {name: part for name, part in parts.items() if name in _PARTS}
     stages = {name: parts[name] for name in _STAGES if name in parts} | stages
-    claim = _CLAIMS.get(str(whole.rule.get("rule")))
-    if claim == "users" and not whole.rule.get("strong", True):
+    claim = _CLAIMS.get(str(split.rule.get("rule")))
+    if claim == "users" and not split.rule.get("strong", True):
         claim = None
     unit = None if times is None or times.is_date else times.unit
-    before = bool(whole.rule.get("filters")) and whole.rule.get("filter_on") == "all"
+    before = bool(split.rule.get("filters")) and split.rule.get("filter_on") == "all"
     time_format = None if times is None else times.time_format
     return _Opened({**sources, **main}, stages, claim, unit, time_format, before)
 
@@ -300,15 +278,12 @@ def _in_one_unit(
         time_format = shared_format(frame["timestamp"] for frame in timed)
     for name, table in tables.items():
         ids = [table.frame[role] for role in PAIR]
-        frame = table.frame.with_columns(
-            whole_numbers(column) if column.dtype.is_integer() else column for column in ids
-        )
+        frame = table.frame.with_columns(whole_numbers(column) for column in ids if column.dtype.is_integer())
         if "timestamp" in frame.columns:
             clocks[name] = read_times(table, unit, time_format)
             frame = frame.drop("timestamp").with_columns(time=pl.Series(clocks[name].values))
         frames[name] = frame
-    fractions = any(times.values.dtype.kind == "f" for times in clocks.values())
-    if fractions:
+    if any(times.values.dtype.kind == "f" for times in clocks.values()):
         real = pl.col("time").cast(pl.Float64)
         frames |= {name: frames[name].with_columns(real) for name in clocks}
     if "train" not in clocks or "test" not in clocks:
@@ -368,16 +343,6 @@ class Check:
         object.__setattr__(self, "said", printable(self.said))  # it may name columns of strangers
 
 
-def not_run(code: str, name: str, needs: str) -> Check:
-    """Return a check whose required inputs were not given."""
-    return Check(code, name, "not run", None, f"needs {needs}")
-
-
-def verdict(bad: object, otherwise: Status = "pass", *, worst: Status = "warn") -> Status:
-    """Return the worst status if ``bad`` is true, non-zero or not empty."""
-    return worst if bad else otherwise
-
-
 @dataclass(frozen=True, repr=False)
 class Audit:
     """The result of `rankwise.audit`: all checks, with the rows at fault.
@@ -409,8 +374,8 @@ class Audit:
         for check in self.checks:
             if check.code == code.upper():
                 return check
-        codes = [check.code for check in self.checks]
-        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=nearest(code, codes))
+        hint = nearest(code, [check.code for check in self.checks])
+        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=hint)
 
     def rows(self, code: str) -> pl.DataFrame:
         """Return the rows, users or items at fault in a check; an empty table if there are none."""

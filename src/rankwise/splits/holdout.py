@@ -6,16 +6,16 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_count
+from rankwise.core.arguments import Count
 from rankwise.core.ids import hash_of_column, hash_of_text
 from rankwise.core.ragged import Ints, bucket, ragged_rows
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest
-from rankwise.splits.interactions import MAX_FOLDS, Codes, Grouped, Mask, Rows, check_folds, check_share, rounded
+from rankwise.splits.interactions import MAX_FOLDS, Codes, Draws, Folds, Grouped, Mask, Rows, Seed, Share, rounded
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter, Splitter
 
 __all__ = [
@@ -57,12 +57,9 @@ class KFold(FoldSplitter):
     (2, [3, 3])
     """
 
-    k: int = 5
+    k: Folds = 5
     per_user: bool = False
-    seed: int = 0
-
-    def _check(self) -> None:
-        check_folds(k=self.k)
+    seed: Seed = 0
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         _check_enough(self.k, rows)
@@ -96,12 +93,11 @@ class StratifiedKFold(FoldSplitter):
     [[1, 5], [1, 5], [1, 5], [1, 5]]
     """
 
-    k: int = 5
+    k: Folds = 5
     by: str = "relevance"
-    seed: int = 0
+    seed: Seed = 0
 
     def _check(self) -> None:
-        check_folds(k=self.k)
         if not isinstance(self.by, str):
             raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
 
@@ -109,13 +105,13 @@ class StratifiedKFold(FoldSplitter):
         _check_enough(self.k, rows)
         roles = {name: role for role, name in rows.table.columns.items()}
         name = roles.get(self.by, self.by)
-        if name not in rows.table.frame.columns:
-            known = rows.table.frame.columns
+        columns = rows.table.frame.columns
+        if name not in columns:
             raise ColumnError(
                 f"there is no column {self.by!r} to stratify by",
                 where=rows.table.source,
-                found=", ".join(map(repr, known)),
-                hint=nearest(self.by, known),
+                found=", ".join(map(repr, columns)),
+                hint=nearest(self.by, columns),
             )
         order = rows.shuffled(self.seed)
         value = rows.table.frame[name]
@@ -154,14 +150,9 @@ class LeavePOut(FoldSplitter):
     (6, 2, 3)
     """
 
-    p: int = 1
-    draws: int | None = None
-    seed: int = 0
-
-    def _check(self) -> None:
-        check_count(p=self.p)
-        if self.draws is not None:
-            check_folds(least=1, draws=self.draws)
+    p: Count = 1
+    draws: Draws | None = None
+    seed: Seed = 0
 
     def count(self, rows: int) -> int:
         """Return the number of sets of p rows.
@@ -195,7 +186,12 @@ class LeavePOut(FoldSplitter):
         if _digits(n, self.p) > _MANY_DIGITS:
             if self.draws is None:
                 raise self._too_many(n, f"about 10^{_digits(n, self.p):.0f}")
-            return self.draws, lambda fold: _random_subset(n, self.p, self.seed, fold)
+
+            def random_subset(fold: int) -> list[int]:
+                source = random.Random(hash_of_text(f"seed {self.seed}, set {fold}"))  # noqa: S311 - no secret
+                return source.sample(range(n), self.p)
+
+            return self.draws, random_subset
         total = self.count(n)
         if self.draws is None and total > MAX_FOLDS:
             raise self._too_many(n, f"{total:,}")
@@ -232,12 +228,6 @@ def _sample(total: int, draws: int, seed: int) -> list[int]:
     while len(drawn) < draws:
         drawn[source.randrange(total)] = None
     return list(drawn)
-
-
-def _random_subset(n: int, p: int, seed: int, number: int) -> list[int]:
-    """Return the random subset of p of n rows that has a number."""
-    source = random.Random(hash_of_text(f"seed {seed}, set {number}"))  # noqa: S311 - no secret
-    return source.sample(range(n), p)
 
 
 def _digits(n: int, p: int) -> float:
@@ -309,13 +299,12 @@ class Holdout(SingleSplitter):
     [1, 1, 2]
     """
 
-    share: float = 0.2
+    share: Share = 0.2
     per: Literal["rows", "user"] = "rows"
     which: Which = "random"
-    seed: int = 0
+    seed: Seed = 0
 
     def _check(self) -> None:
-        check_share("share", self.share)
         if self.per == "rows" and self.which == "last":
             raise ParameterError(
                 "the last rows of all together are a split in time", hint=f"use GlobalTime(share={self.share})"
@@ -363,13 +352,10 @@ class LeaveOut(SingleSplitter):
     ([1], {'users_too_short': 1})
     """
 
-    n: int = 1
+    n: Count = 1
     which: Which = "last"
     short: Short = "train"
-    seed: int = 0
-
-    def _check(self) -> None:
-        check_count(n=self.n)
+    seed: Seed = 0
 
     def _cut(self, rows: Rows) -> Masks:
         by_user = grouped(rows, self.which, self.seed)
@@ -398,7 +384,6 @@ def grouped(rows: Rows, which: Which, seed: int) -> Grouped:
 
 
 def _smallest(rows: Rows, count: int, seed: int) -> Mask:
-    """Return the mask of the rows with the smallest hashes."""
     key = rows.draw(seed)
     if not 0 < count < len(key):
         return np.full(len(key), count > 0)
@@ -411,6 +396,21 @@ def _smallest(rows: Rows, count: int, seed: int) -> Mask:
 
 def _half_per_user() -> Splitter:
     return Holdout(0.5, per="user")
+
+
+def _check_fold_in(name: str, rule: object) -> None:
+    if not isinstance(rule, SingleSplitter):
+        raise ParameterError(f"{name} is a rule that gives one split", found=repr(rule))
+    if rule.has_extras or not rule.has_two_parts:
+        raise ParameterError(
+            f"{name} only cuts rows in two",
+            found=repr(rule),
+            hint="give validation and filters to the outer rule, and take a rule with two parts, "
+            "such as Holdout or LeaveOut",
+        )
+
+
+FoldIn: TypeAlias = Annotated[Splitter, _check_fold_in]
 
 
 @dataclass(frozen=True, repr=False)
@@ -438,19 +438,15 @@ class UserHoldout(SingleSplitter):
     (32, 4, 4)
     """
 
-    share: float = 0.2
-    fold_in: Splitter | None = field(default_factory=_half_per_user)
+    share: Share = 0.2
+    fold_in: FoldIn | None = field(default_factory=_half_per_user)
     strong: bool = True
-    seed: int = 0
+    seed: Seed = 0
 
     @property
     def has_two_parts(self) -> bool:
         """Whether there is no part for known rows."""
         return self.fold_in is None
-
-    def _check(self) -> None:
-        check_share("share", self.share)
-        _check_fold_in(self.fold_in)
 
     def _cut(self, rows: Rows) -> Masks:
         held_out = _random_share(rows.user, self.share, self.seed)
@@ -478,14 +474,10 @@ class UserKFold(FoldSplitter):
     [2, 2, 2]
     """
 
-    k: int = 5
-    fold_in: Splitter | None = field(default_factory=_half_per_user)
+    k: Folds = 5
+    fold_in: FoldIn | None = field(default_factory=_half_per_user)
     strong: bool = True
-    seed: int = 0
-
-    def _check(self) -> None:
-        check_folds(k=self.k)
-        _check_fold_in(self.fold_in)
+    seed: Seed = 0
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         order = rows.user.at_random(self.seed)
@@ -520,31 +512,15 @@ class ItemHoldout(SingleSplitter):
     (1, 9)
     """
 
-    share: float = 0.2
-    seed: int = 0
-
-    def _check(self) -> None:
-        check_share("share", self.share)
+    share: Share = 0.2
+    seed: Seed = 0
 
     def _cut(self, rows: Rows) -> Masks:
         held_out = _random_share(rows.item, self.share, self.seed)
         return Masks.of_test(held_out[rows.item.of_row], {"items_held_out": int(held_out.sum())})
 
 
-def _check_fold_in(rule: object) -> None:
-    if rule is not None and not isinstance(rule, SingleSplitter):
-        raise ParameterError("fold_in is a rule that gives one split", found=repr(rule))
-    if rule is not None and (rule.has_extras or not rule.has_two_parts):
-        raise ParameterError(
-            "fold_in only cuts rows in two",
-            found=repr(rule),
-            hint="give validation and filters to the outer rule, and take a rule with two parts, "
-            "such as Holdout or LeaveOut",
-        )
-
-
 def _random_share(codes: Codes, share: float, seed: int) -> Mask:
-    """Return the mask of a random share of the codes that have rows."""
     order = codes.at_random(seed)
     chosen: Mask = np.zeros(codes.size, dtype=bool)
     chosen[order[: rounded(share, len(order))]] = True
@@ -558,8 +534,8 @@ def _hold_out(rows: Rows, held_out: Mask, fold_in: Splitter | None, strong: bool
         return Masks.of_test(held_out, notes)
     assert isinstance(fold_in, SingleSplitter)
     inner = fold_in._cut(rows.select(held_out)).spread(held_out)
-    known, test = inner.parts["train"], inner.parts["test"]
+    history, test = inner.parts["train"], inner.parts["test"]
     notes |= {f"fold_in_{name}": value for name, value in inner.notes.items()}
     if strong:
-        return Masks({"train": ~held_out, "history": known, "test": test}, notes)
-    return Masks({"train": ~held_out | known, "test": test}, notes)
+        return Masks({"train": ~held_out, "history": history, "test": test}, notes)
+    return Masks({"train": ~held_out | history, "test": test}, notes)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Literal, TypeAlias, TypeVar
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_co
 from rankwise.core.ids import Hashes, Vocabulary, combined, hash_of_column, vocabulary_for, whole_numbers
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, missing_column
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -33,26 +33,28 @@ __all__ = [
     "MAX_FOLDS",
     "Align",
     "Codes",
+    "Draws",
     "Duration",
     "FileFormat",
+    "Folds",
     "Grouped",
     "Length",
     "Mask",
     "Moment",
+    "Period",
     "Rows",
+    "Seed",
+    "Share",
     "TimeUnit",
     "Times",
     "as_polars",
-    "check_folds",
     "check_seed",
     "check_share",
-    "check_time_format",
     "chunks",
     "cut_rows",
-    "hash_of_others",
+    "hash_of_other_columns",
     "library_of",
     "numbered",
-    "parse_dates",
     "read_compact",
     "read_rows",
     "read_times",
@@ -79,7 +81,7 @@ _FIRST_YEAR = 1000  # an earlier one is a year of two digits that was read as on
 _COMPACT_YEARS = (1900, 2100)
 
 
-def check_time_format(time_format: str | None) -> None:
+def _check_time_format(time_format: str | None) -> None:
     """Raise unless a format of dates can be read by Polars."""
     if time_format is None:
         return
@@ -99,13 +101,10 @@ def check_time_format(time_format: str | None) -> None:
         raise wrong
 
 
-def parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
-    """Return dates written as text, and their format: the one given, or found; None for ISO 8601.
+def _parse_dates(column: pl.Series, where: str, time_format: str | None = None) -> tuple[pl.Series, str | None]:
+    """Return dates written as text, and their format, recognised if it is None; None for ISO 8601.
 
-    Raises
-    ------
-    ColumnError
-        If a row is no date in that format, or several formats fit all rows.
+    A row that is no date in that format raises, and so do several formats that fit all rows.
     """
     text = column.str.strip_chars()
     if time_format is None and not _is_numeric(text):
@@ -156,9 +155,8 @@ def read_compact(column: pl.Series) -> pl.Series | None:
 
 def unreadable(where: str, bad: pl.Series, column: pl.Series, time_format: str | None = None) -> ColumnError:
     """Return the error for timestamps that are null or no dates, with the first row that is like neither."""
-    if (
-        time_format is None and column.dtype == pl.String
-    ):  # all rows are bad if no format fits one of them, or numbers are among dates
+    # All rows are bad if no format fits one of them, or numbers are among dates.
+    if time_format is None and column.dtype == pl.String:
         alike = column.str.strip_chars().str.contains(_LIKE_TIMES).fill_null(value=False)
         bad = bad & ~alike if (bad & ~alike).any() else bad
     row = int(bad.arg_true()[0])
@@ -203,10 +201,7 @@ def _in_format(text: pl.Series, time_format: str) -> pl.Series:
 def _format_of(text: pl.Series, where: str) -> str | None:
     """Return the only format in which every row is a date; None if there is none.
 
-    Raises
-    ------
-    ColumnError
-        If several are, and mean different dates.
+    Several formats that mean different dates raise.
     """
     fitting: dict[str, pl.Series] = {}
     for time_format in _candidates(text):
@@ -242,9 +237,9 @@ def _uncertain(text: pl.Series, fitting: dict[str, pl.Series], where: str) -> Co
     row = int((first != rest[0]).arg_max() or 0) if rest else 0
     readings = ", ".join(f"{dates[row]:%Y-%m-%d} as {name}" for name, dates in fitting.items())
     formats = " or ".join(f'time_format="{name}"' for name in fitting)
-    several = "these dates can be read in more than one way"
+    several = len(fitting) > 1
     return ColumnError(
-        several if len(fitting) > 1 else "the years of these dates have two digits",
+        "these dates can be read in more than one way" if several else "the years of these dates have two digits",
         where=f"{where}, row {row + 1}",
         found=f"{text[row]!r} is {readings}",
         hint=f"say which: {formats}",
@@ -253,18 +248,10 @@ def _uncertain(text: pl.Series, fitting: dict[str, pl.Series], where: str) -> Co
 
 Align: TypeAlias = Literal["hour", "day", "week", "month", "quarter", "year"]
 Moment: TypeAlias = str | float | datetime | date
-Length: TypeAlias = str | float | timedelta
 
 _PER_SECOND: dict[str, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_MICROSECONDS = {
-    "us": 1,
-    "ms": 10**3,
-    "s": 10**6,
-    "m": 60 * 10**6,
-    "h": 3600 * 10**6,
-    "d": 86400 * 10**6,
-    "w": 7 * 86400 * 10**6,
-}
+_SECOND, _DAY = 10**6, 86400 * 10**6
+_MICROSECONDS = {"us": 1, "ms": 10**3, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND, "d": _DAY, "w": 7 * _DAY}
 _MONTHS = {"mo": 1, "q": 3, "y": 12}
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 _TEXT = re.compile(r"(\d{1,18})(us|ms|mo|[smhdwqy])")
@@ -294,7 +281,7 @@ class Duration:
         """
         if isinstance(length, np.timedelta64):
             length = length.astype("timedelta64[us]").item()
-        wrong, found = f"{name} is a length of time", _found(name, length)
+        wrong, shown = f"{name} is a length of time", _shown(name, length)
         if isinstance(length, timedelta):
             duration = cls(microseconds=length // timedelta(microseconds=1))
         elif isinstance(length, str):
@@ -304,7 +291,7 @@ class Duration:
                     'write "14d", "12h", "1w", "1mo" (units us ms s m h d w mo q y), a '
                     "timedelta, or a number in the unit of the timestamps"
                 )
-                raise ParameterError(wrong, found=found, hint=hint)
+                raise ParameterError(wrong, found=shown, hint=hint)
             duration = cls(
                 sum(int(number) * _MONTHS.get(unit, 0) for number, unit in parts),
                 sum(int(number) * _MICROSECONDS.get(unit, 0) for number, unit in parts),
@@ -312,9 +299,9 @@ class Duration:
         elif _is_number(length):
             duration = cls(ticks=length)
         else:
-            raise ParameterError(wrong, found=found)
+            raise ParameterError(wrong, found=shown)
         if min(duration.months, duration.microseconds, duration.ticks) < 0:
-            raise ParameterError(f"{name} cannot be negative", found=found)
+            raise ParameterError(f"{name} cannot be negative", found=shown)
         return duration
 
     def __bool__(self) -> bool:
@@ -326,6 +313,16 @@ class Duration:
     def __add__(self, other: Duration) -> Duration:
         months, microseconds = self.months + other.months, self.microseconds + other.microseconds
         return Duration(months, microseconds, self.ticks + other.ticks)
+
+
+def _check_period(name: str, value: Any) -> None:
+    if not Duration.read(name, value):
+        raise ParameterError(f"{name} must be longer than 0", found=f"{name}={value!r}")
+
+
+Length: TypeAlias = Annotated[str | float | timedelta, Duration.read]
+Period: TypeAlias = Annotated[str | float | timedelta, _check_period]
+"""A length of time above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +361,7 @@ class Times:
         """Return the moment that a parameter names, in ticks."""
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
-        wrong, found = f"{name} is not a moment", _found(name, value)
+        wrong, shown = f"{name} is not a moment", _shown(name, value)
         if self.time_format == COMPACT and isinstance(value, int | np.integer):  # as the column has dates
             value = str(value)
         if isinstance(value, str):
@@ -372,7 +369,7 @@ class Times:
                 value = datetime.fromisoformat(value)
             except ValueError:
                 hint = 'write "2013-09-01", "2013-09-01T12:00", a datetime, or a number in the unit of the timestamps'
-                raise ParameterError(wrong, found=found, hint=hint) from None
+                raise ParameterError(wrong, found=shown, hint=hint) from None
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)
         if isinstance(value, datetime):
@@ -382,10 +379,10 @@ class Times:
                 since = value - datetime(1970, 1, 1, tzinfo=UTC)
                 return self._ticks(int(since // timedelta(microseconds=1)))
             except (TypeError, ValueError, OverflowError):  # pandas' NaT is a datetime too
-                raise ParameterError(wrong, found=found) from None
+                raise ParameterError(wrong, found=shown) from None
         if self.is_date or not _is_number(value):
             hint = f"{self.where} holds {'dates' if self.is_date else 'numbers'}"
-            raise ParameterError(wrong, found=found, hint=hint)
+            raise ParameterError(wrong, found=shown, hint=hint)
         return value
 
     def earlier(self, moment: Any, duration: Duration) -> Any:
@@ -425,8 +422,7 @@ class Times:
     def show(self, moment: Any) -> str | int | float:
         """Return a moment for the card: dates as ISO 8601 in UTC, numbers as they are."""
         if not self.is_date:
-            whole = moment == int(moment) and self.values.dtype.kind != "f"
-            return int(moment) if whole else float(moment)
+            return int(moment) if self.values.dtype.kind != "f" and moment == int(moment) else float(moment)
         text = self._date(moment).dt.to_string("iso:strict")[0]
         return str(text).removesuffix(".000000")
 
@@ -457,21 +453,16 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
-        raise ColumnError(
-            "there is no column for the timestamp, and this needs one",
-            where=table.source,
-            found=f"columns {', '.join(map(repr, table.frame.columns))}",
-            hint='say which: columns={"timestamp": "…"}',
-        )
+        raise missing_column("there is no column for the timestamp, and this needs one", "timestamp", table)
     column = table.frame["timestamp"]
     if column.null_count():
         raise unreadable(where, column.is_null(), column)
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
-    check_time_format(time_format)
+    _check_time_format(time_format)
     written = column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
     if written.dtype == pl.String:
-        dates, time_format = parse_dates(written, where, time_format)
+        dates, time_format = _parse_dates(written, where, time_format)
         return _times_of_dates(dates, where, time_format)
     if isinstance(column.dtype, pl.Date | pl.Datetime):
         return _times_of_dates(column, where)
@@ -527,7 +518,7 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def _found(name: str, value: object) -> str:
+def _shown(name: str, value: object) -> str:
     """Return a parameter as errors show it: Python refuses to write very long numbers."""
     try:
         return f"{name}={value!r}"[:80]
@@ -552,24 +543,29 @@ def check_share(name: str, share: object) -> None:
         )
 
 
-def check_seed(seed: object) -> None:
+def check_seed(name: str, seed: object) -> None:
     """Raise unless a seed is a whole number of at most 64 bits."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool):
-        raise ParameterError("a seed is a whole number", found=f"seed={seed!r}")
+        raise ParameterError("a seed is a whole number", found=f"{name}={seed!r}")
     if not -(2**63) <= seed < 2**64:
         raise ParameterError("a seed has at most 64 bits", found=f"{int(seed).bit_length()} bits")
 
 
-def check_folds(*, least: int = 2, **values: int) -> None:
-    """Raise unless each value is a possible number of folds."""
-    check_count(least=least, **values)
-    for name, value in values.items():
-        if value > MAX_FOLDS:
-            raise ParameterError(
-                f"{name} must be at most {MAX_FOLDS:,}",
-                found=f"{name}={value}",
-                hint="every fold is a pass over the table",
-            )
+def _check_folds(name: str, value: int, *, least: int = 2) -> None:
+    check_count(least=least, **{name: value})
+    if value > MAX_FOLDS:
+        raise ParameterError(
+            f"{name} must be at most {MAX_FOLDS:,}", found=f"{name}={value}", hint="every fold is a pass over the table"
+        )
+
+
+Share: TypeAlias = Annotated[float, check_share]
+"""A number between 0 and 1."""
+Seed: TypeAlias = Annotated[int, check_seed]
+Folds: TypeAlias = Annotated[int, _check_folds]
+"""A number of folds, of which every row is tested in one."""
+Draws: TypeAlias = Annotated[int, partial(_check_folds, least=1)]
+"""A number of splits, each of which tests some rows."""
 
 
 def rounded(share: float, size: _Size) -> _Size:
@@ -596,6 +592,12 @@ class Codes:
 
     of_row: Ints
     vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, ids: pl.Series) -> Codes:
+        """Return the codes of the ids of all rows."""
+        vocabulary = vocabulary_for([ids], dense=True)
+        return cls(vocabulary.encode(ids), vocabulary)
 
     @property
     def size(self) -> int:
@@ -656,17 +658,12 @@ class Rows:
     @cached_property
     def user(self) -> Codes:
         """The user of every row."""
-        return self._codes("user")
+        return Codes.of(self.table.frame["user"])
 
     @cached_property
     def item(self) -> Codes:
         """The item of every row."""
-        return self._codes("item")
-
-    def _codes(self, role: str) -> Codes:
-        column = self.table.frame[role]
-        vocabulary = vocabulary_for([column], dense=True)
-        return Codes(vocabulary.encode(column), vocabulary)
+        return Codes.of(self.table.frame["item"])
 
     @property
     def has_times(self) -> bool:
@@ -713,18 +710,18 @@ class Rows:
         key[rows] = numbered(key[rows], positions(runs(key[rows])))
         return key
 
-    def pairs_in(self, mask: Mask, known: Mask) -> Mask:
-        """Return the rows of ``mask`` whose user-item pair also occurs in the rows ``known``."""
+    def pairs_in(self, mask: Mask, earlier: Mask) -> Mask:
+        """Return the rows of ``mask`` whose user-item pair also occurs in the rows ``earlier``."""
         distinct, inverse = np.unique(self._pairs(np.flatnonzero(mask)), return_inverse=True)
         if not len(distinct):  # the part was emptied already
             return mask
-        is_known: Mask = np.zeros(len(distinct), dtype=bool)
+        is_repeated: Mask = np.zeros(len(distinct), dtype=bool)
         for chunk in chunks(len(self)):
-            others = np.sort(self._pairs(chunk.start + np.flatnonzero(known[chunk])))
-            index = np.searchsorted(distinct, others)
+            pairs = np.sort(self._pairs(chunk.start + np.flatnonzero(earlier[chunk])))
+            index = np.searchsorted(distinct, pairs)
             index[index == len(distinct)] = 0
-            is_known[index[distinct[index] == others]] = True
-        return spread(mask, is_known[inverse])
+            is_repeated[index[distinct[index] == pairs]] = True
+        return spread(mask, is_repeated[inverse])
 
     def count_pairs(self, mask: Mask) -> int:
         """Return the number of distinct user-item pairs in the rows of a mask."""
@@ -742,8 +739,7 @@ class Rows:
 
     def in_time(self) -> Grouped:
         """Return every user's rows by time; rows of equal time by a hash of the ids."""
-        time = self.time.values
-        return self._grouped(time, lambda rows: self.key(0, rows))
+        return self._grouped(self.time.values, lambda rows: self.key(0, rows))
 
     def at_random(self, seed: int) -> Grouped:
         """Return every user's rows in a random order that the seed decides."""
@@ -766,7 +762,7 @@ class Rows:
     def settled(self, order: Ints, key: Ints, starts: Ints | None = None) -> Ints:
         """Order rows of equal key and ids by their other columns, in place, within segments."""
         starts = np.array([0, len(order)]) if starts is None else starts
-        if not _others(self.table.frame) or not len(order):
+        if not _other_columns(self.table.frame) or not len(order):
             return order
         ordered = key[order]
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -779,20 +775,13 @@ class Rows:
         if not len(tied):
             return order
         rows = order[tied]
-        rest = hash_of_others(self.table.frame[rows])
+        rest = hash_of_other_columns(self.table.frame[rows])
         group = np.repeat(np.arange((lengths > 1).sum()), lengths[lengths > 1])
         order[tied] = rows[np.lexsort((rest, group))]
         return order
 
-    def time_range(self, mask: Mask) -> tuple[Any, Any] | None:
-        """Return the first and last time of the rows of a mask; None without rows or times."""
-        if not self.has_times:
-            return None
-        values = self.time.values[mask]
-        return (values.min(), values.max()) if len(values) else None
 
-
-def _others(frame: pl.DataFrame) -> list[str]:
+def _other_columns(frame: pl.DataFrame) -> list[str]:
     return sorted(name for name in frame.columns if name not in ("user", "item", "timestamp"))
 
 
@@ -801,9 +790,9 @@ def numbered(key: Hashes, number: Ints) -> Hashes:
     return np.where(number == 0, key, combined([key, number.astype(np.uint64)], 0))
 
 
-def hash_of_others(frame: pl.DataFrame) -> Hashes:
+def hash_of_other_columns(frame: pl.DataFrame) -> Hashes:
     """Return a hash of each row's columns except user, item and time: it decides between equals."""
-    hashes = [hash_of_column(frame[name], ids=False) for name in _others(frame)]
+    hashes = [hash_of_column(frame[name], ids=False) for name in _other_columns(frame)]
     return combined(hashes, 0) if hashes else np.zeros(len(frame), dtype=np.uint64)
 
 

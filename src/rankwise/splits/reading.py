@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -98,8 +98,7 @@ def from_dict(rule: Mapping[str, Any]) -> Splitter:
         if not isinstance(filters, list | tuple):
             raise ParameterError("filters is a list", found=repr(filters), hint=_EXAMPLE)
         values["filters"] = [_construct(FILTERS, "filter", value) for value in filters]
-    splitter: Splitter = _construct(RULES, "rule", values)
-    return splitter
+    return cast("Splitter", _construct(RULES, "rule", values))
 
 
 def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, Any]) -> Any:
@@ -124,14 +123,7 @@ def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, 
         raise ParameterError(f"{name} cannot be made of this", found=f"{values}: {error}") from error
 
 
-_NAMES = {
-    "train": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "test": "test",
-}
+_NAMES = dict.fromkeys(("validation", "valid", "val", "dev"), "validation") | {"train": "train", "test": "test"}
 _HEADER = 1 << 16  # bytes of the first line: a file without lines is not read as a whole
 _INNERMOST = 2  # levels of folders of folds, as Elliot has them: a link may make a circle
 _FILE = re.compile(r"^(?:.+\.)?(?P<part>[A-Za-z_]+)\.(parquet|pq|csv|tsv|inter|jsonl|ndjson|dat|txt)(\.gz)?$")
@@ -389,8 +381,7 @@ def _saved_columns(path: Path, card: dict[str, Any] | None) -> Columns | None:
     """Return the columns that a card names, for formats that keep the names of the table."""
     if card is None or path.suffix not in (".parquet", ".csv"):
         return None
-    columns: Columns = card["input"]["columns"]
-    return columns
+    return cast("Columns", card["input"]["columns"])
 
 
 def _without_header(path: Path) -> Format | None:

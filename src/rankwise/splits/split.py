@@ -24,18 +24,7 @@ from rankwise.tables.memory import from_frame, typed
 from rankwise.tables.storage import file_hash, new_folder, write_text
 from rankwise.tables.table import CARD_FILE, CARD_VERSION, TRAINED, Table, TableRole, card_text, one_line, read_json
 
-__all__ = [
-    "Contents",
-    "Folds",
-    "Split",
-    "card_of",
-    "future_shares",
-    "known_rows",
-    "make_card",
-    "plain",
-    "torn_users",
-    "write",
-]
+__all__ = ["Folds", "Split", "card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users", "write"]
 
 _PARTS = ("train", "validation", "test")
 _RECBOLE = {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float", "timestamp": "timestamp:float"}
@@ -43,7 +32,7 @@ _SHORT = {"recbole": "valid", "elliot": "val"}  # of validation
 _WARPREC = {"user": "user_id", "item": "item_id"}
 
 
-class Contents(NamedTuple):
+class _Contents(NamedTuple):
     """What is written of a split: the table, its rows, the mask of each part, and the card."""
 
     source: Any
@@ -53,7 +42,7 @@ class Contents(NamedTuple):
 
 
 def write(
-    splits: Iterable[Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
+    splits: Iterable[_Contents], folder: str | Path, form: FileFormat, *, folds: bool = False, overwrite: bool = False
 ) -> Path:
     """Write one split, or the splits of several folds, into a folder that is new or empty.
 
@@ -87,31 +76,25 @@ def write(
 
 
 def _earlier_split(path: Path) -> list[Path]:
-    """Return the files and folders of a split in a folder, innermost first.
-
-    Raises
-    ------
-    OutputError
-        If the folder holds anything else, which would be lost.
-    """
+    """Return the files and folders of a split in a folder, innermost first; raise if it holds anything else."""
     files: set[Path] = set()
     for file in [*path.glob(CARD_FILE), *path.glob(f"*/{CARD_FILE}")]:
         card = read_json(file)
         if isinstance(card, dict) and isinstance(card.get("files"), dict):
             files |= {file, *(file.parent / name for name in card["files"])}
-    inside = sorted(path.rglob("*"), reverse=True)
-    others = [file for file in inside if file not in files and (file.is_symlink() or not file.is_dir())]
-    if others:
+    content = sorted(path.rglob("*"), reverse=True)
+    foreign = [file for file in content if file not in files and (file.is_symlink() or not file.is_dir())]
+    if foreign:
         raise OutputError(
             "the folder holds other files than those of a split",
             where=str(path),
-            found=", ".join(str(file.relative_to(path)) for file in sorted(others)[:5]),
+            found=", ".join(str(file.relative_to(path)) for file in sorted(foreign)[:5]),
             hint="write the split into a folder of its own",
         )
-    return inside
+    return content
 
 
-def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> None:
+def _write_one(split: _Contents, folder: Path, name: str, form: FileFormat) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
     for path, frame in _files(split, folder, name, form):
@@ -126,13 +109,13 @@ def _write_one(split: Contents, folder: Path, name: str, form: FileFormat) -> No
     write_text(folder / CARD_FILE, card_text({**split.card, "files": files}))
 
 
-def _files(split: Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
+def _files(split: _Contents, folder: Path, name: str, form: FileFormat) -> Iterator[tuple[Path, pl.DataFrame]]:
     """Yield the path and rows of each file of a split."""
     if form in ("parquet", "csv"):
-        whole = as_polars(split.source, split.rows)
+        table = as_polars(split.source, split.rows)
         for part, mask in split.masks.items():
             if mask.any():  # the card names the empty parts
-                yield folder / f"{part}.{form}", whole.filter(pl.Series(mask))
+                yield folder / f"{part}.{form}", table.filter(pl.Series(mask))
         return
     unknown = [part for part in split.masks if part not in _PARTS]
     if unknown:
@@ -141,10 +124,10 @@ def _files(split: Contents, folder: Path, name: str, form: FileFormat) -> Iterat
             found=", ".join(unknown),
             hint='write it with format="parquet" or "csv"',
         )
-    whole = _four_columns(split.rows)
+    table = _four_columns(split.rows)
     inner = folder / "0" if "validation" in split.masks else folder
     for part, mask in split.masks.items():
-        frame = whole.filter(pl.Series(mask))
+        frame = table.filter(pl.Series(mask))
         short = _SHORT.get(form, part) if part == "validation" else part
         if form == "recbole":
             names = {old: new for old, new in _RECBOLE.items() if old in frame.columns}
@@ -191,8 +174,8 @@ def _four_columns(rows: Rows) -> pl.DataFrame:
     time = rows.time
     if not time.is_date:
         return out.with_columns(timestamp=pl.Series(time.values))
-    whole = bool((time.values % time.per_second == 0).all())
-    seconds = time.values // time.per_second if whole else time.values / time.per_second
+    no_fractions = bool((time.values % time.per_second == 0).all())
+    seconds = time.values // time.per_second if no_fractions else time.values / time.per_second
     return out.with_columns(timestamp=pl.Series(seconds))
 
 
@@ -261,9 +244,9 @@ def _part(rows: Rows, mask: Mask) -> dict[str, Any]:
         "density": rows.count_pairs(mask) / (users * items) if count else 0.0,
         "digest": _digest(rows, mask),
     }
-    ends = rows.time_range(mask)
-    if ends is not None:
-        part |= {"first": rows.time.show(ends[0]), "last": rows.time.show(ends[1])}
+    if rows.has_times and count:
+        times = rows.time.values[mask]
+        part |= {"first": rows.time.show(times.min()), "last": rows.time.show(times.max())}
     return part
 
 
@@ -294,11 +277,11 @@ def _cold(rows: Rows, masks: Mapping[str, Mask], name: str) -> dict[str, Any]:
     cold_rows: list[Mask] = []
     counts: dict[str, Any] = {}
     for role, codes in (("user", rows.user), ("item", rows.item)):
-        known = codes.count(known_rows(masks, name, role)) > 0
+        is_cold = codes.count(known_rows(masks, name, role)) == 0
         present = codes.count(mask) > 0
-        counts[f"{role}s"] = int((present & ~known).sum())
-        counts[f"share_of_{role}s"] = float((present & ~known).sum() / present.sum())
-        cold_rows.append(~known[codes.of_row[mask]])
+        counts[f"{role}s"] = int((present & is_cold).sum())
+        counts[f"share_of_{role}s"] = float((present & is_cold).sum() / present.sum())
+        cold_rows.append(is_cold[codes.of_row[mask]])
     either = cold_rows[0] | cold_rows[1]
     return counts | {"rows": int(either.sum()), "share_of_rows": float(either.mean())}
 
@@ -339,8 +322,8 @@ def future_shares(train: Any, test: Any) -> Any:
 def torn_users(rows: Rows, train: Mask, test: Mask) -> float:
     """Return the share of test users whose last training time is their first test time."""
     codes, time = rows.user.of_row, rows.time.values
-    whole = np.iinfo(np.int64)
-    ends = (whole.min, whole.max) if time.dtype.kind == "i" else (-np.inf, np.inf)
+    limits = np.iinfo(np.int64)
+    ends = (limits.min, limits.max) if time.dtype.kind == "i" else (-np.inf, np.inf)
     last, first = (np.full(rows.user.size, end, time.dtype) for end in ends)
     for chunk in chunks(len(rows)):
         in_train, in_test = train[chunk], test[chunk]
@@ -476,14 +459,14 @@ class Split:
 
     def _warm_or_cold(self, role: Literal["user", "item"]) -> pl.DataFrame:
         codes = self.rows.user if role == "user" else self.rows.item
-        known = codes.count(known_rows(self.masks, "test", role))
+        before = codes.count(known_rows(self.masks, "test", role))
         tested = codes.count(self.masks["test"])
-        shown = np.flatnonzero(tested if role == "user" else tested + known)
+        shown = np.flatnonzero(tested if role == "user" else tested + before)
         return pl.DataFrame(
             {
                 role: codes.vocabulary.decode(shown),
-                "history": np.where(known[shown] > 0, "warm", "cold"),
-                "known_rows": known[shown],
+                "history": np.where(before[shown] > 0, "warm", "cold"),
+                "known_rows": before[shown],
                 "test_rows": tested[shown],
             }
         ).sort(role)
@@ -498,20 +481,22 @@ class Split:
                 f"a split can be passed as truth or train, not as {kind}",
                 hint="pass one of its parts: split.train, split.test",
             )
-        whole, mask = self.rows.table, self.masks["test"] if kind == "truth" else known_rows(self.masks, "test", "user")
-        rows = whole.frame.filter(pl.Series(mask)).rename(whole.columns)
-        given = {**whole.columns, **choose(columns, kind)}
+        source, mask = (
+            self.rows.table,
+            self.masks["test"] if kind == "truth" else known_rows(self.masks, "test", "user"),
+        )
+        rows = source.frame.filter(pl.Series(mask)).rename(source.columns)
         trained = self.masks["train"][mask]
         only_train = bool(trained.all())
         part = "test part" if kind == "truth" else "train part" if only_train else "rows known before the test part"
-        table = from_frame(rows, kind, given, f"{part} of {whole.source}", whole.format)
+        names = {**source.columns, **choose(columns, kind)}
+        table = from_frame(rows, kind, names, f"{part} of {source.source}", source.format)
         if kind == "train" and not only_train:
             table = table.with_frame(table.frame.with_columns(pl.Series(TRAINED, trained)))
         if "relevance" in table.columns and kind == "truth":
             table = table.with_frame(typed(table.frame, ["relevance"]))
             check_finite(table.frame["relevance"], "relevance", table)
-        card = self.card if kind == "truth" else None
-        return replace(table, is_text=whole.is_text, split=card)
+        return replace(table, is_text=source.is_text, split=self.card if kind == "truth" else None)
 
     def save(
         self,
@@ -534,8 +519,8 @@ class Split:
         """
         return write([self._contents()], folder, format, overwrite=overwrite)
 
-    def _contents(self) -> Contents:
-        return Contents(self.source, self.rows, self.masks, self.card)
+    def _contents(self) -> _Contents:
+        return _Contents(self.source, self.rows, self.masks, self.card)
 
     def __repr__(self) -> str:
         lines = [one_line(self.rule)]
@@ -548,11 +533,10 @@ class Split:
         unused = len(self.rows) - used
         notes = [f"{unused:,} of {len(self.rows):,} rows are in no part"] if unused else []
         parts = TableView(["part", "rows", "users", "items"], list(self._sizes()), notes, one_line(self.rule))
-        found = [(name, str(value)) for name, value in self.found.items()]
-        return html(parts, *([TableView(["found", "value"], found)] if found else []))
+        notes_of_rule = [(name, str(value)) for name, value in self.found.items()]
+        return html(parts, *([TableView(["found", "value"], notes_of_rule)] if notes_of_rule else []))
 
     def _sizes(self) -> Iterator[tuple[str, str, str, str]]:
-        """Return the name and the numbers of rows, users and items of each part."""
         for name, mask in self.masks.items():
             users, items = ((codes.count(mask) > 0).sum() for codes in (self.rows.user, self.rows.item))
             yield name, f"{mask.sum():,}", f"{users:,}", f"{items:,}"

@@ -6,28 +6,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import (
-    Cold,
-    FilterOn,
-    Seen,
-    TimeUnit,
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
-    check_positive,
-)
+from rankwise.core.arguments import Cold, Count, FilterOn, Number, Seen, TimeUnit, check_fields
 from rankwise.core.arrays import reaches
 from rankwise.core.ragged import runs
-from rankwise.errors import ColumnError, EmptyError, ParameterError, ScoreError
-from rankwise.splits.interactions import Mask, Rows, check_seed, cut_rows, library_of, read_rows, spread
+from rankwise.errors import EmptyError, ParameterError, ScoreError
+from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
 from rankwise.splits.split import Folds, Split, known_rows, plain
-from rankwise.tables.columns import Columns, where_in
+from rankwise.tables.columns import Columns, missing_column, where_in
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.table import Table, one_line
 
@@ -51,6 +41,9 @@ Keep: TypeAlias = Literal["first", "last", "highest"]
 @dataclass(frozen=True)
 class Filter:
     """Base class of filters, which keep some rows of a table."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @abstractmethod
     def keep(self, rows: Rows) -> Mask:
@@ -86,8 +79,7 @@ class Filter:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the filter as plain values."""
-        parameters = {name: plain(value) for name, value in asdict(self).items()}
-        return {"filter": type(self).__name__, **parameters}
+        return {"filter": type(self).__name__, **{name: plain(value) for name, value in asdict(self).items()}}
 
 
 @dataclass(frozen=True)
@@ -109,12 +101,8 @@ class KCore(Filter):
     4
     """
 
-    k: int = 5
-    items: int | None = None
-
-    def __post_init__(self) -> None:
-        check_count(k=self.k)
-        check_positive(items=self.items)
+    k: Count = 5
+    items: Count | None = None
 
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
@@ -148,11 +136,8 @@ class MinRows(Filter):
     [1, 1]
     """
 
-    users: int = 1
-    items: int = 1
-
-    def __post_init__(self) -> None:
-        check_count(users=self.users, items=self.items)
+    users: Count = 1
+    items: Count = 1
 
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
@@ -176,12 +161,7 @@ class MinRating(Filter):
     ['a']
     """
 
-    least: float
-
-    def __post_init__(self) -> None:
-        check_number("least", self.least)
-        if self.least is None:
-            raise ParameterError("least must be a number", found="least=None")
+    least: Number
 
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
@@ -207,9 +187,6 @@ class Deduplicate(Filter):
 
     keep_row: Keep = "first"
 
-    def __post_init__(self) -> None:
-        check_choice("keep_row", self.keep_row, Keep)
-
     def keep(self, rows: Rows) -> Mask:
         """Return the mask of the rows that are kept."""
         pair = rows.user.of_row.astype(np.int64) * rows.item.size + rows.item.of_row
@@ -223,12 +200,7 @@ class Deduplicate(Filter):
 
 def _ratings(rows: Rows) -> Any:
     if "relevance" not in rows.table.frame.columns:
-        raise ColumnError(
-            "there is no column for the rating, and this filter needs one",
-            where=rows.table.source,
-            found=f"columns {', '.join(map(repr, rows.table.frame.columns))}",
-            hint='say which: columns={"relevance": "…"}',
-        )
+        raise missing_column("there is no column for the rating, and this filter needs one", "relevance", rows.table)
     ratings = rows.table.frame["relevance"]
     missing = ratings.is_null() | (~ratings.is_finite() if ratings.dtype.is_float() else False)
     if missing.any():
@@ -296,13 +268,7 @@ class Splitter:
     seen: Seen = "keep"
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
-            if name == "seed":
-                check_seed(self.seed)  # type: ignore[attr-defined]
-            elif kind is bool:
-                check_flag(**{name: getattr(self, name)})
-            elif get_origin(kind) is Literal:
-                check_choice(name, getattr(self, name), kind)
+        check_fields(self)
         if not isinstance(self.filters, list | tuple) or not all(isinstance(rule, Filter) for rule in self.filters):
             raise ParameterError("filters is a list of filters", found=repr(self.filters), hint="[KCore(5)]")
         object.__setattr__(self, "filters", tuple(self.filters))
@@ -326,8 +292,8 @@ class Splitter:
     @property
     def has_extras(self) -> bool:
         """Whether the rule does more than split into training and test."""
-        kept = (self.cold_users, self.cold_items, self.seen) == ("keep", "keep", "keep")
-        return bool(self.validation is not None or self.filters or not kept)
+        drops = (self.cold_users, self.cold_items, self.seen) != ("keep", "keep", "keep")
+        return bool(self.validation is not None or self.filters or drops)
 
     def _check(self) -> None:
         """Raise if a parameter is invalid that its type alone does not describe."""
@@ -399,9 +365,8 @@ class Splitter:
         """Return the rows, and the mask of those that a filter on all rows keeps."""
         rows = read_rows(source, columns, unit, time_format)
         notes: dict[str, Any] = {}
-        if not self.filters or self.filter_on == "train":
-            return rows, None, notes
-        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes), notes
+        filters_all = self.filters and self.filter_on == "all"
+        return rows, self._filtered(rows, np.ones(len(rows), dtype=bool), notes) if filters_all else None, notes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -516,13 +481,12 @@ def _with_validation(rule: Splitter, rows: Rows, parts: dict[str, Mask]) -> tupl
 
 def refuse_empty(parts: dict[str, Mask], rule: dict[str, Any], notes: dict[str, Any]) -> None:
     """Raise if there are no rows for training, validation or test."""
-    names = {"train": "training"}
-    for part in ("train", "validation", "test"):
+    for part, name in (("train", "training"), ("validation", "validation"), ("test", "test")):
         if part in parts and not parts[part].any():
-            details = ", ".join(f"{name} {value}" for name, value in notes.items())
-            sizes = ", ".join(f"{name} {mask.sum()}" for name, mask in parts.items())
+            details = ", ".join(f"{note} {value}" for note, value in notes.items())
+            sizes = ", ".join(f"{part} {mask.sum()}" for part, mask in parts.items())
             raise EmptyError(
-                f"the {names.get(part, part)} side of the split is empty",
+                f"the {name} side of the split is empty",
                 where=f"{rule['rule']}" + (f" ({details})" if details else ""),
                 found=f"rows: {sizes}",
             )

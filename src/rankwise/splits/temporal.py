@@ -10,18 +10,20 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import checked_csr
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
 from rankwise.splits.holdout import UserHoldout
 from rankwise.splits.interactions import (
     Align,
+    Draws,
     Duration,
     Length,
     Mask,
     Moment,
+    Period,
     Rows,
-    check_folds,
+    Seed,
+    Share,
     check_seed,
     check_share,
     rounded,
@@ -36,24 +38,16 @@ __all__ = [
     "TwoStage",
     "best_moment",
     "leave_one_out_cv",
-    "rows_of_array",
     "time_based_split",
 ]
 
 
-def rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
+def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, str]:
     """Return the rows of an array as a table for splits in time, and the name of its timestamps.
 
     Users and items are all the same: what is split at one moment depends on time alone.
 
-    Raises
-    ------
-    ColumnError
-        If the array has no such column, or it holds no times.
-
-    Examples
-    --------
-    >>> rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
+    >>> _rows_of_array(np.array([[7, 30], [8, 10]]), -1)[0]["-1"].to_list()
     [30, 10]
     """
     column = _column_of_array(array, timestamp_col)
@@ -82,11 +76,9 @@ def _column_of_array(array: Any, at: Any) -> Any:
         raise InputError(
             "an array of interactions has one row per interaction, and its columns", found=f"shape {array.shape}"
         )
+    if names is not None and at not in names:
+        raise ColumnError(f"there is no column {at!r}", found=", ".join(map(repr, names)), hint=nearest(str(at), names))
     if names is not None:
-        if at not in names:
-            raise ColumnError(
-                f"there is no column {at!r}", found=", ".join(map(repr, names)), hint=nearest(str(at), names)
-            )
         return array[at]
     if isinstance(at, bool) or not isinstance(at, Integral):
         raise ParameterError(
@@ -139,7 +131,7 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
     0 1 1 8
     2 2 5 4
     """
-    check_seed(seed)
+    check_seed("seed", seed)
     sparse = hasattr(user_item_matrix, "tocsr")
     matrix = checked_csr(user_item_matrix, "the matrix") if sparse else _dense(user_item_matrix)
     if np.isnan(matrix.data if sparse else matrix).any():
@@ -151,7 +143,6 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
 
 
 def _dense(matrix: Any) -> Any:
-    """Return a copy of a matrix as an array of two dimensions."""
     if np.ma.isMaskedArray(matrix):
         raise InputError("the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)")
     try:
@@ -243,13 +234,13 @@ class GlobalTime(SingleSplitter):
     3
     """
 
-    share: float | None = None
+    share: Share | None = None
     at: Moment | None = None
-    last: Length | None = None
+    last: Period | None = None
     gap: Length | None = None
     until: Moment | None = None
     target: Target = "all"
-    seed: int = 0
+    seed: Seed = 0
 
     @property
     def has_two_parts(self) -> bool:
@@ -262,12 +253,6 @@ class GlobalTime(SingleSplitter):
                 "give exactly one of share=, at= and last=",
                 found=f"share={self.share!r}, at={self.at!r}, last={self.last!r}",
             )
-        if self.share is not None:
-            check_share("share", self.share)
-        if self.last is not None and not Duration.read("last", self.last):
-            raise ParameterError("last must be longer than 0", found=f"last={self.last!r}")
-        if self.gap is not None:
-            Duration.read("gap", self.gap)
 
     def _cut(self, rows: Rows) -> Masks:
         time = rows.time
@@ -292,15 +277,15 @@ class GlobalTime(SingleSplitter):
         """Return the rows among which the moment is sought: those before ``until``."""
         if self.until is None:
             return rows
-        kept = rows.time.values < rows.time.moment("until", self.until)
-        if not kept.any():
+        time = rows.time
+        until = time.moment("until", self.until)
+        if not (time.values < until).any():
             raise EmptyError(
                 "there are no rows before until",
                 where=rows.table.source,
-                found=f"until={rows.time.show(rows.time.moment('until', self.until))}, "
-                f"the first row at {rows.time.show(rows.time.values.min())}",
+                found=f"until={time.show(until)}, the first row at {time.show(time.values.min())}",
             )
-        return rows.select(kept)
+        return rows.select(time.values < until)
 
     def _moment(self, rows: Rows) -> Any:
         time = rows.time
@@ -343,24 +328,23 @@ class SuccessiveTargets(FoldSplitter):
     until: Moment | None = None
 
     def _check(self) -> None:
-        self._whole()
+        self._single()
 
-    def _whole(self) -> GlobalTime:
+    def _single(self) -> GlobalTime:
         return GlobalTime(self.share, self.at, self.last, self.gap, self.until)
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
-        whole = self._whole()._cut(rows)
-        if not whole.parts["test"].any():
-            raise EmptyError("the test side of the split is empty", where=f"{whole.notes}")
-        position = _positions(rows, whole.parts["test"])
+        single = self._single()._cut(rows)
+        if not single.parts["test"].any():
+            raise EmptyError("the test side of the split is empty", where=f"{single.notes}")
+        position = _positions(rows, single.parts["test"])
 
         def cut(fold: int) -> Masks:
             test = position == fold
             users = np.zeros(rows.user.size, dtype=bool)
             users[rows.user.of_row[test]] = True
             history = (position >= 0) & (position < fold) & users[rows.user.of_row]
-            parts = {"train": whole.parts["train"], "history": history, "test": test}
-            return Masks(parts, dict(whole.notes))
+            return Masks({"train": single.parts["train"], "history": history, "test": test}, dict(single.notes))
 
         return int(position.max()) + 1, cut
 
@@ -452,7 +436,7 @@ def time_based_split(
     check_share("test_ratio", test_ratio)
     rule = GlobalTime(share=test_ratio)
     if isinstance(interactions, np.ndarray):
-        rows, name = rows_of_array(interactions, timestamp_col)
+        rows, name = _rows_of_array(interactions, timestamp_col)
         masks = rule.split(rows, columns={"timestamp": name}).masks
         return interactions[masks["train"]], interactions[masks["test"]]
     if not isinstance(timestamp_col, str):
@@ -515,9 +499,9 @@ class TwoStage(SingleSplitter):
     inner_share: float | None = None
     inner_at: Moment | None = None
     inner_last: Length | None = None
-    validation_share: float = 0.2
+    validation_share: Share = 0.2
     warm_only: bool = True
-    seed: int = 0
+    seed: Seed = 0
 
     @property
     def has_two_parts(self) -> bool:
@@ -528,7 +512,6 @@ class TwoStage(SingleSplitter):
         if (self.inner_share, self.inner_at, self.inner_last) == (None, None, None):
             object.__setattr__(self, "inner_share", 0.3)
         self._cuts()
-        check_share("validation_share", self.validation_share)
         if self.validation is not None or self.filters:
             raise ParameterError(
                 "two stages have parts of their own for validation, and take no filters",
@@ -604,37 +587,35 @@ class TimeWindows(FoldSplitter):
     [2, 3] [5]
     """
 
-    test: Length = "7d"
-    n_splits: int = 1
-    train: Length | None = None
+    test: Period = "7d"
+    n_splits: Draws = 1
+    train: Period | None = None
     gap: Length | None = None
-    step: Length | None = None
+    step: Period | None = None
     align: Align | None = None
     end: Moment | None = None
 
     def _check(self) -> None:
-        check_folds(least=1, n_splits=self.n_splits)
-        for name in ("test", "train", "step"):
-            value = getattr(self, name)
-            if value is not None and not Duration.read(name, value):
-                raise ParameterError(f"{name} must be longer than 0", found=f"{name}={value!r}")
-        if self.gap is not None:
-            Duration.read("gap", self.gap)
-        if self.align is not None:
-            check_choice("align", self.align, Align)
-            if self.end is not None:
-                raise ParameterError("give either align= or end=, not both")
+        if self.align is not None and self.end is not None:
+            raise ParameterError("give either align= or end=, not both")
 
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
         if not len(rows):
             raise EmptyError("there are no rows to split", where=rows.table.source)
         time, values = rows.time, rows.time.values
-        gap = None if self.gap is None else Duration.read("gap", self.gap)
-        self._check_reach(rows, gap)
+        gap = Duration.read("gap", 0 if self.gap is None else self.gap)
+        start = time.earlier(self._window(rows, 0)[0], gap)
+        if start <= values.min():  # then so has every window before it
+            raise EmptyError(
+                "the first window has no earlier rows to train on",
+                where=repr(self),
+                found=f"rows from {time.show(values.min())} to {time.show(values.max())}",
+                hint="ask for fewer or shorter windows",
+            )
 
         def cut(fold: int) -> Masks:
             first, last = self._window(rows, fold)
-            end = first if gap is None else time.earlier(first, gap)
+            end = time.earlier(first, gap)
             train = values < end
             notes = {"window": [time.show(first), time.show(last)], "training_ends": time.show(end)}
             if self.train is not None:
@@ -644,19 +625,6 @@ class TimeWindows(FoldSplitter):
             return Masks({"train": train, "test": (values >= first) & (values < last)}, notes)
 
         return self.n_splits, cut
-
-    def _check_reach(self, rows: Rows, gap: Duration | None) -> None:
-        """Raise if the first window has no earlier rows: then so has every window before it."""
-        time = rows.time
-        first, _ = self._window(rows, 0)
-        end = first if gap is None else time.earlier(first, gap)
-        if end <= time.values.min():
-            raise EmptyError(
-                "the first window has no earlier rows to train on",
-                where=repr(self),
-                found=f"rows from {time.show(time.values.min())} to {time.show(time.values.max())}",
-                hint="ask for fewer or shorter windows",
-            )
 
     def _window(self, rows: Rows, fold: int) -> tuple[Any, Any]:
         """Return the start and end of a window, both counted back from the end of the last."""

@@ -1,4 +1,7 @@
-"""Which column holds the users, which the items: recognised by name, and checks of their values."""
+"""Which column holds the users, which the items: recognised by name, and checks of their values.
+
+Rows that hold whole lists become one row per item, once it is clear what each number is of.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.ids import plain_strings
-from rankwise.errors import ColumnError, EmptyError, IdError, ParameterError, ScoreError, nearest
+from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.table import Table, TableRole
 
 __all__ = [
@@ -31,10 +35,12 @@ __all__ = [
     "is_row_number",
     "known_column",
     "may_be_missing",
+    "missing_column",
     "names_of",
-    "not_finite",
     "null_ids",
+    "one_row_per_item",
     "plain_name",
+    "quoted_columns",
     "recognise",
     "undecided",
     "unreadable",
@@ -44,27 +50,8 @@ __all__ = [
 Columns: TypeAlias = "Mapping[str, str | None]"
 
 _USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
-_ITEM = (
-    "item",
-    "itemid",
-    "iid",
-    "i",
-    "movie",
-    "movieid",
-    "product",
-    "productid",
-    "doc",
-    "docid",
-    "docno",
-    "article",
-    "articleid",
-    "track",
-    "trackid",
-    "book",
-    "bookid",
-    "song",
-    "songid",
-)
+_THINGS = ("item", "movie", "product", "doc", "article", "track", "book", "song")
+_ITEM = (*_THINGS, *(f"{thing}id" for thing in _THINGS), "iid", "i", "docno")
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
 _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
@@ -84,16 +71,8 @@ _RARE = {
     "user": ("customer", "customerid", "visitor", "visitorid", "session", "sessionid"),
     "item": ("asin", "parentasin"),
     "score": (
-        "predictedscore",
-        "ypred",
-        "yhat",
-        "probability",
-        "prob",
-        "proba",
-        "logit",
-        "logits",
-        "confidence",
-        "similarity",
+        *("predictedscore", "ypred", "yhat", "probability", "prob", "proba"),
+        *("logit", "logits", "confidence", "similarity"),
     ),
     "relevance": ("weight", "value", "count", "counts", "click", "clicks", "clicked", "target", "gain"),
 }
@@ -143,20 +122,22 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     """
     # A weight or a count of interactions is a relevance only where they are the ground truth.
     rare = () if column == "relevance" and role != "truth" else _RARE.get(column, ())
-    usual, others = ([name for name in names if plain_name(name) in known] for known in (ROLES[role][column], rare))
-    weak = [plain_name(name) for name in usual] == [_WEAK.get(column)]
-    return usual + others if weak else usual or others
+    common, less_common = (
+        [name for name in names if plain_name(name) in plain_names] for plain_names in (ROLES[role][column], rare)
+    )
+    is_weak = [plain_name(name) for name in common] == [_WEAK.get(column)]
+    return common + less_common if is_weak else common or less_common
 
 
 def could_decide(
-    names: Sequence[str], role: TableRole, columns: Mapping[str, str], given: Mapping[str, str | None]
+    names: Sequence[str], role: TableRole, columns: Mapping[str, str], overrides: Mapping[str, str | None]
 ) -> list[str]:
     """Return the columns that may order the lists or say what is relevant, if none is known to.
 
     Nothing is asked of a caller who left the score, or the relevance, without a column.
     """
     deciding = _DECIDING.get(role, ())
-    if not deciding or deciding[-1] in given or any(column in columns for column in deciding):
+    if not deciding or deciding[-1] in overrides or any(column in columns for column in deciding):
         return []
     unread = [name for name in names if name not in columns.values()]
     return [
@@ -168,9 +149,9 @@ def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
     """Return the error for columns of numbers that may be the score, or the relevance."""
     column = _DECIDING[role][-1]
     otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
-    known = "relevance" if role == "truth" else "rank or score"
+    missing = "relevance" if role == "truth" else "rank or score"
     return ColumnError(
-        f"no column is known to be the {known}, and {names[0]!r} could be it",
+        f"no column is known to be the {missing}, and {names[0]!r} could be it",
         where=where,
         found=f"numbers in {', '.join(map(repr, names[:5]))}",
         hint=f'say which: columns={{"{role}.{column}": "{names[0]}"}}; or that there is none, and '
@@ -196,33 +177,33 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
     """
-    chosen: dict[str, str | None] = {}
-    all_columns = {table: {**known, **KNOWN.get(table, {})} for table, known in ROLES.items()}
+    overrides: dict[str, str | None] = {}
+    all_columns = {table: {**names, **KNOWN.get(table, {})} for table, names in ROLES.items()}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
         table, _, column = key.rpartition(".")
         tables = [role for role in all_columns if table in ("", role)]
         if not any(column in all_columns[role] for role in tables):
-            names = sorted({name for known in all_columns.values() for name in known})
+            names = sorted({name for columns_of_table in all_columns.values() for name in columns_of_table})
             raise ParameterError(
                 f"columns: there is no {key!r}",
                 found=f"roles: {', '.join(names)}; tables: {', '.join(ROLES)}",
                 hint=nearest(column, names),
             )
         if role in tables and column in all_columns[role]:
-            chosen[column] = name
-    return chosen
+            overrides[column] = name
+    return overrides
 
 
 def known_column(
-    names: Sequence[str], role: TableRole, column: str, given: Mapping[str, str | None], where: str
+    names: Sequence[str], role: TableRole, column: str, overrides: Mapping[str, str | None], where: str
 ) -> str | None:
     """Return the name of a column that only some metrics need; None if there is none.
 
     >>> known_column(["item", "genres"], "items", "categories", {}, "items")
     'genres'
     """
-    if column in given:
-        return given[column]
+    if column in overrides:
+        return overrides[column]
     if column in names:
         return column
     matches = [name for name in names if plain_name(name) in KNOWN.get(role, {}).get(column, ())]
@@ -241,24 +222,10 @@ def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str)
     )
 
 
-def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | None], where: str) -> dict[str, str]:
-    """Return the name of each column (user, item, score, …) in a table.
+def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+    """Return the name of each column (user, item, score, …) that a table has.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The names in the table.
-    role : str
-        What the table is for.
-    given : mapping of str to str or None
-        Names chosen by the caller; None leaves a column out.
-    where : str
-        The table, for messages.
-
-    Returns
-    -------
-    dict of str to str
-        The name of each column that the table has.
+    ``overrides`` are the names that the caller chose, None to leave a column out.
 
     Raises
     ------
@@ -267,20 +234,18 @@ def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | N
     """
     out: dict[str, str] = {}
     for column in ROLES[role]:
-        if column in given:
-            chosen = given[column]
-            if chosen is None:
-                continue
-            if chosen not in names:
+        if column in overrides:
+            name = overrides[column]
+            if name is not None and name not in names:
                 raise ColumnError(
-                    f"there is no column {chosen!r} for the {column}",
+                    f"there is no column {name!r} for the {column}",
                     where=where,
-                    found=_listed(names),
-                    hint=nearest(chosen, names),
+                    found=quoted_columns(names),
+                    hint=nearest(name, names),
                 )
-            out[column] = chosen
+            out |= {} if name is None else {column: name}
             continue
-        taken = {name for name in given.values() if name is not None}
+        taken = {name for name in overrides.values() if name is not None}
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)
@@ -290,14 +255,25 @@ def recognise(names: Sequence[str], role: TableRole, given: Mapping[str, str | N
             raise ColumnError(
                 f"there is no column for the {column}",
                 where=where,
-                found=_listed(names),
+                found=quoted_columns(names),
                 hint=f'say which: columns={{"{role}.{column}": "…"}}',
             )
     return out
 
 
-def _listed(names: Sequence[str]) -> str:
-    return "columns " + ", ".join(map(repr, names)) if names else "no columns"
+def quoted_columns(names: Sequence[str]) -> str:
+    """Return the names of columns as messages show them."""
+    return f"columns {', '.join(map(repr, names))}" if names else "no columns"
+
+
+def missing_column(what: str, column: str, table: Table) -> ColumnError:
+    """Return the error for a table that lacks a column which only some calls need."""
+    return ColumnError(
+        what,
+        where=table.source,
+        found=quoted_columns(table.frame.columns),
+        hint=f'say which: columns={{"{column}": "…"}}',
+    )
 
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -313,7 +289,10 @@ def checked_ids(ids: pl.Series, column: str, table: Table) -> pl.Series:
     if ids.dtype in (pl.Int128, pl.UInt128) or (
         ids.dtype == pl.UInt64 and int(cast("int | None", ids.max()) or 0) >= 2**63
     ):
-        ids = _narrow(ids, where)
+        try:
+            ids = ids.cast(pl.Int64)
+        except pl.exceptions.PolarsError as error:
+            raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
     if ids.null_count():
         row = int(ids.is_null().arg_true()[0])
         raise null_ids(column, f"{where}, row {row + 1}", ids.null_count())
@@ -368,13 +347,6 @@ def where_in(table: Table, column: str) -> str:
     return f"{table.role}, column {table.columns.get(column, column)!r}"
 
 
-def _narrow(ids: pl.Series, where: str) -> pl.Series:
-    try:
-        return ids.cast(pl.Int64)
-    except pl.exceptions.PolarsError as error:
-        raise IdError("integer ids must fit 64 bits with a sign", where=where, found=str(ids.max())) from error
-
-
 def may_be_missing(role: TableRole, column: str) -> bool:
     """Whether a number may be missing: no metric reads the ratings of training, nor does a split."""
     return role == "interactions" or (role == "train" and column == "relevance")
@@ -389,12 +361,10 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
     if values.dtype.is_float():
         bad = bad | ~values.is_finite()
     if bad.any():
-        row = int(bad.arg_true()[0])
-        raise not_finite(column, _place(table, column, row), f"{values[row]} ({int(bad.sum())} such rows)")
+        raise _not_finite(column, *_first_bad(values, bad, column, table))
 
 
-def not_finite(column: str, where: str, found: str) -> ScoreError:
-    """Return the error for a number that is null, NaN or infinite."""
+def _not_finite(column: str, where: str, found: str) -> ScoreError:
     hint = "drop those rows, or find out why the model gives no number"
     if column == "relevance":
         hint = "drop those rows, or give each of them a relevance"
@@ -407,20 +377,20 @@ def check_ranks(rank: pl.Series, table: Table) -> None:
     """Raise if a rank is negative: some libraries write -1 for an item that is not ranked."""
     if float(cast("float", rank.min())) >= 0:
         return
-    bad = rank < 0
-    row = int(bad.arg_true()[0])
+    where, found = _first_bad(rank, rank < 0, "rank", table)
     raise ScoreError(
         "a rank is negative: ranks count from 0 or 1",
-        where=_place(table, "rank", row),
-        found=f"{rank[row]} ({int(bad.sum())} such rows)",
+        where=where,
+        found=found,
         hint="drop the rows of items that are not ranked",
     )
 
 
-def _place(table: Table, column: str, row: int) -> str:
-    """Return the place of a value in a message: column, row and user."""
+def _first_bad(values: pl.Series, bad: pl.Series, column: str, table: Table) -> tuple[str, str]:
+    """Return for a message the column, row and user of the first bad value, and what it is."""
+    row = int(bad.arg_true()[0])
     user = f", user {table.frame['user'][row]!r}" if "user" in table.frame.columns else ""
-    return f"{where_in(table, column)}, row {row + 1}{user}"
+    return f"{where_in(table, column)}, row {row + 1}{user}", f"{values[row]} ({int(bad.sum())} such rows)"
 
 
 def check_numeric(values: pl.Series, column: str, table: Table) -> None:
@@ -442,3 +412,160 @@ def check_exact(values: pl.Series | Sequence[Any], number: pl.Series, name: str,
             found=f"{before} values, of which {number.n_unique()} are left",
             hint="subtract the smallest from all, or pass ranks",
         )
+
+
+def one_row_per_item(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return a frame with one row per item, and the columns that may say something of single items.
+
+    Rows of whole lists have a list of items, and lists as long of their scores, ranks or
+    relevances; or one list of records, each with an item. Other columns are repeated for every item
+    of a row: they tell nothing of single items.
+
+    Raises
+    ------
+    ColumnError
+        If lists of one row differ in length, or a score, rank or relevance is one per list.
+    InputError
+        If a user has two lists, or a list is null or holds nulls.
+    """
+    frame = _with_fields(frame, role, overrides, source)
+    lists = _list_columns(frame, role, overrides)
+    if "item" not in lists:
+        return frame, frame.columns
+    singular = {name: _singular(name, column, role, overrides) for column, name in lists.items()}
+    taken = next((new for name, new in singular.items() if new != name and new in frame.columns), None)
+    if taken is not None:
+        raise ColumnError(f"two columns could be the {taken}", where=source, found=f"{taken!r} and {taken + 's'!r}")
+    _check_one_number_per_item(frame, lists, role, overrides, source)
+    for column, name in lists.items():
+        _check_lists(frame[name], column, f"{source}, column {name!r}")
+    _check_user_lists(frame, role, overrides, source)
+    try:
+        flat = frame.explode([*lists.values()], empty_as_null=False).rename(singular)
+    except pl.exceptions.PolarsError as error:
+        raise ColumnError(
+            "the lists of one row are of different lengths", where=source, found=", ".join(lists.values())
+        ) from error
+    return flat, [singular.get(name, name) for name in frame.columns if _is_nested(frame.schema[name])]
+
+
+def _is_nested(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.List | pl.Array)
+
+
+def _with_fields(
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> pl.DataFrame:
+    """Return a frame whose list of records, if that has the items, is a list for each field."""
+    if overrides.get("item") in frame.columns or any(_singular_or_plural(frame.columns, "item", role)):
+        return frame
+    for name, dtype in frame.schema.items():
+        if not _is_nested(dtype) or not isinstance(dtype.inner, pl.Struct):  # type: ignore[attr-defined]
+            continue
+        fields = [field.name for field in dtype.inner.fields]  # type: ignore[attr-defined]
+        if overrides.get("item") not in fields and not names_of(fields, role, "item"):
+            continue
+        taken = next((field for field in fields if field != name and field in frame.columns), None)
+        if taken is not None:
+            raise ColumnError(
+                f"there is a column {taken!r}, and the records in column {name!r} have a field of this name",
+                where=source,
+                hint=f"drop or rename column {taken!r}",
+            )
+        records = frame[name].cast(pl.List(dtype.inner))  # type: ignore[attr-defined]
+        lists = [records.list.eval(pl.element().struct.field(field)).alias(field) for field in fields]
+        return frame.drop(name).with_columns(lists)
+    return frame
+
+
+def _singular_or_plural(names: list[str], column: str, role: TableRole) -> list[str]:
+    """Return the names that a column may have, in the singular or, for lists, in the plural."""
+    return names_of(names, role, column) or [n for n in names if names_of([n.removesuffix("s")], role, column)]
+
+
+def _list_columns(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> dict[str, str]:
+    """Return, for each standard column that holds lists, its name."""
+    nested = [name for name, dtype in frame.schema.items() if _is_nested(dtype)]
+    lists = {}
+    for column in ROLES[role]:
+        if column in ("user", "timestamp"):
+            continue
+        matches = _singular_or_plural(nested, column, role)
+        if column in overrides:
+            matches = [name for name in nested if name == overrides[column]]
+        if matches:
+            lists[column] = matches[0]
+    return lists
+
+
+def _singular(name: str, column: str, role: TableRole, overrides: Mapping[str, str | None]) -> str:
+    """Return the name that a column of lists has once there is one row per item."""
+    return name if column in overrides or names_of([name], role, column) else name.removesuffix("s")
+
+
+def _check_one_number_per_item(
+    frame: pl.DataFrame, lists: Mapping[str, str], role: TableRole, overrides: Mapping[str, str | None], source: str
+) -> None:
+    """Raise if a column that orders items, or says how relevant they are, has one number per list."""
+    single = [name for name, dtype in frame.schema.items() if not _is_nested(dtype)]
+    for column in ("rank", "score", "relevance"):
+        if column not in ROLES[role] or column in lists:
+            continue
+        names = names_of(single, role, column) if column not in overrides else [overrides[column]]
+        name = next((name for name in names if name in single), None)
+        otherwise = "every item of a list is relevant" if column == "relevance" else "lists are in order, best first"
+        if name is not None:
+            raise ColumnError(
+                f"column {name!r} has one number per list, which is no {column} of an item",
+                where=source,
+                found=f"lists of items in column {lists['item']!r}",
+                hint=f"write as many numbers as items; or leave the column unused, so that {otherwise}: "
+                f'columns={{"{role}.{column}": None}}',
+            )
+
+
+def _check_lists(values: pl.Series, column: str, where: str) -> None:
+    """Raise if a list is null, or holds nulls or, of numbers, NaN or infinity."""
+    if values.null_count():
+        row = int(values.is_null().arg_true()[0])
+        raise InputError(
+            "a list is null",
+            where=f"{where}, row {row + 1}",
+            found=f"{values.null_count()} such rows",
+            hint="drop those rows, or give them an empty list",
+        )
+    flat = values.explode(empty_as_null=False)
+    bad = flat.is_null()
+    if flat.dtype.is_float():
+        bad = bad | ~flat.is_finite()
+    if column != "item":
+        bad = bad & (flat.dtype.is_numeric() or flat.dtype == pl.Null)
+    if not bad.any():
+        return
+    ends = np.cumsum(values.list.len() if isinstance(values.dtype, pl.List) else values.arr.len())
+    first = int(bad.arg_true()[0])
+    place = f"{where}, row {int(np.searchsorted(ends, first, side='right')) + 1}"
+    if flat[first] is None and column == "item":
+        raise null_ids("item", place, flat.null_count())
+    if column != "item":
+        raise _not_finite(column, place, f"{flat[first]} ({int(bad.sum())} such numbers)")
+
+
+def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> None:
+    """Raise if a user has two rows of lists, which may be requests, or items with ids of several parts."""
+    names = [overrides["user"]] if overrides.get("user") else names_of(frame.columns, role, "user")
+    if len(names) != 1 or names[0] not in frame.columns:
+        return  # told when columns are recognised
+    users = frame[names[0]].drop_nulls()
+    if users.dtype.is_nested() or users.dtype == pl.Object or users.n_unique() == len(users):
+        return
+    user = users.filter(users.is_duplicated())[0]
+    raise InputError(
+        "a user has several rows of lists",
+        where=f"{source}, user {user!r}",
+        found=f"{int((users == user).sum())} rows",
+        hint="write one list per user, or one row per item; if each row is a request of its own, the user is "
+        'its id: columns={"user": "…"}; if a row is one item with an id of several parts, join them into one text',
+    )

@@ -36,8 +36,6 @@ from rankwise.tables.formats import Format
 
 __all__ = [
     "Numbers",
-    "Readable",
-    "are_numbers",
     "check_utf8",
     "expected_types",
     "is_odd",
@@ -86,18 +84,18 @@ def expected_types(
         return all(re.match(pattern, line[at]) for line in fields)
 
     scored = {*numbers(names)}
-    whole = {name for at, name in enumerate(names) if all_match(at, _WHOLE)}
+    integers = {name for at, name in enumerate(names) if all_match(at, _WHOLE)}
     types: dict[str, Any] = {
         name: pl.Float64
         for at, name in enumerate(names)
-        if name in scored and name not in whole and all_match(at, _DECIMAL)
+        if name in scored and name not in integers and all_match(at, _DECIMAL)
     }
     if kernels.loaded() is not None:
-        types |= {name: pl.Int64 for name in names if name in whole}
+        types |= {name: pl.Int64 for name in names if name in integers}
     return types
 
 
-class Readable(Protocol):
+class _Readable(Protocol):
     """A stream of bytes."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
@@ -105,7 +103,7 @@ class Readable(Protocol):
 
 
 def look_at(
-    stream: Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
+    stream: _Readable, separator: str, names: Sequence[str], types: Mapping[str, Any], *, has_header: bool
 ) -> set[str] | None:
     """Return which columns that are expected to hold whole numbers do, in every field.
 
@@ -123,7 +121,7 @@ def look_at(
             fields.is_plain, kept = False, 0
         buffer[:kept] = buffer[filled - kept : filled]
     fields.see(buffer, 0, kept)
-    return fields.whole
+    return fields.integers
 
 
 class _Fields:
@@ -148,14 +146,14 @@ class _Fields:
             self.mask = whole_columns(part, self.separator, len(self.names), self.mask)
 
     @property
-    def whole(self) -> set[str] | None:
+    def integers(self) -> set[str] | None:
         """The columns of canonical whole numbers; None if the text is not plain."""
         if not self.is_plain:
             return None
         return {name for at, name in enumerate(self.names) if self.mask >> at & 1}
 
 
-def are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
+def _are_numbers(frame: pl.DataFrame, kinds: Mapping[str, Any]) -> bool:
     """Return whether columns that were read as numbers lost nothing of their text."""
     for name in kinds:
         column = frame[name]
@@ -176,14 +174,12 @@ def is_odd(text: bytes | memoryview, first: int, stop: int, separator: str) -> b
     )
 
 
-def whole_columns(text: bytes | memoryview, separator: str, columns: int, wanted: int) -> int:
-    """Return which of the wanted columns, a bit each, are whole numbers in some lines."""
+def whole_columns(text: bytes | memoryview, separator: str, columns: int, mask: int) -> int:
+    """Return which columns of a mask, a bit each, are whole numbers in some lines."""
     library = kernels.loaded()
     if library is None:
         return 0
-    return int(
-        library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, wanted)
-    )
+    return int(library.rw_whole_columns(np.frombuffer(text, dtype=np.uint8), len(text), ord(separator), columns, mask))
 
 
 _MARKED = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -195,20 +191,8 @@ def read_numbers(
     """Return the table of a plain file with its columns of numbers read as such, and its SHA-256.
 
     Polars reads the file while another thread looks at it and hashes it: its bytes are never all in
-    memory. None if the file has to be read, or refused, as text.
-
-    Parameters
-    ----------
-    path : str
-        The file, as `polars_path` has it.
-    head : bytes
-        Its first bytes, which are plain (`is_plain`).
-    layout : Format
-        Its format, with one character between fields.
-    numbers : callable
-        Which columns hold scores or relevances.
-    progress : bool or None, default=None
-        Whether a progress bar is shown.
+    memory. None if the file has to be read, or refused, as text. ``path`` is that of `polars_path`,
+    ``head`` the first bytes, which are plain (`is_plain`); the format has one character between fields.
     """
     try:
         with Path(path).open("rb", 0) as file, progress_bar(Path(path).stat().st_size, "bytes", shown=progress) as bar:
@@ -289,7 +273,7 @@ def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]
 
 
 def _typed(
-    source: str | bytes, stream: Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
+    source: str | bytes, stream: _Readable, head: bytes, layout: Format, separator: str, numbers: Numbers
 ) -> pl.DataFrame | None:
     """Return a table with its columns of numbers read as such; None if it is to be read as text.
 
@@ -302,13 +286,13 @@ def _typed(
     with ThreadPoolExecutor(1) as pool:
         look = pool.submit(look_at, stream, separator, names, types, has_header=has_header)
         frame = _parsed_or_none(source, layout, separator, types)
-        whole = look.result()
-    if whole is None:
+        integers = look.result()
+    if integers is None:
         return None
-    held = {name: kind for name, kind in types.items() if kind != pl.Int64 or name in whole}
-    if held != types:
-        frame = _parsed_or_none(source, layout, separator, held) if held else None
-    if frame is None or not are_numbers(frame, held) or frame[frame.columns[-1]].null_count():
+    kept = {name: kind for name, kind in types.items() if kind != pl.Int64 or name in integers}
+    if kept != types:
+        frame = _parsed_or_none(source, layout, separator, kept) if kept else None
+    if frame is None or not _are_numbers(frame, kept) or frame[frame.columns[-1]].null_count():
         return None
     return frame
 
@@ -377,23 +361,16 @@ def locate(data: bytes, layout: Format, bad: Callable[[list[str]], bool]) -> tup
         reader = csv.reader(text, delimiter=layout.separator)
         rows = ((reader.line_num, fields) for fields in reader)
     else:
-        rows = ((n, _fields(line, layout)) for n, line in enumerate(text, start=1))
+        separator = layout.separator or None  # None: any run of blanks
+        rows = ((n, line.rstrip("\r\n").split(separator)) for n, line in enumerate(text, start=1))
     with contextlib.suppress(csv.Error):  # a field longer than Python's reader takes
         for number, fields in rows:
-            if not any(field.strip() for field in fields) or _is_comment(fields, layout):
+            if not any(field.strip() for field in fields):
                 continue
-            if not (number == 1 and layout.has_header) and bad(fields):
+            is_comment = layout.name.startswith("trec") and fields[0].startswith("#")
+            if not is_comment and not (number == 1 and layout.has_header) and bad(fields):
                 return number, (layout.separator or " ").join(fields)
     return 0, ""
-
-
-def _is_comment(fields: list[str], layout: Format) -> bool:
-    return layout.name.startswith("trec") and bool(fields) and fields[0].startswith("#")
-
-
-def _fields(line: str, layout: Format) -> list[str]:
-    separator = layout.separator
-    return line.split() if separator == "" else line.rstrip("\r\n").split(separator)
 
 
 def _stray_quote(data: bytes, layout: Format) -> tuple[int, str]:

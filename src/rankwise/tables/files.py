@@ -32,8 +32,8 @@ from rankwise.tables.storage import file_hash, file_state, is_folder, is_parquet
 from rankwise.tables.table import CARD_FILE, TableRole
 
 __all__ = [
+    "Projection",
     "RawFile",
-    "Wanted",
     "damaged",
     "folder_of_list",
     "is_list_of_paths",
@@ -46,14 +46,14 @@ __all__ = [
     "table_hash",
 ]
 
-Wanted: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
+Projection: TypeAlias = Callable[[Mapping[str, Any]], Collection[str]]
 """Returns those of some columns, with their types, that are read."""
 
 _ROWS = 1 << 20
 
 
 def read_parquet(
-    source: Path | io.BytesIO, name: str, wanted: Wanted | None = None, *, progress: bool | None = None
+    source: Path | io.BytesIO, name: str, projection: Projection | None = None, *, progress: bool | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return a Parquet file as a table, and the names of all of its columns.
 
@@ -66,29 +66,31 @@ def read_parquet(
         If the file cannot be read.
     """
     try:
-        file, every = scan_parquet(source, wanted)
+        file, every = scan_parquet(source, projection)
         rows = int(file.select(pl.len()).collect().item())
         schema = file.collect_schema()
-        numbers = [column for column, dtype in schema.items() if _is_array(dtype)]
+        # Without nulls these are arrays of numbers.
+        numbers = [name for name, dtype in schema.items() if dtype.is_integer() or dtype.is_float()]
+        numbers = [name for name in numbers if schema[name] not in (pl.Int128, pl.UInt128, pl.Float16)]
         columns = {}
         if rows > _ROWS and numbers:
             with progress_bar(rows, "rows", shown=progress) as bar:
                 columns = _numbers(file.select(by_name(numbers)), rows, bar)
-        others = file.select(by_name([column for column in schema if column not in columns]))
-        columns |= {column.name: column for column in in_one_piece(others.collect())}
+        rest = file.select(by_name([column for column in schema if column not in columns]))
+        columns |= {column.name: column for column in in_one_piece(rest.collect())}
     except (*POLARS_FAILURES, OSError) as error:
         raise damaged(name, error) from error
     return pl.DataFrame({column: columns[column] for column in schema}), every
 
 
-def scan_parquet(source: Path | io.BytesIO, wanted: Wanted | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """Return the columns of a file that are wanted, and the names of all columns."""
+def scan_parquet(source: Path | io.BytesIO, projection: Projection | None) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """Return the columns of a file that a projection keeps, and the names of all columns."""
     path = polars_path(source) if isinstance(source, Path) else None
     if path is None and isinstance(source, Path):
         source = io.BytesIO(source.read_bytes())
     file = pl.scan_parquet(path or source, glob=False)
     schema = file.collect_schema()
-    chosen = schema if wanted is None else wanted(schema)
+    chosen = schema if projection is None else projection(schema)
     return file.select(by_name([name for name in schema if name in chosen])), tuple(schema)
 
 
@@ -113,26 +115,14 @@ def _numbers(file: pl.LazyFrame, rows: int, bar: Any) -> dict[str, pl.Series]:
             raise OSError("a part has fewer rows than the file says")
         bar.update(len(part))
         for column in part:
-            if not column.null_count():
-                _place(column, out[column.name][first : first + len(column)])
+            start = first
+            for piece in column.get_chunks() if not column.null_count() else ():
+                out[column.name][start : start + len(piece)] = piece.to_numpy()
+                start += len(piece)
         return {column.name for column in part if column.null_count()}
 
     with_nulls = set().union(*each(read, range(0, rows, _ROWS), default_threads()))
     return {name: pl.Series(name, values, empty.schema[name]) for name, values in out.items() if name not in with_nulls}
-
-
-def _is_array(dtype: Any) -> bool:
-    """Return whether a column of this type is an array of numbers, if it has no nulls."""
-    widest = dtype in (pl.Int128, pl.UInt128, pl.Float16)
-    return bool(dtype.is_integer() or dtype.is_float()) and not widest
-
-
-def _place(column: pl.Series, out: np.ndarray[Any, Any]) -> None:
-    """Write numbers without nulls to an array, piece by piece."""
-    first = 0
-    for piece in column.get_chunks():
-        out[first : first + len(piece)] = piece.to_numpy()
-        first += len(piece)
 
 
 _HEAD = 1 << 16
@@ -175,13 +165,13 @@ def read_file(
     layout: Format | Declared | None = None,
     *,
     numbers: Numbers | None = None,
-    wanted: Wanted | None = None,
+    projection: Projection | None = None,
     progress: bool | None = None,
 ) -> RawFile:
     """Read a file, or standard input if the source is ``-``; in a given format, if any.
 
     If it is said which columns of text are ``numbers``, these and whole numbers are read as such.
-    Of a Parquet file only the columns that are ``wanted`` are read, by default all. A progress bar
+    Of a Parquet file only the columns of ``projection`` are read, by default all. A progress bar
     is shown, or not, by ``progress``.
 
     Raises
@@ -195,11 +185,11 @@ def read_file(
     before = None if name == "standard input" else file_state(path)
     if before is None:  # a pipe can be read once; and `read_bytes` says why there is no file
         data = read_bytes(source)
-        raw = _raw(data, name, layout, numbers, wanted)
+        raw = _raw(data, name, layout, numbers, projection)
         return replace(raw, sha256=hashlib.sha256(data).hexdigest())
     failed: BaseException | None
     try:
-        raw, failed = _from_path(path, name, layout, numbers, wanted, progress)
+        raw, failed = _from_path(path, name, layout, numbers, projection, progress)
     except FileError as error:
         if file_state(path) == before:
             raise
@@ -219,14 +209,14 @@ def _from_path(
     name: str,
     layout: Format | Declared | None,
     numbers: Numbers | None,
-    wanted: Wanted | None,
+    projection: Projection | None,
     progress: bool | None,
 ) -> tuple[RawFile, BaseException | None]:
     """Return what a file holds, and why it could not be hashed if it could not."""
     is_binary = not isinstance(layout, Declared) and is_parquet(path)
-    found = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
-    if found is not None and numbers is not None:
-        literal, head, format_ = found
+    plain = None if is_binary or numbers is None else _plain_text_file(path, name, layout)
+    if plain is not None and numbers is not None:
+        literal, head, format_ = plain
         table = read_numbers(literal, head, format_, numbers, progress=progress)
         if table is not None:
             return RawFile(table[0], format_, name, table[1], path), None
@@ -234,10 +224,10 @@ def _from_path(
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(file_hash, path)  # while it is read
         if is_binary:
-            frame, names = read_parquet(path, name, wanted, progress=progress)
+            frame, names = read_parquet(path, name, projection, progress=progress)
             raw = RawFile(frame, Format("parquet"), name, names=names)
         else:
-            raw = _raw(read_bytes(path), name, layout, numbers, wanted)
+            raw = _raw(read_bytes(path), name, layout, numbers, projection)
         failed = digest.exception()
     return (raw if failed else replace(raw, sha256=digest.result())), failed
 
@@ -267,7 +257,7 @@ def _format(layout: Format | Declared | None, name: str, head: bytes) -> Format:
 
 
 def _raw(
-    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, wanted: Wanted | None
+    data: bytes, name: str, layout: Format | Declared | None, numbers: Numbers | None, projection: Projection | None
 ) -> RawFile:
     """Return what the bytes of a file hold, in a given format, if any."""
     data = _plain_text(unpacked(data, name), name)
@@ -275,7 +265,7 @@ def _raw(
     if not data or data.isspace():
         raise FileError("the file is empty", where=name)
     if layout.name == "parquet":
-        frame, names = read_parquet(io.BytesIO(data), name, wanted)
+        frame, names = read_parquet(io.BytesIO(data), name, projection)
         return RawFile(frame, layout, name, names=names)
     if layout.name == "json":
         frame, layout = _json(data, name)
@@ -336,11 +326,10 @@ class _RepeatedKeyError(Exception):
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
+    keys = [key for key, _ in pairs]
+    if len({*keys}) < len(keys):
         raise _RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
-    return made
+    return dict(pairs)
 
 
 def _json_lines(data: bytes, name: str) -> pl.DataFrame:
@@ -361,19 +350,15 @@ def _json_lines(data: bytes, name: str) -> pl.DataFrame:
             "the lines do not have the same fields and types", where=name, found=str(error).splitlines()[0]
         ) from error
     keys = [json.dumps(column, ensure_ascii=False).encode() for column in frame.columns]
-    if any(data.count(key) > len(frame) for key in keys):  # else no line repeats a key
-        _check_keys(data, name)
-    return frame
-
-
-def _check_keys(data: bytes, name: str) -> None:
-    """Raise if an object repeats a key: Polars would keep only the first value."""
-    for number, line in enumerate(data.splitlines(), start=1):
+    if not any(data.count(key) > len(frame) for key in keys):  # no line repeats a key
+        return frame
+    for number, line in enumerate(data.splitlines(), start=1):  # Polars would keep only the first value
         try:
             json.loads(line or b"null", object_pairs_hook=_each_once)
         except _RepeatedKeyError as error:
             problem = f"duplicate key {error.args[0]!r}"
             raise malformed(problem, name, number, line.decode(errors="replace")) from error
+    return frame
 
 
 def _no_number(text: str) -> None:
@@ -398,8 +383,8 @@ def is_table_folder(path: str | Path) -> bool:
     """Return whether a folder holds Parquet files, and is neither a split nor a saved result."""
     if not is_folder(path) or _other_content(Path(path)):
         return False
-    inner = [one for one in _shown(Path(path)) if one.is_file() or "=" in one.name]
-    return any("=" in one.name if one.is_dir() else is_parquet(one) for one in inner)
+    content = [entry for entry in _shown(Path(path)) if entry.is_file() or "=" in entry.name]
+    return any("=" in entry.name if entry.is_dir() else is_parquet(entry) for entry in content)
 
 
 def is_list_of_paths(source: Any, role: TableRole) -> bool:
@@ -414,7 +399,7 @@ def is_list_of_paths(source: Any, role: TableRole) -> bool:
 
 
 def read_parts(
-    source: str | Path | Sequence[str | Path], *, wanted: Wanted | None = None, progress: bool | None = None
+    source: str | Path | Sequence[str | Path], *, projection: Projection | None = None, progress: bool | None = None
 ) -> RawFile:
     """Read the Parquet files of a folder, or of a list of paths, as one table.
 
@@ -432,7 +417,7 @@ def read_parts(
     keys = _keys(folders)
     raws: list[RawFile] = []
     for row, file in enumerate(files):
-        raw = _read_part(file, keys[row : row + 1], wanted, progress)
+        raw = _read_part(file, keys[row : row + 1], projection, progress)
         if raws:
             _check_same_columns(raws[0], raw)
             raw = replace(raw, frame=raw.frame.select(raws[0].frame.columns))
@@ -443,9 +428,9 @@ def read_parts(
 
 
 def scan_parts(
-    source: str | Path | Sequence[str | Path], wanted: Wanted
+    source: str | Path | Sequence[str | Path], projection: Projection
 ) -> tuple[str, list[pl.LazyFrame], tuple[str, ...]]:
-    """Return the name of a table, the columns of each file that are wanted, and the names of all columns.
+    """Return the name of a table, the columns of each file that a projection keeps, and the names of all columns.
 
     Files are as for `read_parts`, with the same errors.
     """
@@ -454,8 +439,8 @@ def scan_parts(
     scans: list[pl.LazyFrame] = []
     first: RawFile | None = None
     for row, file in enumerate(files):
-        chosen, wanted_of_file = _columns_of_file(keys, wanted)
-        scan, names = scan_parquet(file, wanted_of_file)
+        chosen, file_projection = _columns_of_file(keys, projection)
+        scan, names = scan_parquet(file, file_projection)
         scan = _with_keys(scan, names, file, keys[row : row + 1], chosen)
         raw = RawFile(scan.head(0).collect(), Format("parquet"), str(file), names=(*names, *keys.columns))
         first = first or raw
@@ -484,10 +469,10 @@ def _hash(folders: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str:
     return json_hash([[dict(values), digest] for values, digest in zip(folders, digests, strict=True)])
 
 
-def _read_part(file: Path, keys: pl.DataFrame, wanted: Wanted | None, progress: bool | None) -> RawFile:
+def _read_part(file: Path, keys: pl.DataFrame, projection: Projection | None, progress: bool | None) -> RawFile:
     """Return one file with the values of its folders, a row of ``keys``, as columns."""
-    chosen, wanted_of_file = _columns_of_file(keys, wanted)
-    raw = read_file(file, wanted=wanted_of_file, progress=progress)
+    chosen, file_projection = _columns_of_file(keys, projection)
+    raw = read_file(file, projection=file_projection, progress=progress)
     frame = _with_keys(raw.frame, raw.names, file, keys, chosen)
     return replace(raw, frame=frame, names=(*raw.names, *keys.columns))
 
@@ -497,18 +482,18 @@ def _keys(folders: Sequence[Mapping[str, str]]) -> pl.DataFrame:
     return pl.DataFrame([_typed(key, [values[key] for values in folders]) for key in folders[0]])
 
 
-def _columns_of_file(keys: pl.DataFrame, wanted: Wanted | None) -> tuple[set[str], Wanted]:
+def _columns_of_file(keys: pl.DataFrame, projection: Projection | None) -> tuple[set[str], Projection]:
     """Return the names of folders that are columns of the table, once the file is read; and what is read of it."""
     chosen: set[str] = set(keys.columns)
 
-    def wanted_of_file(schema: Mapping[str, Any]) -> Collection[str]:
-        if wanted is None:
+    def file_projection(schema: Mapping[str, Any]) -> Collection[str]:
+        if projection is None:
             return schema
-        every = {*wanted({**schema, **keys.schema})}
+        every = {*projection({**schema, **keys.schema})}
         chosen.intersection_update(every)
         return every.intersection(schema) or [*schema][:1]  # a table without columns has no rows
 
-    return chosen, wanted_of_file
+    return chosen, file_projection
 
 
 def _with_keys(frame: _Frame, names: Sequence[str], file: Path, keys: pl.DataFrame, chosen: set[str]) -> _Frame:
@@ -558,13 +543,13 @@ def _check_parquet(name: str, files: Sequence[Path]) -> None:
     for file in files:
         if file_state(file) is None:
             raise FileError("there is no such file", where=str(file))
-    others = [file for file in files if not is_parquet(file)]
-    if others:
-        mixed = len(others) < len(files)
+    foreign = [file for file in files if not is_parquet(file)]
+    if foreign:
+        mixed = len(foreign) < len(files)
         raise FileError(
             "the files of one table are of several formats" if mixed else "only Parquet is read from several files",
             where=name,
-            found=str(others[0]),
+            found=str(foreign[0]),
             hint="pass a list of the Parquet files alone"
             if mixed
             else "read them into one table and pass that, such as polars.read_csv('FOLDER/*.csv')",
@@ -607,22 +592,15 @@ def _other_content(folder: Path) -> str | None:
 
 
 def _values(folders: Sequence[str]) -> dict[str, str]:
-    """Return the columns and values that folders are named for."""
     pairs = [folder.split("=", 1) for folder in folders if "=" in folder]
     return {unquote(key): unquote(value) for key, value in pairs}
 
 
 def _typed(key: str, texts: Sequence[str]) -> pl.Series:
     """Return the values of folders: whole numbers if all are written as such, else text."""
-    values = [None if text == _NULL else text for text in texts]
-    numbers = [
-        int(text) if text.removeprefix("-").isdecimal() and len(text) < 19 else None
-        for text in values
-        if text is not None
-    ]
-    if numbers and [str(number) for number in numbers] == [text for text in values if text is not None]:
-        return pl.Series(key, [None if text is None else int(text) for text in values], pl.Int64)
-    return pl.Series(key, values, pl.String)
+    values = pl.Series(key, [None if text == _NULL else text for text in texts], pl.String)
+    are_integers = values.drop_nulls().str.contains(r"^(0|-?[1-9][0-9]{0,17})$")  # which fit 64 bits
+    return values.cast(pl.Int64) if len(are_integers) and are_integers.all() else values
 
 
 def _check_same_columns(first: RawFile, raw: RawFile) -> None:

@@ -75,9 +75,7 @@ def local_file(source: str | Path) -> Path:
         if path.is_dir():
             raise FileError("this is a folder", where=name)
         if not path.exists():
-            hint = None
-            if "://" in name:
-                hint = "addresses are not opened: pass the table, or download the file"
+            hint = "addresses are not opened: pass the table, or download the file" if "://" in name else None
             raise FileError("there is no such file", where=name, hint=hint)
         if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
             raise FileError("this is a device, which may have no end", where=name)
@@ -92,8 +90,8 @@ def _told(name: str) -> Iterator[None]:
     except (OSError, ValueError) as error:  # ValueError: NUL in a path
         if isinstance(error, FileError):
             raise
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("this file cannot be opened", where=name, found=found) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError("this file cannot be opened", where=name, found=reason) from error
 
 
 def fits_memory(path: Path) -> bool:
@@ -144,28 +142,16 @@ def unpacked(data: bytes, name: str) -> bytes:
     FileError
         If it is damaged, holds several files, or unpacks to far more than tables do.
     """
-    opened = _reader(data)
-    if opened is None:
+    open_packed = _reader(data)
+    if open_packed is None:
         return data
     limit = max(_SMALL, _RATIO * len(data))
-    failures = (
-        OSError,
-        EOFError,
-        ValueError,
-        zlib.error,
-        lzma.LZMAError,
-        zipfile.BadZipFile,
-        RuntimeError,
-        NotImplementedError,
-        LookupError,
-        struct.error,
-    )
     try:
-        with opened(data, name) as stream:
+        with open_packed(data, name) as stream:
             return _bounded(stream, limit, name, ": it unpacks to far more than tables do")
     except FileError:
         raise
-    except failures as error:
+    except _DAMAGED as error:
         raise FileError("this compressed file is damaged or cut short", where=name, found=str(error) or None) from error
 
 
@@ -197,6 +183,9 @@ def _zstandard(data: bytes, name: str) -> IO[bytes]:
     )
 
 
+_ERRORS_OF_FORMATS = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, struct.error)
+_DAMAGED = (OSError, EOFError, ValueError, RuntimeError, LookupError, *_ERRORS_OF_FORMATS)
+"""What the libraries raise for damaged files."""
 _READERS: dict[bytes, Callable[[bytes, str], Any]] = {
     b"\x1f\x8b": lambda data, _: gzip.GzipFile(fileobj=io.BytesIO(data)),
     b"BZh": lambda data, _: bz2.BZ2File(io.BytesIO(data)),
@@ -221,16 +210,8 @@ _RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
 class Format:
     """A file format, and the parameters needed to read it.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    separator : str, default=","
-        The text between fields; empty for any run of blanks.
-    columns : tuple of str, default=()
-        Column names, from the header or given by the format.
-    has_header : bool, default=False
-        Whether the first line holds the names.
+    The separator is the text between fields, empty for any run of blanks; names of columns are those
+    of the header or of the format.
     """
 
     name: FormatName
@@ -249,14 +230,8 @@ class Format:
 class Declared:
     """What the user says of a file, where its name and first line do not tell.
 
-    Attributes
-    ----------
-    name : str
-        The format.
-    separator : str or None, default=None
-        The text between fields; by default that of the format, or recognised.
-    columns : tuple of str, default=()
-        The names of the columns of a file without a header.
+    The separator is by default that of the format, or recognised; ``columns`` are the names of the
+    columns of a file without a header.
     """
 
     name: FormatName
@@ -276,9 +251,9 @@ class Declared:
         line = next(iter(re.split(r"\r?\n", head.decode("utf-8", errors="replace"))), "")
         if self.name == "movielens":
             separator = self.separator or "::"
-            known = self.columns or _movielens(name, len(line.split(separator)))
-            return Format(self.name, separator, known)
-        if self.separator is not None and not _is_one_mark(self.separator):
+            return Format(self.name, separator, self.columns or _movielens(name, len(line.split(separator))))
+        mark = self.separator
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '\r\n"'):
             raise ParameterError(
                 f"the separator of a {self.name} file is one ASCII character",
                 found=repr(self.separator),
@@ -291,26 +266,11 @@ class Declared:
         return Format(self.name, separator, header, has_header=True)
 
 
-def _is_one_mark(separator: str) -> bool:
-    return len(separator) == 1 and separator.isascii() and separator not in '\r\n"'
-
-
 def sniff(name: str, head: bytes) -> Format:
-    """Return the format of a file, recognised by its name and first bytes.
+    """Return the format of a file, recognised by its name and its first bytes, uncompressed.
 
-    Parameters
-    ----------
-    name : str
-        The file's name; the suffix of a compression is ignored.
-    head : bytes
-        The first bytes, at least one line of them, uncompressed.
+    The suffix of a compression is ignored, and ``head`` has at least one line.
 
-    Returns
-    -------
-    Format
-
-    Examples
-    --------
     >>> str(sniff("ratings.dat", b"1::1193::5::978300760"))
     'movielens'
     >>> sniff("run.csv", b"user_id,item_id,score").columns
@@ -348,9 +308,9 @@ def _trec(name: str, suffix: str, lines: list[str]) -> Format | None:
         return None
     if len(fields) >= 6 and (fields[1].upper() == "Q0" or suffix in ("run", "trec")):
         return Format("trec run", "", _TREC_COLUMNS["trec run"])
-    others = ("csv", "tsv", "inter", "data", "dat")
-    plain = fields[1].upper() in ("0", "Q0") and suffix not in others
-    if len(fields) == 4 and (plain or "qrel" in name.rpartition("/")[2]):
+    is_unnamed = suffix not in ("csv", "tsv", "inter", "data", "dat")
+    is_plain = fields[1].upper() in ("0", "Q0") and is_unnamed
+    if len(fields) == 4 and (is_plain or "qrel" in name.rpartition("/")[2]):
         return Format("trec qrels", "", _TREC_COLUMNS["trec qrels"])
     return None
 
@@ -403,14 +363,14 @@ def _is_number(field: str) -> bool:
 
 
 def _movielens(name: str, fields: int) -> tuple[str, ...]:
-    known = {
+    columns = {
         3: ("item", "title", "genres"),
         4: ("user", "item", "rating", "timestamp"),
         5: ("user", "gender", "age", "occupation", "zip"),
     }
-    if fields not in known:
+    if fields not in columns:
         raise FileError("a MovieLens file has 3, 4 or 5 fields", where=name, found=f"{fields} fields")
-    return known[fields]
+    return columns[fields]
 
 
 def plain_stem(path: str) -> str:

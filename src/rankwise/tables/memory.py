@@ -15,13 +15,22 @@ from rankwise.core.arrays import check_sparse
 from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
-from rankwise.tables.columns import ROLES, check_exact, could_decide, names_of, recognise, undecided, unreadable
-from rankwise.tables.list_columns import one_row_per_item
+from rankwise.tables.columns import (
+    ROLES,
+    check_exact,
+    could_decide,
+    names_of,
+    one_row_per_item,
+    recognise,
+    undecided,
+    unreadable,
+)
 from rankwise.tables.table import Recommendations, Table, TableRole
 
 __all__ = [
     "KEEP_OTHERS",
     "NUMBERS",
+    "QRELS",
     "RANKED",
     "as_table",
     "columns_of",
@@ -33,29 +42,25 @@ __all__ = [
     "from_mapping_of_columns",
     "from_rows",
     "from_sparse",
-    "holds_qrels",
-    "holds_records",
-    "holds_run",
     "id_series",
     "in_one_piece",
     "is_truth_values",
     "masked",
-    "number_column",
     "number_series",
     "readable_columns",
     "refuse_tuples",
     "rows_of",
     "series_as_frame",
-    "series_of",
+    "swapped",
     "typed",
-    "whole",
+    "with_integers",
 ]
 
 RANKED = ("recommendations", "reference")
 """Roles of tables that have a score in place of a relevance."""
 
 
-def number_column(role: TableRole) -> str:
+def _number_column(role: TableRole) -> str:
     """Return the column of the numbers of a source that does not name them."""
     return "score" if role in RANKED else "relevance"
 
@@ -146,7 +151,7 @@ def from_sparse(source: Any, role: TableRole) -> pl.DataFrame:
     if role in (*RANKED, "truth"):
         _check_distinct(source, role)
     matrix = source.tocoo()
-    number = pl.Series(number_column(role), matrix.data.astype(np.float64))
+    number = pl.Series(_number_column(role), matrix.data.astype(np.float64))
     if matrix.dtype.kind in "iu":
         check_exact(pl.Series(matrix.data), number, number.name, role)
     users, items = (pl.Series(index.astype(np.int64)) for index in matrix.coords)
@@ -211,19 +216,19 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         flat = [pair[0] for pair in flat]
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
-        frame = frame.with_columns(number_series(number_column(role), numbers, role))
+        frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
 
 
 def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
     """Return one row per record, with the columns by name and the user."""
-    other = next((record for record in records if not isinstance(record, Mapping)), None)
-    if other is not None:
+    odd = next((record for record in records if not isinstance(record, Mapping)), None)
+    if odd is not None:
         raise InputError(
             f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
-            found=f"{records[0]!r} and {other!r}",
+            found=f"{records[0]!r} and {odd!r}",
         )
-    frame = _from_records(records, role)
+    frame = from_mapping_of_columns(columns_of(records), role)
     names = names_of(frame.columns, role, "user")
     if names:
         raise InputError(
@@ -239,11 +244,10 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
     names = [name for name in source if isinstance(name, str)]
     ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
-    found = [name for one in ids for name in names_of(names, role, one)]
-    if len(found) == 1 and len(ids) == 2 and names_of(found, role, "user"):
-        found += [name for name in names if name not in found and _holds_lists(source[name])]
-    values = [source[name] for name in found]
-    if len(found) < len(ids) or not all(map(_is_column, values)):
+    columns = [name for column in ids for name in names_of(names, role, column)]
+    if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
+        columns += [name for name in names if name not in columns and _holds_lists(source[name])]
+    if len(columns) < len(ids) or not all(_is_column(source[name]) for name in columns):
         if role == "items":
             raise InputError(
                 "items: a mapping is read as columns by name, one of them the item",
@@ -251,11 +255,11 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
                 hint='pass {"item": [...], "genres": [...]}, a table, or the ids of the catalogue',
             )
         return None
-    lengths = {name: len(source[name]) for name in found}
+    lengths = {name: len(source[name]) for name in columns}
     if len(set(lengths.values())) > 1:
         raise InputError(
             f"{role}: this is read as columns by name, which have one length; or as users called "
-            f"{' and '.join(map(repr, found))}, each with a list",
+            f"{' and '.join(map(repr, columns))}, each with a list",
             found=", ".join(f"{name!r}: {length} values" for name, length in lengths.items()),
             hint="pass a table, which is unambiguous",
         )
@@ -264,14 +268,14 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
 
 def from_mapping_of_columns(source: Mapping[Any, Any], where: str) -> pl.DataFrame:
     """Return ``{name: values}`` as a frame; a column whose values differ in type is one of objects."""
-    columns = [series_of(str(name), values, where) for name, values in source.items()]
+    columns = [_series_of(str(name), values, where) for name, values in source.items()]
     try:
         return pl.DataFrame(columns)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: these columns do not make a table", found=str(error).splitlines()[0]) from error
 
 
-def series_of(name: str, values: Any, where: str) -> pl.Series:
+def _series_of(name: str, values: Any, where: str) -> pl.Series:
     """Return a column; whole numbers and others together are floats, also in lists.
 
     Values that have no type in common stay Python's objects: `unreadable` is raised if the column
@@ -297,11 +301,11 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     Polars takes the type of the first list for all of them: fractions in others would be cut off.
     """
     lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-    if holds_records(lists):
+    if _holds_records(lists):
         lists = [None if value is None else [_as_mapping(record) for record in value] for value in lists]
     if any(value is not None and not isinstance(value, list | tuple) for value in lists):
         return pl.Series(name, column, dtype=pl.Object)
-    flat = series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
+    flat = _series_of(name, list(chain.from_iterable(value for value in lists if value is not None)), where)
     if flat.dtype == pl.Object:
         return pl.Series(name, column, dtype=pl.Object)
     rows = pl.DataFrame({"row": np.arange(len(lists)), "gap": [value is None for value in lists]})
@@ -312,14 +316,13 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     return grouped.select(made.alias(name))[name]
 
 
-def holds_records(column: Iterable[Any]) -> bool:
+def _holds_records(column: Iterable[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
     first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
     return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
 
 
 def _as_mapping(record: Any) -> Any:
-    """Return a record by name."""
     by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
     return record if by_name is None else by_name()
 
@@ -328,20 +331,20 @@ def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
     """Return a column of records, each of whose fields is read as a column is."""
     fields = dict.fromkeys(chain.from_iterable(value for value in column if value is not None))
     values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
-    columns = [series_of(field, cells, where) for field, cells in values.items()]
+    columns = [_series_of(field, cells, where) for field, cells in values.items()]
     if not columns or any(one.dtype == pl.Object for one in columns):
         return pl.Series(name, column, dtype=pl.Object)
     return pl.DataFrame(columns).to_struct(name)
 
 
-def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, given: Mapping[str, str | None]) -> None:
+def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mapping[str, str | None]) -> None:
     """Raise if a column of ids holds tuples, each of which may be one id of several parts.
 
     Polars and Arrow have no tuples: they would become lists of items.
     """
     for name, values in columns.items():
         plain = str(name)
-        is_id = plain in (given.get("user"), given.get("item")) or any(
+        is_id = plain in (overrides.get("user"), overrides.get("item")) or any(
             names_of([one], role, column)
             for one in (plain, plain.removesuffix("s"))
             for column in ("user", "item")
@@ -350,13 +353,11 @@ def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, given: Mapping[st
         if not is_id:
             continue
         cells = values.values() if isinstance(values, Mapping) else values
-        first = next((cell for cell in enumerate(cells, start=1) if not _is_gap(cell[1])), None)
-        if first is not None and isinstance(first[1], tuple):
-            raise parts_of_id(first[1], f"{role}, column {plain!r}, row {first[0]}")
-
-
-def _is_gap(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+        for row, cell in enumerate(cells, start=1):
+            if isinstance(cell, tuple):
+                raise parts_of_id(cell, f"{role}, column {plain!r}, row {row}")
+            if cell is not None and not (isinstance(cell, float) and cell != cell):
+                break  # the first that is no gap tells of all
 
 
 def parts_of_id(value: Sequence[Any], where: str) -> IdError:
@@ -374,7 +375,6 @@ def _is_column(values: object) -> bool:
 
 
 def _holds_lists(values: object) -> bool:
-    """Return whether a column holds a list for each row."""
     return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
 
 
@@ -405,8 +405,8 @@ def _weights(source: Mapping[Any, Any]) -> pl.DataFrame:
 
 def _listed(value: Any) -> Any:
     """Return the items of a user: one item is a list of one."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return [value] if whole or isinstance(value, str) else value
+    is_id = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    return [value] if is_id else value
 
 
 def _length(user: object, value: Any, role: TableRole) -> int:
@@ -446,11 +446,12 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
         return pl.Series(column, values, strict=True)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         types = sorted({type(value).__name__ for value in values})
-        found = " and ".join(types)
-        if len(types) == 1:  # an integer beyond 128 bits, or text that is no Unicode
-            found += f": {str(error).splitlines()[0]}"
+        # An integer beyond 128 bits, or text that is no Unicode, if there is only one type.
+        reason = f": {str(error).splitlines()[0]}" if len(types) == 1 else ""
         raise IdError(
-            "ids are integers or strings, and all of one kind", where=f"{role}, {column}", found=found
+            "ids are integers or strings, and all of one kind",
+            where=f"{role}, {column}",
+            found=" and ".join(types) + reason,
         ) from None
 
 
@@ -473,9 +474,9 @@ def rows_of(source: Sequence[Any]) -> bool:
 def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return rows, tuples or records by name, as a frame, and their layout."""
     if all(isinstance(row, Mapping) for row in source):
-        return _from_records(source, role), "records"
+        return from_mapping_of_columns(columns_of(source), role), "records"
     if all(hasattr(row, "_fields") for row in source):  # named tuples are read by name
-        return _from_records([row._asdict() for row in source], role), "records"
+        return from_mapping_of_columns(columns_of(row._asdict() for row in source), role), "records"
     sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
     if sizes not in ({2}, {3}):
         odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
@@ -490,12 +491,8 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
     )
     if len(columns) == 2:
         return frame, "[(user, item)]"
-    number = number_column(role)
+    number = _number_column(role)
     return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
-
-
-def _from_records(source: Sequence[Mapping[Any, Any]], where: str) -> pl.DataFrame:
-    return from_mapping_of_columns(columns_of(source), where)
 
 
 def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
@@ -510,12 +507,12 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
     The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
     """
     if isinstance(document, list) and rows_of(document):
-        return _from_records(document, where)
+        return from_mapping_of_columns(columns_of(document), where)
     if isinstance(document, dict) and document:
         names = list(document)
         user = names_of(names, "truth", "user")
         if user and not isinstance(document[user[0]], list | dict):
-            return _from_records([document], where)
+            return from_mapping_of_columns(columns_of([document]), where)
         try:
             return from_mapping(document, "recommendations")[0]
         except InputError as error:
@@ -528,6 +525,7 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
     )
 
 
+QRELS = "relevance judgements (qrels)"
 _GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
@@ -549,8 +547,7 @@ def as_table(
     """Return a frame with standard column names as the table of a role."""
     columns = {name: name for name in frame.columns} if columns is None else columns
     if role == "recommendations":
-        counts = counts or {}
-        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts)
+        return Recommendations(frame, role, source, layout, columns, unread=unread, counts=counts or {})
     return Table(frame, role, source, layout, columns, unread=unread)
 
 
@@ -584,16 +581,15 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
     """
     if isinstance(source, pl.DataFrame):
         return source
-    if isinstance(source, pl.LazyFrame):
-        return _collected(source, name)
     if hasattr(source, "reset_index"):
         return _of_pandas(source, name)
     try:
-        return pl.DataFrame(source)
+        return source.collect() if isinstance(source, pl.LazyFrame) else pl.DataFrame(source)
     except (Exception, pl.exceptions.PanicException) as error:
         if hasattr(source, "column_names") and hasattr(source, "to_pydict"):  # a table of PyArrow
             return pl.DataFrame([_column(source.select([one]), one) for one in source.column_names])
-        if isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
+        is_lazy = isinstance(source, pl.LazyFrame)
+        if not is_lazy and isinstance(error, TypeError | ValueError | pl.exceptions.PolarsError):
             raise InputError(
                 "a column of this table is of a type that cannot be read",
                 where=name,
@@ -601,7 +597,13 @@ def readable_columns(source: Any, name: str) -> pl.DataFrame:
                 hint="select the columns that are needed, or cast it to integers, floats or text",
             ) from error
         # A lazy relation of another library, such as DuckDB's, that fails; 256-bit numbers panic.
-        raise _uncollected(name, error) from error
+        lines = str(error).splitlines()
+        raise InputError(
+            "this query fails when it runs",
+            where=name,
+            found=lines[0] if lines else type(error).__name__,
+            hint="collect it first, and check the result",
+        ) from error
 
 
 def _of_pandas(source: Any, name: str) -> pl.DataFrame:
@@ -610,7 +612,9 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    records = [column for column, dtype in source.dtypes.items() if dtype.kind == "O" and holds_records(source[column])]
+    records = [
+        column for column, dtype in source.dtypes.items() if dtype.kind == "O" and _holds_records(source[column])
+    ]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
@@ -623,11 +627,11 @@ def _column(source: Any, name: Any) -> pl.Series:
     column = source[name]
     values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
-        if not holds_records(values):
+        if not _holds_records(values):
             return pl.DataFrame(source).to_series()
     if hasattr(column, "isna") and any(isinstance(value, str) for value in values):
         values = [None if gap else value for value, gap in zip(values, column.isna().to_list(), strict=True)]
-    return series_of(str(name), values, str(name))
+    return _series_of(str(name), values, str(name))
 
 
 def _dense(source: Any) -> Any:
@@ -657,25 +661,8 @@ def _with_index(source: Any, where: str) -> Any:
     return source.reset_index(level=levels) if levels else source
 
 
-def _collected(source: pl.LazyFrame, name: str) -> pl.DataFrame:
-    try:
-        return source.collect()
-    except (Exception, pl.exceptions.PanicException) as error:  # whatever the query runs
-        raise _uncollected(name, error) from error
-
-
-def _uncollected(name: str, error: BaseException) -> InputError:
-    lines = str(error).splitlines()
-    return InputError(
-        "this query fails when it runs",
-        where=name,
-        found=lines[0] if lines else type(error).__name__,
-        hint="collect it first, and check the result",
-    )
-
-
 def series_as_frame(
-    source: Any, role: TableRole, given: Mapping[str, str | None]
+    source: Any, role: TableRole, overrides: Mapping[str, str | None]
 ) -> tuple[pl.DataFrame | dict[Any, Any], Mapping[str, str | None]]:
     """Return a pandas Series as a mapping by user, or as a frame if its index has several levels.
 
@@ -685,21 +672,23 @@ def series_as_frame(
     if source.index.nlevels == 1:
         _check_user_level(source.index, role)
         if source.index.is_unique:
-            return dict(zip(source.index, source, strict=True)), given
-        return from_rows(list(zip(source.index, source, strict=True)), role)[0], given  # one row per interaction
-    number = number_column(role)
+            return dict(zip(source.index, source, strict=True)), overrides
+        return from_rows(list(zip(source.index, source, strict=True)), role)[0], overrides  # one row per interaction
+    number = _number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)
-    _check_level_names([*source.index.names], frame.columns, role, given)
-    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in given.values()
-    if is_known or number in given or number not in ROLES[role]:
-        return frame, given
-    return frame, {**given, number: name}
+    _check_level_names([*source.index.names], frame.columns, role, overrides)
+    is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
+    if is_known or number in overrides or number not in ROLES[role]:
+        return frame, overrides
+    return frame, {**overrides, number: name}
 
 
-def _check_level_names(levels: list[Any], columns: list[str], role: TableRole, given: Mapping[str, str | None]) -> None:
+def _check_level_names(
+    levels: list[Any], columns: list[str], role: TableRole, overrides: Mapping[str, str | None]
+) -> None:
     """Raise if levels of the index of a Series have no names, and there is no user or item but in them."""
-    missing = [one for one in ("user", "item") if one not in given and not names_of(columns, role, one)]
+    missing = [one for one in ("user", "item") if one not in overrides and not names_of(columns, role, one)]
     if not missing or levels.count(None) < len(missing):
         return
     names = iter(missing)
@@ -715,10 +704,10 @@ def _check_level_names(levels: list[Any], columns: list[str], role: TableRole, g
 def _check_user_level(index: Any, role: TableRole) -> None:
     """Raise if the only level of the index of a Series has a name that users do not have."""
     name = index.name
-    others = [column for column in ROLES[role] if column not in ("user", "timestamp")]
     if not isinstance(name, str) or names_of([name], role, "user"):
         return
-    column = next((column for column in others if names_of([name], role, column)), None)
+    columns = [column for column in ROLES[role] if column not in ("user", "timestamp")]
+    column = next((column for column in columns if names_of([name], role, column)), None)
     if column is not None:
         raise ColumnError(
             f"the index of a Series holds users, and this one is called {name!r}, as the {column} is",
@@ -729,7 +718,7 @@ def _check_user_level(index: Any, role: TableRole) -> None:
 
 
 def from_frame(
-    frame: pl.DataFrame, role: TableRole, given: Mapping[str, str | None], source: str, layout: str
+    frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str, layout: str
 ) -> Table:
     """Return a frame with named columns as the table of a role.
 
@@ -739,53 +728,43 @@ def from_frame(
         If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
         lists, or defines relevance, although a column of numbers could.
     """
-    asks = frame.columns
+    names = frame.columns
     if role not in KEEP_OTHERS:
-        frame, asks = one_row_per_item(frame, role, given, source)
-    columns = recognise(frame.columns, role, given, source)
-    could = could_decide(asks, role, columns, given)
-    could = [name for name in could if _holds_numbers(frame[name])]
-    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in could):
-        raise holds_qrels(role, source, frame.columns)
-    if could:
-        raise undecided(role, could, source)
-    chosen = {column: frame[name] for column, name in columns.items()}
-    wrong = next((column for column in chosen.values() if column.dtype == pl.Object), None)
+        frame, names = one_row_per_item(frame, role, overrides, source)
+    columns = recognise(frame.columns, role, overrides, source)
+    deciding = [name for name in could_decide(names, role, columns, overrides) if _holds_numbers(frame[name])]
+    if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
+        raise swapped(QRELS, role, source, frame.columns)
+    if deciding:
+        raise undecided(role, deciding, source)
+    kept = {column: frame[name] for column, name in columns.items()}
+    wrong = next((column for column in kept.values() if column.dtype == pl.Object), None)
     if wrong is not None:
         raise unreadable(wrong, source)
-    others = [name for name in frame.columns if name not in columns.values()]
+    unread = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
-        taken = next((name for name in others if name in columns), None)
+        taken = next((name for name in unread if name in columns), None)
         if taken is not None:
             raise ColumnError(
                 f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
                 where=source,
                 hint=f"rename column {taken!r}",
             )
-        chosen |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
-        others = [name for name in others if name not in chosen]
-    out = pl.DataFrame(chosen)
+        kept |= {name: frame[name] for name in unread if frame.schema[name] != pl.Object}
+        unread = [name for name in unread if name not in kept]
+    out = pl.DataFrame(kept)
     for column in NUMBERS:
         if column not in columns or out[column].dtype == pl.String:
             continue
         if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
-    return as_table(out, role, source, layout, columns, unread=tuple(others))
+    return as_table(out, role, source, layout, columns, unread=tuple(unread))
 
 
-def holds_qrels(role: TableRole, source: str, names: Iterable[str]) -> InputError:
-    """Return the error for relevance judgements, as TREC writes them, in the place of ranked lists."""
-    return _swapped("relevance judgements (qrels)", role, source, names)
-
-
-def holds_run(source: str, names: Iterable[str]) -> InputError:
-    """Return the error for ranked lists, as TREC writes them, in the place of the ground truth."""
-    return _swapped("ranked lists (a run)", "truth", source, names)
-
-
-def _swapped(holds: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:
+    """Return the error for ranked lists in the place of the ground truth, or for the reverse."""
     return InputError(
-        f"this table holds {holds}, and is passed as the {role}",
+        f"this table holds {content}, and is passed as the {role}",
         where=source,
         found=f"columns {', '.join(names)}",
         hint="are the recommendations and the ground truth swapped?",
@@ -825,7 +804,7 @@ def _as_float(column: pl.Series, name: str, source: str) -> pl.Series:
     return number
 
 
-def whole(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+def with_integers(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Return a frame whose columns of text are integers, if all values are written as integers."""
     for name in names:
         if frame.schema[name] == pl.String and frame[name].str.contains(WHOLE_NUMBER).all():

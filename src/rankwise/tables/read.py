@@ -31,12 +31,13 @@ from rankwise.tables.columns import (
     could_decide,
     empty_table,
     may_be_missing,
+    one_row_per_item,
     recognise,
 )
 from rankwise.tables.delimited import Numbers, malformed
 from rankwise.tables.files import (
+    Projection,
     RawFile,
-    Wanted,
     damaged,
     is_list_of_paths,
     read_file,
@@ -46,10 +47,10 @@ from rankwise.tables.files import (
     table_hash,
 )
 from rankwise.tables.formats import local_file
-from rankwise.tables.list_columns import one_row_per_item
 from rankwise.tables.memory import (
     KEEP_OTHERS,
     NUMBERS,
+    QRELS,
     RANKED,
     as_table,
     columns_of,
@@ -58,38 +59,28 @@ from rankwise.tables.memory import (
     from_mapping,
     from_rows,
     from_sparse,
-    holds_qrels,
-    holds_run,
     in_one_piece,
     is_truth_values,
     readable_columns,
     refuse_tuples,
     rows_of,
     series_as_frame,
-    whole,
+    swapped,
+    with_integers,
 )
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = [
-    "IDS",
-    "Chunks",
-    "from_file",
-    "from_text",
-    "read_chunks",
-    "read_table",
-    "read_tables",
-    "unread_of",
-    "wanted_by",
-]
+__all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
 
 IDS = ("user", "item")
 """The columns that hold ids."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", re.IGNORECASE)
+"""A number as Polars reads it, which knows no ``1_0``."""
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
 
-def from_text(table: Table, raw: RawFile) -> Table:
-    """Return the table of a file in which ids and numbers are text."""
+def _from_text(table: Table, raw: RawFile) -> Table:
     out, trimmed = table.frame, 0
     if any(out[column].null_count() for column in IDS if column in out.columns):
         out = out.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
@@ -99,9 +90,9 @@ def from_text(table: Table, raw: RawFile) -> Table:
         if column in IDS:
             ids, blanks = _trimmed(out[column], raw, name)
             trimmed += blanks
-            out = whole(out.with_columns(ids), [column])
+            out = with_integers(out.with_columns(ids), [column])
         elif column in NUMBERS:
-            out = whole(out, ["rank"]) if column == "rank" else out  # more digits than floats have
+            out = with_integers(out, ["rank"]) if column == "rank" else out  # more digits than floats have
             if out.schema[column] == pl.String:
                 missing = may_be_missing(table.role, column)
                 out = out.with_columns(_numbers(raw, out[column], name, missing=missing))
@@ -115,15 +106,11 @@ def from_text(table: Table, raw: RawFile) -> Table:
 
 
 def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
-    """Return ids without the blanks around them, and how many had some.
-
-    Raises
-    ------
-    IdError
-        If two ids differ by nothing else.
-    """
+    """Return ids without the blanks around them, and how many had some; raise if two differ by nothing else."""
     plain = ids.str.strip_chars()
-    _no_nulls(raw, plain, name)
+    empty = plain.is_null() | (plain == "").fill_null(value=True)
+    if empty.any():
+        raise _malformed(raw, plain, empty, name, "is empty")
     blanks = int((plain != ids).sum())
     if blanks and plain.n_unique() < ids.n_unique():
         groups = pl.DataFrame({"id": ids, "plain": plain}).unique(maintain_order=True)
@@ -150,36 +137,26 @@ def _numbers(raw: RawFile, column: pl.Series, name: str, *, missing: bool) -> pl
         bad &= (text != "").fill_null(value=False)
     if bad.any():
         raise _malformed(raw, column, bad, name, "is not a number")
-    largest = float(numbers.abs().max() or 0)  # type: ignore[arg-type]
-    if largest >= EXACT:
-        whole_ones = text.str.contains(WHOLE_NUMBER)
-        exact = text.filter(whole_ones).cast(pl.Int128)
-        check_exact(exact, numbers.filter(whole_ones), name, raw.name)
+    if float(numbers.abs().max() or 0) >= EXACT:  # type: ignore[arg-type]
+        integers = text.str.contains(WHOLE_NUMBER)
+        check_exact(text.filter(integers).cast(pl.Int128), numbers.filter(integers), name, raw.name)
     return numbers
-
-
-def _no_nulls(raw: RawFile, column: pl.Series, name: str) -> None:
-    empty = column.is_null() | (column == "").fill_null(value=True)
-    if empty.any():
-        raise _malformed(raw, column, empty, name, "is empty")
 
 
 def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, problem: str) -> InputError:
     """Return the error of the first bad value, with its line where rows are lines."""
+    row = int(bad.arg_true()[0])
     if raw.has_lines and name in raw.frame.columns:
         index = raw.frame.columns.index(name)
-        first = column[int(bad.arg_true()[0])]  # where values may be missing, an empty field is not bad
-        is_wrong = _is_empty if problem == "is empty" else _is_no_number
-        text_only = not _is_empty(first or "")
+        is_empty = not (column[row] or "").strip()  # where values may be missing, an empty field is not bad
 
         def is_bad(text: str) -> bool:
-            return is_wrong(text) and not (text_only and _is_empty(text))
+            return is_empty if not text.strip() else problem != "is empty" and _NUMBER.fullmatch(text.strip()) is None
 
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
-            hint = _hint(raw, str(column[int(bad.arg_true()[0])] or ""))
+            hint = _hint(raw, str(column[row] or ""))
             return malformed(f"column {name!r} {problem}", raw.name, number, line, hint)
-    row = int(bad.arg_true()[0])
     return InputError(f"column {name!r} {problem}", where=f"{raw.name}, row {row + 1}", found=repr(column[row]))
 
 
@@ -191,18 +168,6 @@ def _hint(raw: RawFile, text: str) -> str | None:
     if "." in text or separator == ",":  # which Polars does not read
         return hint
     return f"{hint}; or pass the table, polars.read_csv(path, separator={separator!r}, decimal_comma=True)"
-
-
-def _is_empty(text: str) -> bool:
-    return not text.strip()
-
-
-def _is_no_number(text: str) -> bool:
-    """Return whether text is no number as Polars reads it, which knows no ``1_0``."""
-    return (
-        re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", text.strip(), re.IGNORECASE)
-        is None
-    )
 
 
 def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, progress: bool | None = None) -> Table:
@@ -249,10 +214,10 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
         if table.frame.is_empty() and not exact:
             raise empty_table(table)
         return table
-    given = choose(columns, role)
-    table = _load(source, role, given, progress)
+    overrides = choose(columns, role)
+    table = _load(source, role, overrides, progress)
     if table.is_positional:
-        table = _without_columns(table, given, columns)
+        table = _without_columns(table, overrides, columns)
     for column in IDS:
         if column in table.frame.columns:
             ids = table.frame[column]
@@ -271,32 +236,27 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     if "rank" in table.columns:
         rank = table.frame["rank"]
         check_ranks(rank, table)
-        whole = rank.dtype.is_integer() or bool((rank == rank.round()).all())
-        if whole and rank.dtype != pl.Int64:
-            table = table.with_frame(table.frame.with_columns(_whole_ranks(rank, table)))
+        if rank.dtype != pl.Int64 and (rank.dtype.is_integer() or bool((rank == rank.round()).all())):
+            try:
+                table = table.with_frame(table.frame.with_columns(rank.cast(pl.Int64)))
+            except pl.exceptions.InvalidOperationError as error:
+                raise ScoreError("a rank is larger than any list", where=table.source, found=str(rank.max())) from error
     return table
 
 
-def _without_columns(table: Table, given: Mapping[str, str | None], columns: Columns | None) -> Table:
+def _without_columns(table: Table, overrides: Mapping[str, str | None], columns: Columns | None) -> Table:
     """Return a table of a source that names no columns, without those that are to be left out."""
-    asked = [key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")]
-    if asked:
+    keys = [key for key, name in (columns or {}).items() if name and key.startswith(f"{table.role}.")]
+    if keys:
         raise ParameterError(
             f"columns= names a column of {table.role}, but this source has no column names",
-            found=f"{asked[0]!r}, {table.format}",
+            found=f"{keys[0]!r}, {table.format}",
             hint="pass a table, or omit the name",
         )
     numbers = ("score", "relevance")
-    left_out = [name for name in numbers if name in table.columns and given.get(name, name) is None]
+    left_out = [name for name in numbers if name in table.columns and overrides.get(name, name) is None]
     names = {role: name for role, name in table.columns.items() if role not in left_out}
     return replace(table, frame=table.frame.drop(left_out), columns=names)
-
-
-def _whole_ranks(rank: pl.Series, table: Table) -> pl.Series:
-    try:
-        return rank.cast(pl.Int64)
-    except pl.exceptions.InvalidOperationError as error:
-        raise ScoreError("a rank is larger than any list", where=table.source, found=str(rank.max())) from error
 
 
 def read_tables(
@@ -308,74 +268,81 @@ def read_tables(
     progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each. Files
     are read at the same time.
     """
-    given: dict[Any, Any] = {role: source for role, source in sources.items() if source is not None or role in required}
+    present: dict[Any, Any] = {
+        role: source for role, source in sources.items() if source is not None or role in required
+    }
 
     def read(role: TableRole) -> Table:
-        table = read_table(given[role], role, columns, progress=progress)
+        table = read_table(present[role], role, columns, progress=progress)
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
     # Only files: a pipe is read once, and a database, say, may serve one thread alone.
     files = [
         role
-        for role, source in given.items()
+        for role, source in present.items()
         if isinstance(source, str | Path) and str(source) != "-" and file_state(Path(source))
     ]
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
-        tables = {role: begun[role].result() if role in begun else read(role) for role in given}
+        tables = {role: begun[role].result() if role in begun else read(role) for role in present}
     return Tables(**tables)  # type: ignore[arg-type]
 
 
-def _load(source: Any, role: TableRole, given: Mapping[str, str | None], progress: bool | None) -> Table:
-    wanted = None if role in KEEP_OTHERS else wanted_by(role, given)
+def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None) -> Table:
+    projection = None if role in KEEP_OTHERS else _projection_of(role, overrides)
     if is_list_of_paths(source, role) or (isinstance(source, str | Path) and is_folder(source)):
-        return from_file(read_parts(source, wanted=wanted, progress=progress), role, given)
+        return from_file(read_parts(source, projection=projection, progress=progress), role, overrides)
     if isinstance(source, str | Path):
         raw = read_file(
-            source, numbers=None if role in KEEP_OTHERS else _numbers_of(role, given), wanted=wanted, progress=progress
+            source,
+            numbers=None if role in KEEP_OTHERS else _numbers_of(role, overrides),
+            projection=projection,
+            progress=progress,
         )
-        table = from_file(raw, role, given)
+        table = from_file(raw, role, overrides)
         return replace(table, split=card_beside(source, raw.sha256)) if role == "truth" else table
     if isinstance(source, RawFile):
-        return from_file(source, role, given)
+        return from_file(source, role, overrides)
     library = type(source).__module__.split(".")[0].lstrip("_")
     if type(source).__name__ == "Series" and library == "pandas":
         if role == "items":
             source = source.to_list()
         else:
-            source, given = series_as_frame(source, role, given)
+            source, overrides = series_as_frame(source, role, overrides)
     if library == "pyarrow" and hasattr(source, "scanner"):
-        return _from_dataset(source, role, given, wanted)
+        return _from_dataset(source, role, overrides, projection)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        refuse_tuples(_cells_of(source), role, given)
-        return from_frame(readable_columns(source, role), role, given, role, f"{library} table")
+        refuse_tuples(_cells_of(source), role, overrides)
+        return from_frame(readable_columns(source, role), role, overrides, role, f"{library} table")
     if isinstance(source, Mapping):
         frame, layout = from_mapping(source, role)
         if names_no_columns(layout):
             return as_table(frame, role, role, layout)
-        refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, given)
-        return from_frame(frame, role, given, role, layout)
+        refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, overrides)
+        return from_frame(frame, role, overrides, role, layout)
     if role != "items" and isinstance(source, list | tuple) and rows_of(source):
         frame, layout = from_rows(source, role)
         if layout == "records":
             rows = (row if isinstance(row, Mapping) else row._asdict() for row in source)
-            refuse_tuples(columns_of(rows), role, given)
-            return from_frame(frame, role, given, role, layout)
+            refuse_tuples(columns_of(rows), role, overrides)
+            return from_frame(frame, role, overrides, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
 
 
-def _from_dataset(source: Any, role: TableRole, given: Mapping[str, str | None], wanted: Wanted | None) -> Table:
+def _from_dataset(
+    source: Any, role: TableRole, overrides: Mapping[str, str | None], projection: Projection | None
+) -> Table:
     """Return the table of a dataset of PyArrow, of which only the columns that are needed are read."""
     schema = readable_columns(source.schema.empty_table(), role).schema
-    chosen = schema if wanted is None else wanted(schema)
+    chosen = schema if projection is None else projection(schema)
     names = [name for name in schema if name in chosen]
     frame = readable_columns(source.scanner(columns=names).to_table(), role)
-    table = from_frame(frame, role, given, role, "pyarrow dataset")
-    return replace(table, unread=unread_of(table, names, [*schema]))
+    table = from_frame(frame, role, overrides, role, "pyarrow dataset")
+    return replace(table, unread=_unread_of(table, names, [*schema]))
 
 
 def _cells_of(source: Any) -> dict[Any, Any]:
@@ -385,31 +352,30 @@ def _cells_of(source: Any) -> dict[Any, Any]:
     return {name: source[name] for name, dtype in source.dtypes.items() if dtype.kind == "O"}
 
 
-def _numbers_of(role: TableRole, given: Mapping[str, str | None]) -> Numbers:
+def _numbers_of(role: TableRole, overrides: Mapping[str, str | None]) -> Numbers:
     """Return what says which columns hold numbers, for a file with a table of some role."""
 
     def numbers(names: Sequence[str]) -> list[str]:
         with contextlib.suppress(ColumnError):  # raised again when the table is made
-            found = recognise(names, role, given, "")
-            return [name for column, name in found.items() if column in NUMBERS]
+            return [name for column, name in recognise(names, role, overrides, "").items() if column in NUMBERS]
         return []
 
     return numbers
 
 
-def wanted_by(role: TableRole, given: Mapping[str, str | None]) -> Wanted:
+def _projection_of(role: TableRole, overrides: Mapping[str, str | None]) -> Projection:
     """Return what says which columns of a file are read, for a table of some role."""
 
-    def wanted(schema: Mapping[str, Any]) -> Collection[str]:
+    def projection(schema: Mapping[str, Any]) -> Collection[str]:
         names = [*schema]
         if any(isinstance(dtype, pl.List | pl.Array) for dtype in schema.values()):
             return names  # whole lists in a row, which may be called otherwise
         with contextlib.suppress(ColumnError):  # raised again when the table is made
-            found = recognise(names, role, given, "")
-            return {*found.values(), *could_decide(names, role, found, given)}
+            columns = recognise(names, role, overrides, "")
+            return {*columns.values(), *could_decide(names, role, columns, overrides)}
         return names
 
-    return wanted
+    return projection
 
 
 def _from_numbers(source: Any, role: TableRole) -> Table:
@@ -429,7 +395,11 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
         frame = pl.DataFrame({"item": np.arange(len(source)), "features": vectors})
         return Table(frame, role, role, "feature matrix", {"item": "item"})
     if role == "items" and isinstance(source, Iterable):
-        return Table(_catalogue(source), role, role, "ids", {"item": "item"})
+        try:
+            ids = pl.DataFrame({"item": pl.Series(bounded("items", source))})
+        except (TypeError, pl.exceptions.PolarsError) as error:
+            raise IdError("items are integers or strings, not both", where="items") from error
+        return Table(ids, role, role, "ids", {"item": "item"})
     if isinstance(source, np.ndarray | list | tuple) or hasattr(source, "__array__"):
         frame, padding = from_array(source, role)
         layout = "list of lists" if isinstance(source, list | tuple) else "dense array"
@@ -442,27 +412,20 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
     )
 
 
-def _catalogue(ids: Iterable[Any]) -> pl.DataFrame:
-    try:
-        return pl.DataFrame({"item": pl.Series(bounded("items", ids))})
-    except (TypeError, pl.exceptions.PolarsError) as error:
-        raise IdError("items are integers or strings, not both", where="items") from error
-
-
-def from_file(raw: RawFile, role: TableRole, given: Mapping[str, str | None]) -> Table:
+def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]) -> Table:
     """Return the table with one role that a file holds."""
     layout = raw.format.name
     if layout == "trec qrels" and role in RANKED:
-        raise holds_qrels(role, raw.name, raw.format.columns)
+        raise swapped(QRELS, role, raw.name, raw.format.columns)
     if layout == "trec run" and role == "truth":
-        raise holds_run(raw.name, raw.format.columns)
-    table = from_frame(raw.frame, role, given, raw.name, str(raw.format))
-    unread = unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
+        raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
+    table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
+    unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
-    return from_text(table, raw) if raw.is_text else table
+    return _from_text(table, raw) if raw.is_text else table
 
 
-def unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a file that were not used, or not even read, in their order."""
     renamed = [name for name in table.unread if name not in names]
     return (*(name for name in names if name in table.unread or name not in read), *renamed)
@@ -533,21 +496,21 @@ class Chunks:
         check_not_forked()
         self.path, self._source = path, str(path)
         self._rows, self._columns = rows, columns
-        given = choose(columns, _ROLE)
-        wanted = wanted_by(_ROLE, given)
+        overrides = choose(columns, _ROLE)
+        projection = _projection_of(_ROLE, overrides)
         try:
             if is_several:
-                self._source, self._files, self._names = scan_parts(path, wanted)
+                self._source, self._files, self._names = scan_parts(path, projection)
             else:
-                file, self._names = scan_parquet(local_file(path), wanted)
+                file, self._names = scan_parquet(local_file(path), projection)
                 self._files = [file]
             empty = self._files[0].head(0).collect()
             self._totals = [int(file.select(pl.len()).collect().item()) for file in self._files]
         except (*POLARS_FAILURES, OSError) as error:
             raise damaged(self._source, error) from error
         self.total = sum(self._totals)
-        empty, _ = one_row_per_item(empty, _ROLE, given, self._source)
-        self._user = recognise(empty.columns, _ROLE, given, self._source)["user"]
+        empty, _ = one_row_per_item(empty, _ROLE, overrides, self._source)
+        self._user = recognise(empty.columns, _ROLE, overrides, self._source)["user"]
 
     def __iter__(self) -> Iterator[Table]:
         kept: pl.DataFrame | None = None
@@ -560,12 +523,12 @@ class Chunks:
                 kept = chunk
                 continue
             if left:
-                others = chunk[self._user].ne_missing(chunk[self._user][-1]).arg_true()
-                end = int(others[-1]) + 1 if len(others) else 0
+                earlier = chunk[self._user].ne_missing(chunk[self._user][-1]).arg_true()
+                end = int(earlier[-1]) + 1 if len(earlier) else 0
                 kept, chunk = chunk[end:], chunk[:end]
             if len(chunk):
                 table = read_table(chunk, _ROLE, self._columns)
-                unread = unread_of(table, chunk.columns, self._names)
+                unread = _unread_of(table, chunk.columns, self._names)
                 yield replace(table, source=self._source, format="parquet", unread=unread)
         if not self.total:
             read_table(self._files[0].collect(), _ROLE, self._columns)  # raises: no rows

@@ -34,7 +34,6 @@ from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
 __all__ = [
-    "STAMP",
     "file_hash",
     "file_state",
     "is_folder",
@@ -49,7 +48,7 @@ __all__ = [
     "write_text",
 ]
 
-STAMP = "[0-9a-f]{12}"
+_STAMP = "[0-9a-f]{12}"
 """The pattern of stamps."""
 _DAY = 86_400.0  # seconds after which a file is left over, where nobody can have the lock
 
@@ -110,46 +109,37 @@ def workplace(
 ) -> Iterator[str]:
     """Yield a stamp for the names of files, then remove those that are not in use.
 
-    Parameters
-    ----------
-    folder : Path
-        Where they are written.
-    temporary : re.Pattern
-        What names with a stamp look like; everything else stays.
-    in_use : callable, optional
-        Returns the names with a stamp that are in use, by default none; None if nobody can know,
-        so that all of them stay.
+    ``temporary`` is what names with a stamp look like; everything else in the folder stays. ``in_use``
+    returns the names with a stamp that are in use, by default none; None if nobody can know, so that
+    all of them stay.
     """
     stamp = secrets.token_hex(6)
-    with _lock(folder) as alone:
+    with _lock(folder) as is_only_writer:
         try:
             yield stamp
         finally:
             with contextlib.suppress(OSError):  # leftovers can wait for the next writer
-                known = "" if alone() else stamp  # every stamp is known to one who is alone
+                removable = "" if is_only_writer() else stamp  # any stamp, where nobody else writes
                 used = in_use()  # after the lock: until then another writer may finish
                 if used is not None:
-                    _clean(folder, temporary, used, known)
+                    _clean(folder, temporary, used, removable)
 
 
-def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], known: str) -> None:
-    """Remove files that are not in use: those of a known stamp, and old ones."""
+def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], removable: str) -> None:
+    """Remove files that are not in use: those of a removable stamp, and old ones."""
     for file in folder.iterdir():
-        left = known in file.name or time.time() - file.stat().st_mtime > _DAY
-        if left and temporary.fullmatch(file.name) and file.name not in used:
+        is_left = removable in file.name or time.time() - file.stat().st_mtime > _DAY
+        if is_left and temporary.fullmatch(file.name) and file.name not in used:
             _remove(file)
 
 
 def _parts(path: Path) -> re.Pattern[str]:
-    return re.compile(rf"\.{re.escape(path.name)}\.{STAMP}\.part")
+    return re.compile(rf"\.{re.escape(path.name)}\.{_STAMP}\.part")
 
 
 def _remove(file: Path) -> None:
-    if file.is_dir():
-        shutil.rmtree(file, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):  # Windows keeps a file that somebody reads
-            file.unlink()
+    with contextlib.suppress(OSError):  # Windows keeps a file that somebody reads
+        shutil.rmtree(file, ignore_errors=True) if file.is_dir() else file.unlink()
 
 
 @contextlib.contextmanager
@@ -187,8 +177,8 @@ def output_errors(path: Path) -> Iterator[None]:
     except RankwiseError:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
-        found = (getattr(error, "strerror", None) or str(error)).splitlines()
-        raise OutputError("this cannot be written", where=str(path), found=found[0] if found else None) from error
+        reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0]
+        raise OutputError("this cannot be written", where=str(path), found=reason or None) from error
 
 
 def file_hash(path: str | Path) -> str:
@@ -200,10 +190,10 @@ def file_hash(path: str | Path) -> str:
 def file_state(path: Path) -> tuple[int, int, int] | None:
     """Return what differs once a file was replaced or written to; None if it is no file."""
     try:
-        known = path.stat() if path.is_file() else None
+        state = path.stat() if path.is_file() else None
     except (OSError, ValueError):  # a name that no file can have
         return None
-    return None if known is None else (known.st_ino, known.st_size, known.st_mtime_ns)
+    return None if state is None else (state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 def is_folder(path: str | Path) -> bool:
@@ -233,8 +223,8 @@ def polars_path(path: Path) -> str | None:
 
 
 _HEAD = "result.json"
-_DATA = rf"[a-z_]+-{STAMP}\.parquet"
-_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{STAMP}\.part")
+_DATA = rf"[a-z_]+-{_STAMP}\.parquet"
+_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{_STAMP}\.part")
 _ATTEMPTS = 50  # of a reader whom writers overtake
 
 
@@ -299,7 +289,7 @@ def _read_head(folder: Path, version: int) -> dict[str, Any]:
         if path.exists() and not path.is_file():
             raise ValueError(f"{_HEAD} is no regular file")
         head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        found, digest = head["schema_version"], head.pop("sha256", None)
+        saved_version, digest = head["schema_version"], head.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
             "this folder does not hold a saved result",
@@ -307,11 +297,11 @@ def _read_head(folder: Path, version: int) -> dict[str, Any]:
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint=f"Result.save writes {_HEAD} and the files that it names",
         ) from error
-    if found != version:
+    if saved_version != version:
         raise FileError(
             "this result was saved by another version of rankwise",
             where=str(path),
-            found=f"schema {found!r}, this version reads {version}",
+            found=f"schema {saved_version!r}, this version reads {version}",
         )
     if digest != json_hash(head) or not _names_data(head):
         raise _changed(path)

@@ -188,13 +188,13 @@ def is_deep(value: Any) -> bool:
     """
     level = [value]
     for _ in range(_DEEPEST):
-        inner = [
-            one.values() if isinstance(one, Mapping) else one
-            for one in level
-            if isinstance(one, Mapping | list | tuple)
-        ]
+        inner = [entry.values() if isinstance(entry, Mapping) else entry for entry in level if _is_nested(entry)]
         level = [value for values in inner for value in values]
-    return any(isinstance(one, Mapping | list | tuple) for one in level)
+    return any(map(_is_nested, level))
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:

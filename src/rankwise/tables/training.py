@@ -35,18 +35,7 @@ def align(tables: list[Table], column: str) -> list[Table]:
 
     Integers that were text in a file become text again if another table has strings. Nothing is
     lost: only text that is written as integers are was read as integers. Any other mixture is an
-    error, because ``"1"`` and ``1`` would silently never match.
-
-    Parameters
-    ----------
-    tables : list of Table
-        Tables to be matched with one another; those without the column stay as they are.
-    column : {"user", "item"}
-        The column of ids.
-
-    Returns
-    -------
-    list of Table
+    error, because ``"1"`` and ``1`` would silently never match. Tables without the column stay as they are.
     """
     with_ids = [table for table in tables if column in table.frame.columns]
     strings = [table for table in with_ids if table.frame[column].dtype == pl.String]
@@ -77,16 +66,16 @@ def _mixed(column: str, integers: Table, strings: Table) -> IdError:
     text = strings.frame[column]
     numeric = text.str.contains(r"^(0|-?[1-9][0-9]*)$")  # unchanged by a cast to integer and back
     hint = f"cast the {column} column to strings in both tables"
-    found = f"{integers.frame[column].dtype} beside {text.dtype}"
+    types = f"{integers.frame[column].dtype} beside {text.dtype}"
     if numeric.all():
-        found += f": {text[0]!r} is not {integers.frame[column][0]!r}"
+        types += f": {text[0]!r} is not {integers.frame[column][0]!r}"
         hint = f"cast the {column} column to one type in both tables, e.g. .cast(pl.Int64)"
     else:
-        found += f", such as {text.filter(~numeric)[0]!r}"
+        types += f", such as {text.filter(~numeric)[0]!r}"
     return IdError(
         f"{column} ids are integers in one table and strings in another, so none would match",
         where=f"{integers.source} has integers, {strings.source} strings",
-        found=found,
+        found=types,
         hint=hint,
     )
 
@@ -110,19 +99,18 @@ def take_out_seen(
     lists = recommendations.frame
     kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
     if kept.is_empty() and required:
-        source = recommendations.source
-        raise EmptyError("every recommended item was seen in training", where=source)
+        raise EmptyError("every recommended item was seen in training", where=recommendations.source)
     if "rank" in kept.columns:
         kept = kept.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
     counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
-        known = truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi")
-        counts["truth_rows_seen_in_training"] = len(known)
-        if required and 0 < len(truth.frame) == len(known):
+        n_seen = len(truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi"))
+        counts["truth_rows_seen_in_training"] = n_seen
+        if required and 0 < len(truth.frame) == n_seen:
             raise InputError(
                 "every ground truth row is a training interaction, so exclude_seen leaves no hit",
                 where=train.source,
-                found=f"{len(known):,} such rows",
+                found=f"{n_seen:,} such rows",
                 hint='for a validation part pass what is known before it: train=split.known("validation")'
                 if TRAINED in train.frame.columns
                 else "pass as train what was known before the ground truth",
@@ -133,11 +121,11 @@ def take_out_seen(
     return replace(recommendations, frame=kept, counts=counts, protocol=protocol)
 
 
-def _seen_pairs(train: Table, others: list[Table]) -> pl.DataFrame:
+def _seen_pairs(train: Table, tables: list[Table]) -> pl.DataFrame:
     """Return distinct (user, item) pairs of training, with ids of the type of other tables."""
     pairs = train.with_frame(train.frame.select("user", "item").unique())
     for column in ("user", "item"):
-        pairs = align([*others, pairs], column)[-1]
+        pairs = align([*tables, pairs], column)[-1]
     return pairs.frame
 
 
@@ -156,11 +144,11 @@ def check_new_column(users: Table | None, name: str, option: str) -> None:
 
 
 def with_user_column(
-    users: Table | None, others: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
+    users: Table | None, tables: list[Table], name: str, option: str, make: Callable[[pl.Series], pl.Series]
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
-    columns = [table.frame["user"] for table in others]
+    columns = [table.frame["user"] for table in tables]
     if users is not None:
         columns.append(matching(users, "user", columns[0])["user"])
     ids = pl.concat([column.cast(columns[0].dtype) for column in columns])
@@ -168,8 +156,7 @@ def with_user_column(
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
         return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})
-    known = matching(users, "user", ids)
-    return users.with_frame(frame.join(known, on="user", how="left", maintain_order="left"))
+    return users.with_frame(frame.join(matching(users, "user", ids), on="user", how="left", maintain_order="left"))
 
 
 GROUP_NAMES = pl.Series(TRAIN_GROUP_NAMES, dtype=pl.Enum(TRAIN_GROUP_NAMES))
@@ -184,15 +171,10 @@ TRAIN_GROUPS: tuple[TrainGroup, ...] = get_args(TrainGroup)
 
 @dataclass(frozen=True)
 class Terciles:
-    """The boundaries of three groups of users, by a value that each training user has.
+    """The boundaries of three groups of users, by a value that each of the n training users has.
 
-    Attributes
-    ----------
-    low, middle : float
-        The largest value of the groups ``"low"`` and ``"middle"``: the ⌈n/3⌉-th and the ⌈2n/3⌉-th
-        smallest value. Users of equal value are therefore in one group.
-    users : int
-        The number n of training users.
+    ``low`` and ``middle`` are the largest values of these groups: the ⌈n/3⌉-th and the ⌈2n/3⌉-th
+    smallest value. Users of equal value are therefore in one group.
     """
 
     low: float
@@ -231,15 +213,10 @@ class Terciles:
 
 @dataclass(frozen=True, eq=False)
 class TrainGroups:
-    """Groups of users by their training interactions.
+    """Groups of users by their training interactions: the boundaries, and every training user's group.
 
-    Attributes
-    ----------
-    terciles : Terciles
-        The boundaries.
-    table : Table or None, default=None
-        Every training user with the group, in a column that is called after the grouping. None
-        where pieces bring this column in their table of users.
+    The group is in a column of the table that is called after the grouping; None where pieces bring
+    this column in their table of users.
     """
 
     terciles: Terciles
@@ -248,19 +225,13 @@ class TrainGroups:
     def groups_of(self, users: pl.DataFrame, by: str) -> pl.Series:
         """Return the group of each user, in order, from a table of users and groups."""
         assert self.table is not None
-        known = matching(self.table, "user", users["user"]).select("user", pl.col(by))
-        joined = users.select("user").join(known, on="user", how="left", maintain_order="left")
+        groups = matching(self.table, "user", users["user"]).select("user", pl.col(by))
+        joined = users.select("user").join(groups, on="user", how="left", maintain_order="left")
         return joined[by].fill_null(_NONE)
 
 
 def check_train_groups(by: Iterable[str], users: Table | None, train: Table | None) -> None:
-    """Raise if users are to be grouped by training interactions that are missing, or ambiguously.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, or the table of users has a column of the same name.
-    """
+    """Raise if users are to be grouped by training interactions that are missing, or ambiguously."""
     for name in by:
         if name not in TRAIN_GROUPS:
             continue
@@ -292,17 +263,10 @@ def train_groups(by: Iterable[str], train: Table | None) -> dict[str, TrainGroup
 
 
 def user_values(train: pl.DataFrame, by: TrainGroup, popularity: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the value of every training user: ``user``, ``value``.
+    """Return the value of every training user: ``user``, ``value``; repeated rows count once.
 
-    Parameters
-    ----------
-    train : polars.DataFrame
-        Training interactions, of which repeated rows count once.
-    by : {"activity", "popularity"}
-        Number of training items, or their mean number of training users.
-    popularity : polars.DataFrame, optional
-        The number of training users of every item (``item``, ``count``), 0 for items that it lacks;
-        by default counted in ``train``.
+    By activity it is the number of training items; by popularity their mean number of training users,
+    from a table of ``item`` and ``count``, 0 for items that it lacks; by default counted in ``train``.
     """
     pairs = train.select("user", "item").unique()
     if by == "activity":
@@ -326,14 +290,14 @@ def with_train_groups(piece: Tables, groups: Mapping[str, TrainGroups], populari
         if name not in groups:
             continue
         assert piece.train is not None
-        known = piece.train.with_frame(user_values(piece.train.frame, name, popularity))
+        trained = piece.train.with_frame(user_values(piece.train.frame, name, popularity))
         terciles = groups[name].terciles
 
-        def group(ids: pl.Series, known: Table = known, terciles: Terciles = terciles) -> pl.Series:
-            values = matching(known, "user", ids)
+        def group(ids: pl.Series, trained: Table = trained, terciles: Terciles = terciles) -> pl.Series:
+            values = matching(trained, "user", ids)
             frame = ids.to_frame("user").join(values, "user", "left", maintain_order="left")
             return terciles.groups(frame["value"])
 
-        others = [table for table in (piece.truth, piece.recommendations) if table is not None]
-        users = with_user_column(users, others, name, f"by={name!r}", group)
+        tables = [table for table in (piece.truth, piece.recommendations) if table is not None]
+        users = with_user_column(users, tables, name, f"by={name!r}", group)
     return replace(piece, users=users)
