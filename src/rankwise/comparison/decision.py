@@ -15,8 +15,8 @@ import polars as pl
 
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, blank_row, check_plain_design, margin_flags, margin_of, size_of
-from rankwise.comparison.view import p_value
+from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, margin_of, size_of
+from rankwise.comparison.rows import EffectSizes, PairRow, hidden, p_value, table_of, values_of
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
@@ -30,7 +30,7 @@ from rankwise.stats.many_systems import adjust
 from rankwise.tables.storage import output_errors, write_text
 
 __all__ = [
-    "CHECKS",
+    "Check",
     "Decision",
     "InterimAnalysis",
     "Outcome",
@@ -42,21 +42,26 @@ __all__ = [
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
-CHECKS: dict[str, Any] = {
-    "role": pl.String,
-    "metric": pl.String,
-    "by": pl.String,
-    "group": pl.String,
-    "users": pl.Int64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "margin": pl.Float64,
-    "p": pl.Float64,
-    "outcome": pl.String,
-    "shown": pl.String,
-    "users_needed": pl.Int64,
-}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a decision; its fields are the columns of `Decision.checks`, except the caveats."""
+
+    role: str
+    metric: str
+    by: str | None
+    group: str | None
+    users: int
+    difference: float
+    low: float
+    high: float
+    margin: float | None
+    p: float
+    outcome: str
+    shown: str | None
+    users_needed: int | None
+    caveats: tuple[str, ...] = hidden(())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -400,7 +405,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     checks = [*_success(rule, rows), *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome, reasons = _decision_outcome(checks)
-    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks], schema=CHECKS, orient="row")
+    table = table_of(checks, Check)
     record = {
         "rankwise": __version__,
         "rule": rule.to_dict(),
@@ -434,7 +439,8 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
                 small.append(f"{by}={'–' if group is None else group}")
                 continue
             for metric in rule.metrics:
-                row = rows.get((group, metric)) or _without_values(metric, group)
+                without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
+                row = rows.get((group, metric)) or values_of(without_values)
                 yield {**row, "by": by, "up": directions.get(metric, True)}
 
 
@@ -445,55 +451,67 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     return dict(counts.rows())
 
 
-def _without_values(metric: str, group: str | None) -> dict[str, Any]:
-    """Return the row of a metric that no user of a group has a value of: nothing is shown."""
-    return blank_row() | {"metric": metric, "group": group, "users": 0}
+def _check(
+    row: Mapping[str, Any],
+    role: str,
+    p: float,
+    outcome: str,
+    shown: str | None = None,
+    *,
+    margin: float | None = None,
+    users_needed: int | None = None,
+    caveats: Sequence[str] = (),
+) -> Check:
+    """Return the check of a row of a comparison."""
+    pair = {name: row[name] for name in ("metric", "by", "group", "users", "difference", "low", "high")}
+    return Check(
+        **pair,
+        role=role,
+        p=p,
+        outcome=outcome,
+        shown=shown,
+        margin=margin,
+        users_needed=users_needed,
+        caveats=tuple(caveats),
+    )
 
 
-def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
-    return {
-        **{name: row.get(name) for name in CHECKS},
-        "role": role,
-        "p": p,
-        "outcome": outcome,
-        "shown": None,
-        "margin": None,
-        "users_needed": None,
-        "caveats": [],
-    }
-
-
-def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics."""
-    whole = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
-    adjusted = adjust([row["p"] for row in whole], "holm")
-    return [
-        _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
-        | {"shown": "better" if p < rule.alpha and _gains(row) else None}
-        for row, p in zip(whole, adjusted, strict=True)
-    ]
+    rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
+    checks = []
+    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
+        better = p < rule.alpha and _gains(row)
+        checks.append(_check(row, "success", p, *(("passed", "better") if better else ("not shown", None))))
+    return checks
 
 
 def _gains(row: Mapping[str, Any]) -> bool:
     return bool((row["difference"] > 0) == row["up"])
 
 
-def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of guardrails, over all users and in slices."""
     checks = []
     for row in rows:
-        if row["metric"] in rule.guardrails:
-            better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
-            within = row["p_non_inferior"] < rule.alpha
-            p = row["p"] if better and not within else row["p_non_inferior"]
-            shown = better or within
-            check = _check(row, "guardrail", p, "passed" if shown else "not shown")
-            check["shown"] = "within margin" if within else "better" if better else None
-            margin = rule.guardrails[row["metric"]]
-            check["margin"] = size_of(margin, row["mean_baseline"])
-            check["caveats"] = margin_flags(margin, row["mean_baseline"])
-            check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
-            checks.append(check)
+        if row["metric"] not in rule.guardrails:
+            continue
+        margin, mean = rule.guardrails[row["metric"]], row["mean_baseline"]
+        size = size_of(margin, mean)
+        better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
+        within = row["p_non_inferior"] < rule.alpha
+        checks.append(
+            _check(
+                row,
+                "guardrail",
+                row["p"] if better and not within else row["p_non_inferior"],
+                "passed" if better or within else "not shown",
+                "within margin" if within else "better" if better else None,
+                margin=size,
+                users_needed=None if better or within else _needed(row, size, rule),
+                caveats=margin_flags(margin, mean),
+            )
+        )
     return checks
 
 
@@ -507,49 +525,41 @@ def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | N
     return users if users is not None and users > row["users"] else None
 
 
-def _deterioration(
-    rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Check]) -> list[Check]:
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
-    adjusted = adjust([row["p"] for row in rows], "holm")
-    harmless = {
-        (c["metric"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
-    }
-    found = []
-    for row, p in zip(rows, adjusted, strict=True):
+    harmless = {(c.metric, c.by, c.group) for c in checks if c.role == "guardrail" and c.outcome == "passed"}
+    failures = []
+    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
         worse = p < rule.alpha and not _gains(row)
-        place = (row["metric"], row["by"], row["group"])
-        if worse and place not in harmless:
-            found.append(_check(row, "deterioration", float(p), "failed") | {"shown": "worse"})
+        if worse and (row["metric"], row["by"], row["group"]) not in harmless:
+            failures.append(_check(row, "deterioration", p, "failed", "worse"))
         elif row["metric"] in rule.deterioration:
-            tested = "passed" if p == p and row["users"] > 1 else "not shown"
-            found.append(_check(row, "deterioration", float(p), tested))
-    return found
+            outcome = "passed" if p == p and row["users"] > 1 else "not shown"
+            failures.append(_check(row, "deterioration", p, outcome))
+    return failures
 
 
-def _decision_outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
+def _decision_outcome(checks: Sequence[Check]) -> tuple[Outcome, list[str]]:
     """Return the outcome, and why."""
 
-    def said(check: Mapping[str, Any]) -> str:
-        inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
-        size = f"{check['difference']:+.4f}" if check["users"] else "no user has a value"
-        return f"{check['metric']}{inside} ({size})"
+    def text(check: Check) -> str:
+        inside = "" if check.by is None else f" in {check.by}={check.group}"
+        size = f"{check.difference:+.4f}" if check.users else "no user has a value"
+        return f"{check.metric}{inside} ({size})"
 
-    worse = [check for check in checks if check["outcome"] == "failed"]
+    worse = [check for check in checks if check.outcome == "failed"]
     if worse:
-        return "stop", [f"worse: {said(check)}" for check in worse]
-    better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
-    open_ = [c for c in checks if c["role"] != "success" and c["outcome"] != "passed"]
-    reasons = [f"better: {said(check)}" for check in better]
-    reasons += [] if better else ["no success metric is shown to be better"]
+        return "stop", [f"worse: {text(check)}" for check in worse]
+    better = [check for check in checks if check.role == "success" and check.outcome == "passed"]
+    open_ = [check for check in checks if check.role != "success" and check.outcome != "passed"]
+    reasons = [f"better: {text(check)}" for check in better] or ["no success metric is shown to be better"]
     for check in open_:
-        needed = check["users_needed"]
-        more = "" if needed is None else f"; about {needed:,} users would show it"
-        what = "within its margin" if check["role"] == "guardrail" else "no worse"
-        more += "".join(f"; {caveat}" for caveat in check["caveats"])
-        reasons.append(f"not shown to be {what}: {said(check)}{more}")
+        more = "" if check.users_needed is None else f"; about {check.users_needed:,} users would show it"
+        what = "within its margin" if check.role == "guardrail" else "no worse"
+        more += "".join(f"; {caveat}" for caveat in check.caveats)
+        reasons.append(f"not shown to be {what}: {text(check)}{more}")
     if better and not open_:
-        rails = any(check["role"] == "guardrail" for check in checks)
+        rails = any(check.role == "guardrail" for check in checks)
         return "ship", [*reasons, *(["every guardrail is within its margin"] if rails else [])]
     return "hold", reasons
 

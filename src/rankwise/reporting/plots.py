@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.view import named_p
+from rankwise.comparison.rows import named_p
 from rankwise.core.terminal import number
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
