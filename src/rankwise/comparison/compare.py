@@ -200,7 +200,7 @@ def compare(
     first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
-    tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
+    tests, exploratory = _family_sizes(len(pairs), len(parts), len(cells), systems)
     template = ClusteredPairwiseTests(
         {},
         None,
@@ -214,7 +214,7 @@ def compare(
         missing,
         n_resamples,
         int(seed),
-        others,
+        exploratory,
         clusters,
         paired=paired,
     )
@@ -356,12 +356,12 @@ def check_options(
 
 def _sources(systems: Systems) -> dict[str, str]:
     """Return the files that the lists of systems without names were read from, where known."""
-    found = {}
+    sources = {}
     for name, result in systems.results.items() if systems.in_order else ():
         card = result.provenance.get("inputs", {}).get("recommendations", {})
         if card.get("sha256"):
-            found[name] = card["source"]
-    return found
+            sources[name] = card["source"]
+    return sources
 
 
 def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
@@ -575,8 +575,8 @@ def sample_size(
     >>> import rankwise as rw
     >>> lists = {user: [user % 3] for user in range(300)}
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
-    >>> found = sample_size(result, "recall@1", difference=0.1)
-    >>> found.users, found.low, found.high
+    >>> size = sample_size(result, "recall@1", difference=0.1)
+    >>> size.users, size.low, size.high
     (352, 326, 386)
     >>> int(sample_size(result, "recall@1", margin="30%"))
     278
@@ -631,9 +631,9 @@ def _pilot(
     equivalence: bool,
 ) -> _Pilot:
     """Return the pilot of a comparison for a difference or a margin, checked."""
-    for name, given in (("result", result), ("other", other)):
-        if not isinstance(given, Result | None) or result is None:
-            raise ParameterError(f"{name} is one result", found=type(given).__name__)
+    for name, value in (("result", result), ("other", other)):
+        if not isinstance(value, Result | None) or result is None:
+            raise ParameterError(f"{name} is one result", found=type(value).__name__)
     if difference is None and margin is None:
         raise ParameterError(
             "a comparison is planned for a difference, or for a margin",

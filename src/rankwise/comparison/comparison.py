@@ -171,9 +171,9 @@ def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) ->
             name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
             for name, path in result_folders(folder, systems).items()
         }
-        whole = {**content, "results": where}
-        digest = json_hash(json.loads(as_json(whole)))
-        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
+        content = {**content, "results": where}
+        digest = json_hash(json.loads(as_json(content)))
+        write_text(folder / HEAD, as_json({**content, "sha256": digest}))
 
 
 def is_comparison(path: Path) -> bool:
@@ -220,7 +220,7 @@ def read_comparison(
         ) from error
     if digest != json_hash(content):
         raise _changed(path)
-    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
+    return table, values, settings, {name: _result(folder, *place) for name, place in where.items()}
 
 
 def _result(folder: Path, name: str, sha256: str) -> Result:

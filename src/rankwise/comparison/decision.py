@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -129,7 +129,10 @@ class Decision:
                 f"{number(row['low'])} to {number(row['high'])}",
                 number(row["margin"]),
                 p_value(row["p"]),
-                Marked(_outcome_text(row), "bold" if row["outcome"] == "failed" else ""),
+                Marked(
+                    ": ".join(filter(None, (row["outcome"], row["shown"]))),
+                    "bold" if row["outcome"] == "failed" else "",
+                ),
             ]
             for row in self.checks.iter_rows(named=True)
         ]
@@ -149,11 +152,6 @@ class Decision:
 
     def _repr_html_(self) -> str:
         return html(self.view)
-
-
-def _outcome_text(row: Mapping[str, Any]) -> str:
-    """Return the outcome of a check, with what its p-value has shown."""
-    return row["outcome"] if row["shown"] is None else f"{row['outcome']}: {row['shown']}"
 
 
 def _slice(row: Mapping[str, Any]) -> str:
@@ -240,25 +238,24 @@ def decide(
     >>> truth = {user: {user % 7, 9} for user in range(700)}
     >>> old = rw.evaluate({u: [9, 8] for u in truth}, truth, ["recall@2", "mrr@2"])
     >>> new = rw.evaluate({u: [9, u % 7] for u in truth}, truth, ["recall@2", "mrr@2"])
-    >>> found = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
-    >>> found.outcome, found.exit_code
+    >>> decision = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
+    >>> decision.outcome, decision.exit_code
     ('ship', 0)
     """
     if isinstance(results, Comparison):
         check_plain_design(results.settings, "a decision")
-    given = results.results if isinstance(results, Comparison) else results
-    if not isinstance(given, Mapping):
+    by_name = results.results if isinstance(results, Comparison) else results
+    if not isinstance(by_name, Mapping):
         raise ParameterError(
             "results come by name", found=type(results).__name__, hint="pass {name: result, …}, or a comparison"
         )
-    named = dict(given)
-    wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in by_name.items() if not isinstance(r, Result)]
     if wrong:
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
     if baseline is None and isinstance(results, Comparison):
         baseline = results.settings["baseline"]
     rule = rule_for(
-        named,
+        by_name,
         success=success,
         guardrails=guardrails,
         deterioration=deterioration,
@@ -269,7 +266,7 @@ def decide(
         baseline=baseline,
         system=system,
     )
-    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+    return _decided(rule, {name: by_name[name] for name in (rule.baseline, rule.system)})
 
 
 def rule_for(
@@ -345,34 +342,16 @@ class Rule:
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
-        return Rule(
-            [cells[n] for n in self.success],
-            {cells[n]: m for n, m in self.guardrails.items()},
-            [cells[n] for n in self.deterioration],
-            self.slices,
-            self.min_slice_size,
-            self.alpha,
-            self.missing,
-            self.baseline,
-            self.system,
+        return replace(
+            self,
+            success=[cells[n] for n in self.success],
+            guardrails={cells[n]: m for n, m in self.guardrails.items()},
+            deterioration=[cells[n] for n in self.deterioration],
         )
 
     @property
     def metrics(self) -> list[str]:
         return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "success": self.success,
-            "guardrails": self.guardrails,
-            "deterioration": self.deterioration,
-            "slices": self.slices,
-            "min_slice_size": self.min_slice_size,
-            "alpha": self.alpha,
-            "missing": self.missing,
-            "baseline": self.baseline,
-            "system": self.system,
-        }
 
 
 def _names(option: str, names: str | Sequence[str]) -> list[str]:
@@ -384,19 +363,19 @@ def _names(option: str, names: str | Sequence[str]) -> list[str]:
 
 def _pair(results: Mapping[str, Result], baseline: str | None, system: str | None) -> tuple[str, str]:
     """Return the names of baseline and system."""
-    known = list(results)
+    names = list(results)
     for name in (baseline, system):
         if name is not None and name not in results:
-            raise ParameterError(f"there is no result {name!r}", found=", ".join(known))
-    if len(known) < 2:
-        raise ParameterError("a decision needs two results", found=", ".join(known) or "none")
-    first = known[0] if baseline is None else baseline
-    others = [name for name in known if name != first]
-    if system is None and len(others) > 1:
-        raise ParameterError("a decision is about one system", found=", ".join(others), hint="say which: system=")
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(names))
+    if len(names) < 2:
+        raise ParameterError("a decision needs two results", found=", ".join(names) or "none")
+    first = names[0] if baseline is None else baseline
+    rest = [name for name in names if name != first]
+    if system is None and len(rest) > 1:
+        raise ParameterError("a decision is about one system", found=", ".join(rest), hint="say which: system=")
     if system == first:
         raise ParameterError("a decision compares two systems, and both names are those of one", found=repr(first))
-    return first, others[0] if system is None else system
+    return first, rest[0] if system is None else system
 
 
 def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
@@ -408,7 +387,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     table = table_of(checks, Check)
     record = {
         "rankwise": __version__,
-        "rule": rule.to_dict(),
+        "rule": asdict(rule),
         "outcome": outcome,
         "reasons": reasons,
         "small_slices": small,
@@ -421,7 +400,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of comparisons over all users and in every slice that is large enough."""
     for by in (None, *rule.slices):
-        found = compare(
+        comparison = compare(
             results,
             baseline=rule.baseline,
             metrics=rule.metrics,
@@ -431,8 +410,8 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
             margin=rule.guardrails or None,
             missing=rule.missing,
         )
-        directions = found.settings["directions"]
-        rows = {(row["group"], row["metric"]): row for row in found.table.iter_rows(named=True)}
+        directions = comparison.settings["directions"]
+        rows = {(row["group"], row["metric"]): row for row in comparison.table.iter_rows(named=True)}
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
             if size is not None and size < rule.min_slice_size:
@@ -641,22 +620,22 @@ def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int 
             "margin": margin_of(settings["margin"], row["metric"]),
             "missing": settings["missing"],
         }
-        known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
-        _check_rule(known, rule, planned)
-        looks.append(_looked(comparison, row, pairs, known))
+        entry = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
+        _check_rule(entry, rule, planned)
+        looks.append(_looked(comparison, row, pairs, entry))
     write_text(file, as_json({"version": _VERSION, "pairs": record}))
     return looks
 
 
-def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
-    """Raise unless this look asks what the first one asked: else looks are not valid together."""
-    asked = {**rule, "planned": planned or known["planned"]}
-    before = {**known["rule"], "planned": known["planned"]}
-    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked if asked[name] != before.get(name)]
-    if other:
+def _check_rule(entry: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
+    """Raise unless the settings are those of the first look: else looks are not valid together."""
+    now = {**rule, "planned": planned or entry["planned"]}
+    before = {**entry["rule"], "planned": entry["planned"]}
+    changes = [f"{name}: {before[name]} before, {now[name]} now" for name in now if now[name] != before.get(name)]
+    if changes:
         raise ParameterError(
             "the settings differ from those of the first look",
-            found="; ".join(other),
+            found="; ".join(changes),
             hint="use the same settings, or begin a new file",
         )
 
@@ -668,7 +647,7 @@ def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
 
 
 def _looked(
-    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]
+    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, entry: dict[str, Any]
 ) -> InterimAnalysis:
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
@@ -677,7 +656,7 @@ def _looked(
     better = settings["directions"].get(row["metric"])
     if better is None or size is None:
         raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
-    before = known["looks"]
+    before = entry["looks"]
     if before and pairs.n < before[-1]["users"]:
         raise ParameterError(
             "each look must include the users of all earlier looks",
@@ -685,7 +664,7 @@ def _looked(
             hint="compare all users so far, or begin a new file",
         )
     # Both sides together have the error alpha; a bound on one side alone may have it twice.
-    interval = confidence_sequence_of(pairs, planned=known["planned"], confidence=1 - 2 * alpha)
+    interval = confidence_sequence_of(pairs, planned=entry["planned"], confidence=1 - 2 * alpha)
     worst, best = (interval.low, interval.high) if better else (-interval.high, -interval.low)
     outcome = "passed" if worst > -size else "failed" if best < 0 else "not shown"
     before.append(
@@ -712,11 +691,11 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         pairs = content["pairs"]
-        whole = content["version"] == _VERSION and all(
-            isinstance(known["planned"], int)
-            and isinstance(known["rule"], dict)
-            and all(isinstance(look["users"], int) for look in known["looks"])
-            for known in pairs.values()
+        valid = content["version"] == _VERSION and all(
+            isinstance(entry["planned"], int)
+            and isinstance(entry["rule"], dict)
+            and all(isinstance(look["users"], int) for look in entry["looks"])
+            for entry in pairs.values()
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileError(
@@ -725,6 +704,6 @@ def _read(file: Path) -> dict[str, Any]:
             found=str(error).splitlines()[0] if str(error) else None,
             hint="name a file that does not exist to begin one",
         ) from error
-    if not whole:
+    if not valid:
         raise FileError("this file is no record of looks", where=str(file))
     return dict(pairs)

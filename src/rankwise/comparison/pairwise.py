@@ -71,8 +71,8 @@ _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 class PairwiseTests:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
-    ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
-    of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
+    ``tests`` is the number of pairs that are corrected together, over all groups; ``exploratory_tests``
+    that of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
     metric, empty if these rows are exploratory in all metrics. ``clusters`` is the column of
     users' groups that are not independent of each other, if there are any.
     """
@@ -89,7 +89,7 @@ class PairwiseTests:
     missing: Missing
     n_resamples: int | None
     seed: int
-    others: int = 1
+    exploratory_tests: int = 1
     clusters: str | None = None
 
     def rows(self, cell: str) -> list[PairRow]:
@@ -107,7 +107,8 @@ class PairwiseTests:
                 caveats = [] if margin is None else ["margin not tested"]
             rows[at] = replace(row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory))
         if main and aligned is not None and self.correction == "tukey":
-            return with_adjusted(rows, self._by_tukey(aligned))
+            p = tukey(significant_digits(aligned.values))
+            return with_adjusted(rows, [float(p[baseline, system]) for system, baseline in self._columns])
         if main and aligned is not None and self.correction == "max_t":
             return self._by_max_t(rows, aligned)
         return rows
@@ -127,18 +128,13 @@ class PairwiseTests:
                 rows[at] = replace(row, means=replace(means, low_together=low, high_together=high))
         return rows
 
-    def _by_tukey(self, aligned: AlignedUsers) -> list[float]:
-        """Return the p-values of Tukey's test of all pairs together."""
-        p, at = tukey(significant_digits(aligned.values)), self._at
-        return [float(p[at[baseline], at[system]]) for baseline, system in self.pairs]
-
     def better(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
         return next(iter(self.results.values())).direction(cell)
 
     def _tests(self, cell: str) -> tuple[int, int]:
         """Return how many pairs have intervals that hold together, and are corrected together."""
-        return (self.tests, self.tests) if cell == self.main else (1, self.others)
+        return (self.tests, self.tests) if cell == self.main else (1, self.exploratory_tests)
 
     def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
@@ -206,8 +202,8 @@ class PairwiseTests:
             largest=largest,
             p=p,
         )
-        alone = make(confidence=1 - self.alpha)
-        return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
+        of_pair = make(confidence=1 - self.alpha)
+        return of_pair, of_pair if tests == 1 else make(confidence=1 - self.alpha / tests)
 
     def aligned(self, cell: str) -> AlignedUsers | None:
         """Return the users' values; None if the value is not a mean over users."""
@@ -332,17 +328,17 @@ class ClusteredPairwiseTests(PairwiseTests):
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
             tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, d.flags)
-            alone, together = (
+            of_pair, together = (
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
             )
         else:  # all users, or all clusters, differ alike, whatever the seed
-            tested, alone, together = self._constant(d, aligned, largest, tests)
+            tested, of_pair, together = self._constant(d, aligned, largest, tests)
         row = row_of(
             cell,
             pair,
             d,
             tested,
-            (alone, together),
+            (of_pair, together),
             margin=margin,
             better=self.better(cell),
             alpha=self.alpha,
@@ -370,11 +366,11 @@ class ClusteredPairwiseTests(PairwiseTests):
             return tested, *self._intervals(d, tested.p, largest, tests)
         count = aligned.n_clusters
         p = smallest_p(count) if d.mean else 1.0
-        alone, together = (
+        of_pair, together = (
             constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n) for n in (1, tests)
         )
         flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
-        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), alone, together
+        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), of_pair, together
 
     def _values(self, system: str, aligned: AlignedUsers) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
@@ -455,12 +451,12 @@ class ClusteredPairwiseTests(PairwiseTests):
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
             return replace(row, flags=(*row.flags, *self._ignored()))
-        given = [[self.results[name] for name in self.seeds[side]] for side in pair]
-        _check_groups_left_out(cell, {n: self.results[n] for side in pair for n in self.seeds[side]})
-        y, x = (np.array([result.values[cell] for result in results]) for results in given)
+        sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
+        _check_groups_left_out(cell, {n: self.results[n] for system in pair for n in self.seeds[system]})
+        y, x = (np.array([result.values[cell] for result in results]) for results in sides)
         replicates = [
             np.mean([result.replicates[cell].to_numpy() for result in results], axis=0)  # type: ignore[index]
-            for results in given
+            for results in sides
         ]
         error, groups = jackknife_error(replicates[1] - replicates[0])
         seeds = [x - y] if self.paired else [x, y]
@@ -468,13 +464,13 @@ class ClusteredPairwiseTests(PairwiseTests):
         variance = Variance((error**2, float(groups - 1)), tuple(parts))
         difference = float(x.mean() - y.mean())
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
-        flags = (*jackknife_caveats(given[1][0].metrics, cell), *self._ignored())
+        flags = (*jackknife_caveats(sides[1][0].metrics, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
         row = row_of_all_lists(
             cell,
             pair,
             (float(y.mean()), float(x.mean())),
-            len(given[0][0].per_user),
+            len(sides[0][0].per_user),
             tested,
             variance.interval(difference, confidence=1 - self.alpha, n=groups),
             error=variance.error if variance.total > 0 else math.nan,

@@ -92,16 +92,16 @@ def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
     if by is not None:
         return f"On {metric}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
     leader = _leader(rows, settings)
-    own = [row for row in rows if leader in (row["system"], row["baseline"])]
-    beaten = [row for row in own if row["verdict"] == ("better" if row["system"] == leader else "worse")]
+    of_leader = [row for row in rows if leader in (row["system"], row["baseline"])]
+    beaten = [row for row in of_leader if row["verdict"] == ("better" if row["system"] == leader else "worse")]
     against = {name for row in rows for name in (row["system"], row["baseline"])} - {leader}
     if len(beaten) == len(against):
         return f"{leader} beats every other system on {metric}."
     if settings["baseline"] is not None and leader != settings["baseline"]:
         return _against(rows, settings["baseline"], metric)
-    if beaten and len(own) == len(against):
+    if beaten and len(of_leader) == len(against):
         text = f"{leader} is ahead on {metric}: it beats {len(beaten)} of {len(against)} others"
-        open_ = [row for row in own if row["verdict"] == "undecided"]
+        open_ = [row for row in of_leader if row["verdict"] == "undecided"]
         if len(open_) + len(beaten) < len(against) or len(open_) > _NAMED:
             return f"{text}."
         names = (row["baseline"] if row["system"] == leader else row["system"] for row in open_)
@@ -114,9 +114,9 @@ def _undecided(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
     same = sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
         return f"All {same} pairs are equivalent on {metric} within the margin."
-    found = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
-    apart = any(map(math.isinf, found)) and any(map(math.isfinite, found))  # no one number is true of all
-    would = _would_find(max(found)) if found and not apart else ""
+    differences = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
+    apart = any(map(math.isinf, differences)) and any(map(math.isfinite, differences))  # no one number is true of all
+    would = _would_find(max(differences)) if differences and not apart else ""
     equivalent = f", and {same} are equivalent within the margin" if same else ""
     return f"Nothing can be claimed on {metric}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
 
@@ -187,8 +187,7 @@ def _size(row: Mapping[str, Any], *, signed: bool) -> str:
     Without ``signed`` the verdict tells the direction.
     """
     lift = [row[name] for name in ("lift", "lift_low", "lift_high")]
-    known = all(value is not None and math.isfinite(value) for value in lift)
-    if known:
+    if all(value is not None and math.isfinite(value) for value in lift):
         # A metric of which small values are good falls by as much.
         if not signed and lift[0] < 0:
             lift = [-lift[0], -lift[2], -lift[1]]
@@ -285,8 +284,8 @@ def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     level = f"{1 - settings['alpha']:.0%}"
     names = ", ".join(texts) + more
     primary = table.filter(pl.col("primary"))
-    flags = {flag for some in primary["flags"].to_list() for flag in some}
-    about = ", approximate as p is" if any("skewness" in flag for flag in flags) else ""
+    skewed = primary["flags"].list.join(" ").str.contains("skewness").any()
+    about = ", approximate as p is" if skewed else ""
     return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
 
 
@@ -294,8 +293,8 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
     """Return notes on other random samples: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
-        numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
-        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
+        sizes = sorted(set(table["clusters"].drop_nulls().to_list()))
+        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((sizes[0], sizes[-1])))
         notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
@@ -303,9 +302,9 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
             "weights; results on each alone are exploratory."
         )
     if settings["seeds"]:
-        known = settings["seeds"]["counts"]
-        counts = ", ".join(f"{name}: {count}" for name, count in known.items())
-        counts = f"{next(iter(known.values()))} each" if len(set(known.values())) == 1 else counts
+        numbers = settings["seeds"]["counts"]
+        counts = ", ".join(f"{name}: {count}" for name, count in numbers.items())
+        counts = f"{next(iter(numbers.values()))} each" if len(set(numbers.values())) == 1 else counts
         notes.append(
             f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
             "systems; intervals and tests generalise to other users and other seeds."

@@ -15,15 +15,14 @@ from rankwise.stats.differences import (
     DIGITS,
     LEAST,
     UNVARIED,
+    DerivedStatistics,
     Differences,
     Floats,
     Interval,
-    caveats,
     check_level,
     column,
     never_zero,
     numbers,
-    standardised,
     t_around,
 )
 from rankwise.stats.paired_tests import smallest_p
@@ -43,7 +42,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSums:
+class PairSums(DerivedStatistics):
     """Paired differences x − y of which only sums are known; those of other pairs can be added.
 
     It has what t tests and intervals ask of `Differences`. Sums are exact, so that the variance
@@ -142,26 +141,6 @@ class PairSums:
         x, y, n = self.x, self.y, self.n
         xy = _covariance(x, y, self.xy, n)
         return np.array([[_covariance(x, x, self.xx, n), xy], [xy, _covariance(y, y, self.yy, n)]])
-
-    @property
-    def nonzero(self) -> int:
-        """Number of pairs that differ."""
-        return self.wins + self.losses
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean difference."""
-        return self.deviation / self.n**0.5 if self.n else float("nan")
-
-    @property
-    def d_z(self) -> float:
-        """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
-        return standardised(self)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Caveats about these pairs."""
-        return caveats(self)
 
 
 def _covariance(a: ExactTotal, b: ExactTotal, products: ExactTotal, n: int) -> float:
@@ -301,16 +280,15 @@ def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None 
     the part of users, where it is known well, not off that of the seeds, where it would leave too
     little as often as too much.
     """
-    found = [seed_variance(values) for values in seeds]
-    residual = sum(rest for _, rest in found)
+    parts, residuals = zip(*map(seed_variance, seeds), strict=True)
     n = len(users)
-    alone = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
-    between, freedom = alone if part is None else part
+    independent = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
+    between, freedom = independent if part is None else part
     largest = max(float(np.abs(values).max(initial=0.0)) for values in seeds)
     rounding = (DIGITS * largest) ** 2  # a variance below is none
-    parts = tuple((v if v > rounding else 0.0, f) for v, f in (p for p, _ in found if p))
-    own = between - residual
-    return Variance((0.0 if own <= rounding else own, freedom), parts)
+    of_seeds = tuple((v if v > rounding else 0.0, f) for v, f in filter(None, parts))
+    of_users = between - sum(residuals)
+    return Variance((0.0 if of_users <= rounding else of_users, freedom), of_seeds)
 
 
 @dataclass(frozen=True)
@@ -471,8 +449,8 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
 
     Examples
     --------
-    >>> found = over_data_sets([0.02, 0.03, 0.01, 0.04], [0.002, 0.004, 0.003, 0.01])
-    >>> found.interval.estimate, found.interval.low, found.p, found.tau
+    >>> over = over_data_sets([0.02, 0.03, 0.01, 0.04], [0.002, 0.004, 0.003, 0.01])
+    >>> over.interval.estimate, over.interval.low, over.p, over.tau
     (0.025, 0.0045, 0.0305, 0.0116)
     """
     from scipy.stats import t
