@@ -49,11 +49,11 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     text = rows.read_text(encoding="utf-8")
     end = "    lift_high: float = math.nan\n"
     assert text.count(end) == 1
-    computed = "            lift_high=lift_high,\n"
+    computed = "Means(before, after, pairs.mean, *limits, *lift)"
     assert text.count(computed) == 1
     text = text.replace(end, end.rstrip("\n") + PAIR)
-    more = "            spread_baseline=pairs.covariance[1, 1],\n            spread_system=777.5,\n"
-    rows.write_text(text.replace(computed, computed + more), encoding="utf-8")
+    more = computed.replace(")", ", spread_baseline=pairs.covariance[1, 1], spread_system=777.5)")
+    rows.write_text(text.replace(computed, more), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(copy)},

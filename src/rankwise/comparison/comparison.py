@@ -181,18 +181,16 @@ def is_comparison(path: Path) -> bool:
     return (path / HEAD).is_file()
 
 
-def read_comparison(
-    folder: Path, schema: Mapping[str, Any]
-) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
+def read_comparison(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
     """Return table, values, settings and results of a saved comparison."""
     path = folder / HEAD
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = [
-            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in schema.items()]
+            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in COLUMNS.items()]
             for row in content["pairs"]
         ]
-        table = pl.DataFrame(rows, schema=dict(schema), orient="row")
+        table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
         values = pl.DataFrame(
             [
                 {name: value if name == "metric" else float_of(value) for name, value in row.items()}
@@ -224,8 +222,10 @@ def read_comparison(
 
 
 def _result(folder: Path, name: str, sha256: str) -> Result:
-    """Return a result, if it is the one that was compared."""
-    path = _inside(folder, name)
+    """Return a result of the comparison's folder, if it is the one that was compared."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=name)
     head = path / "result.json"
     if head.is_file() and file_hash(head) != sha256:
         raise _changed(head)
@@ -236,14 +236,6 @@ def _changed(path: Path) -> FileError:
     return FileError(
         "this file was changed after the comparison was saved", where=str(path), hint="compare again, and save that"
     )
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Return a folder of a result; raise if the name leads out of the comparison's folder."""
-    path = folder / str(name)
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=str(name))
-    return path
 
 
 @dataclass(frozen=True)
@@ -368,7 +360,7 @@ class Comparison:
         FileError
             If the folder holds no comparison, or one of its results cannot be read.
         """
-        return cls(*read_comparison(check_path("folder", folder), COLUMNS))
+        return cls(*read_comparison(check_path("folder", folder)))
 
     def save(self, folder: str | Path) -> Path:
         """Write ``comparison.json`` and every result, in ``results/``, into a folder.

@@ -44,7 +44,7 @@ Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """One check of a decision; its fields are the columns of `Decision.checks`, except the caveats."""
 
@@ -56,11 +56,11 @@ class Check:
     difference: float
     low: float
     high: float
-    margin: float | None
+    margin: float | None = None
     p: float
     outcome: str
-    shown: str | None
-    users_needed: int | None
+    shown: str | None = None
+    users_needed: int | None = None
     caveats: tuple[str, ...] = hidden(())
 
 
@@ -430,29 +430,10 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     return dict(counts.rows())
 
 
-def _check(
-    row: Mapping[str, Any],
-    role: str,
-    p: float,
-    outcome: str,
-    shown: str | None = None,
-    *,
-    margin: float | None = None,
-    users_needed: int | None = None,
-    caveats: Sequence[str] = (),
-) -> Check:
+def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: Any) -> Check:
     """Return the check of a row of a comparison."""
     pair = {name: row[name] for name in ("metric", "by", "group", "users", "difference", "low", "high")}
-    return Check(
-        **pair,
-        role=role,
-        p=p,
-        outcome=outcome,
-        shown=shown,
-        margin=margin,
-        users_needed=users_needed,
-        caveats=tuple(caveats),
-    )
+    return Check(**pair, role=role, p=p, outcome=outcome, **more)
 
 
 def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
@@ -461,7 +442,8 @@ def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     checks = []
     for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
         better = p < rule.alpha and _gains(row)
-        checks.append(_check(row, "success", p, *(("passed", "better") if better else ("not shown", None))))
+        outcome, shown = ("passed", "better") if better else ("not shown", None)
+        checks.append(_check(row, "success", p, outcome, shown=shown))
     return checks
 
 
@@ -485,10 +467,10 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
                 "guardrail",
                 row["p"] if better and not within else row["p_non_inferior"],
                 "passed" if better or within else "not shown",
-                "within margin" if within else "better" if better else None,
+                shown="within margin" if within else "better" if better else None,
                 margin=size,
                 users_needed=None if better or within else _needed(row, size, rule),
-                caveats=margin_flags(margin, mean),
+                caveats=tuple(margin_flags(margin, mean)),
             )
         )
     return checks
@@ -511,7 +493,7 @@ def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequen
     for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
         worse = p < rule.alpha and not _gains(row)
         if worse and (row["metric"], row["by"], row["group"]) not in harmless:
-            failures.append(_check(row, "deterioration", p, "failed", "worse"))
+            failures.append(_check(row, "deterioration", p, "failed", shown="worse"))
         elif row["metric"] in rule.deterioration:
             outcome = "passed" if p == p and row["users"] > 1 else "not shown"
             failures.append(_check(row, "deterioration", p, outcome))

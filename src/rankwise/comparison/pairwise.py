@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -138,31 +138,27 @@ class PairwiseTests:
 
     def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
-        together, corrected = self._tests(cell)
+        together, margin = self._tests(cell)[0], margin_of(self.margin, cell)
         largest = largest_difference(self.results, cell)
-        margin, better = margin_of(self.margin, cell), self.better(cell)
-        rows = []
-        for pair, d, delta in zip(
-            self.pairs, aligned.differences(self._columns), aligned.deltas(self._columns), strict=True
-        ):
+        deltas, rows = aligned.deltas(self._columns), []
+        make = self._row_maker(cell, aligned, largest)
+        for pair, d, delta in zip(self.pairs, aligned.differences(self._columns), deltas, strict=True):
             tested = self._tested(d)
-            rows.append(
-                row_of(
-                    cell,
-                    pair,
-                    d,
-                    tested,
-                    self._intervals(d, tested.p, largest, together),
-                    margin=size_of(margin, d.means[1]),
-                    better=better,
-                    alpha=self.alpha,
-                    dropped=(aligned.users, aligned.reasons),
-                    largest=largest,
-                    tests=corrected,
-                    delta=delta,
-                )
-            )
+            intervals = self._intervals(d, tested.p, largest, together)
+            rows.append(make(pair, d, tested, intervals, margin=size_of(margin, d.means[1]), delta=delta))
         return rows
+
+    def _row_maker(self, cell: str, aligned: AlignedUsers, largest: float) -> Callable[..., PairRow]:
+        """Return `row_of` with what all pairs of a metric share."""
+        return partial(
+            row_of,
+            cell,
+            alpha=self.alpha,
+            better=self.better(cell),
+            tests=self._tests(cell)[1],
+            dropped=(aligned.users, aligned.reasons),
+            largest=largest,
+        )
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of one pair of values that are not means over users, from their jackknife."""
@@ -333,20 +329,8 @@ class ClusteredPairwiseTests(PairwiseTests):
             )
         else:  # all users, or all clusters, differ alike, whatever the seed
             tested, of_pair, together = self._constant(d, aligned, largest, tests)
-        row = row_of(
-            cell,
-            pair,
-            d,
-            tested,
-            (of_pair, together),
-            margin=margin,
-            better=self.better(cell),
-            alpha=self.alpha,
-            dropped=(aligned.users, aligned.reasons),
-            largest=largest,
-            tests=corrected,
-            delta=cliffs_delta(d.x, d.y),
-        )
+        delta, intervals = cliffs_delta(d.x, d.y), (of_pair, together)
+        row = self._row_maker(cell, aligned, largest)(pair, d, tested, intervals, margin=margin, delta=delta)
         if self.seeds:
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
@@ -525,6 +509,7 @@ def _row_over_data_sets(
     combined = over_data_sets(gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha)
     together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
     interval, difference = combined.interval, combined.interval.estimate
+    limits = (interval.low, interval.high, together.low, together.high)
     before = math.fsum(row.means.mean_baseline for row in rows) / k
     after = math.fsum(row.means.mean_system for row in rows) / k
     deviation = deviation_of(np.array(gaps))
@@ -541,16 +526,7 @@ def _row_over_data_sets(
         first.baseline,
         first.system,
         main,
-        Means(
-            before,
-            after,
-            difference,
-            low=interval.low,
-            high=interval.high,
-            low_together=together.low,
-            high_together=together.high,
-            lift=difference / before if before else math.nan,
-        ),
+        Means(before, after, difference, *limits, difference / before if before else math.nan),
         TestOutcome("t over data sets", combined.p),
         EffectSizes(
             difference / deviation if deviation else math.nan,

@@ -335,32 +335,20 @@ def row_of(
     has the number of users that any result has, and why some were left out; ``delta`` is Cliff's,
     which sums do not tell; ``largest`` the largest difference that is possible.
     """
-    n, (baseline_mean, system_mean) = pairs.n, pairs.means[::-1]
-    interval, together = intervals
-    claims = MarginTests()
+    n, (after, before), (interval, together), claims = pairs.n, pairs.means, intervals, MarginTests()
+    limits = (interval.low, interval.high, together.low, together.high)
     if margin is not None:
         same = equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
         claims = MarginTests(p_equivalence=same.p)
     if margin is not None and better is not None:
         no_worse = non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better)
         claims = replace(claims, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
-    lift, lift_low, lift_high = lift_interval(pairs, confidence=1 - alpha)
+    lift = lift_interval(pairs, confidence=1 - alpha)
     return PairRow(
         cell,
         None,
         *pair,
-        means=Means(
-            baseline_mean,
-            system_mean,
-            pairs.mean,
-            low=interval.low,
-            high=interval.high,
-            low_together=together.low,
-            high_together=together.high,
-            lift=lift,
-            lift_low=lift_low,
-            lift_high=lift_high,
-        ),
+        means=Means(before, after, pairs.mean, *limits, *lift),
         test=TestOutcome(tested.test, tested.p),
         effect=EffectSizes(
             pairs.d_z,
@@ -418,7 +406,7 @@ def row_of_all_lists(
         cell,
         None,
         *pair,
-        means=Means(before, after, tested.difference, low=interval.low, high=interval.high, lift=lift),
+        means=Means(before, after, tested.difference, interval.low, interval.high, lift=lift),
         test=TestOutcome(tested.test, tested.p),
         effect=EffectSizes(users=users, users_dropped=0, dropped_because=""),
         flags=(*tested.flags, "of all lists together"),

@@ -24,21 +24,10 @@ from rankwise.comparison.view import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
-from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, printable
+from rankwise.errors import MetricError, ParameterError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.plots import Estimates, charts
-from rankwise.reporting.report_data import (
-    Block,
-    Figure,
-    Folded,
-    Lists,
-    Missing,
-    ReportData,
-    Section,
-    fault,
-    reason,
-    section,
-)
+from rankwise.reporting.report_data import Block, Figure, Folded, Lists, Missing, ReportData, Section, reason, section
 from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
@@ -222,10 +211,8 @@ class Report:
         """Return the chart of a figure as SVG, or why it could not be drawn."""
         try:
             return {"svg": inlined(_drawn(figure), figure.name, printable(figure.caption)), "why": ""}
-        except RankwiseError as error:
-            return {"svg": "", "why": reason(error)}
         except Exception as error:  # noqa: BLE001 - one chart is not worth a page
-            return {"svg": "", "why": fault(error)}
+            return {"svg": "", "why": reason(error)}
 
 
 def _template() -> Template:
@@ -489,7 +476,5 @@ def _compared(
         return named, None, "a single result cannot be compared"
     try:
         return named, compare(named, primary=primary, baseline=baseline), ""
-    except RankwiseError as error:
-        return named, None, reason(error)
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
-        return named, None, fault(error)
+        return named, None, reason(error)

@@ -43,7 +43,6 @@ __all__ = [
     "audit",
     "conventions",
     "data",
-    "fault",
     "glossary",
     "inputs",
     "reason",
@@ -117,16 +116,13 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-def reason(error: RankwiseError) -> str:
-    """Return the message of an error on one line."""
+def reason(error: Exception) -> str:
+    """Return the message of an error on one line; that of an error that is no RankwiseError says so."""
+    if not isinstance(error, RankwiseError):
+        message = str(error).strip().splitlines()[:1]
+        return ": ".join(["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)])
     text = f"{error.what}: {error.found}" if error.found else error.what
     return f"{text} ({error.hint})" if error.hint else text
-
-
-def fault(error: Exception) -> str:
-    """Return the message of an error that is not a RankwiseError."""
-    message = str(error).strip().splitlines()[:1]
-    return ": ".join(["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)])
 
 
 def section(
@@ -141,10 +137,8 @@ def section(
     for what, build in builders.items():
         try:
             blocks += build(material)
-        except RankwiseError as error:
-            blocks.append(Missing(what, reason(error)))
         except Exception as error:  # noqa: BLE001 - the page says it; it must not be lost with it
-            blocks.append(Missing(what, fault(error)))
+            blocks.append(Missing(what, reason(error)))
     return Section(name, title, blocks)
 
 
