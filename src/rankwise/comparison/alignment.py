@@ -29,13 +29,13 @@ __all__ = [
     "Systems",
     "align_users",
     "align_values",
+    "check_choices",
     "check_comparable",
     "check_digests",
     "check_ids",
-    "check_questions",
     "common_cells",
+    "default_primary",
     "different_truth",
-    "main_metric",
     "paired_seeds",
     "some_missing",
     "systems_of",
@@ -130,12 +130,10 @@ def check_ids(results: Mapping[str, Result]) -> None:
         )
 
 
-def main_metric(result: Result) -> str:
-    """Return the default primary metric: ``ndcg@10``, or the first mean over users."""
-    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
-    if not means:
-        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
-    return "ndcg@10" if "ndcg@10" in means else means[0]
+def default_primary(result: Result, cells: Sequence[str]) -> str:
+    """Return the default primary metric: ``ndcg@10``, or the first mean over users, or the first value."""
+    means = [cell for cell in cells if result.is_mean_of_users(cell)]
+    return "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
 
 
 def align_users(
@@ -215,12 +213,12 @@ _FORCE = "; force=True compares them anyway"
 def check_comparable(results: Mapping[str, Result]) -> None:
     """Raise if values are different quantities, so that their difference means nothing."""
     check_ids(results)
-    check_questions(results)
+    check_choices(results)
     _check_truth(results)
     check_digests(results)
 
 
-def check_questions(results: Mapping[str, Result]) -> None:
+def check_choices(results: Mapping[str, Result]) -> None:
     """Raise if results are of other candidates, splits, settings or tables; users are not read."""
     _check_users(results)
     _check_candidates(results)
@@ -433,8 +431,7 @@ def common_cells(
         cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
     if not cells:
         raise _nothing_in_common(results, not_compared, means_only)
-    means = [cell for cell in cells if first.is_mean_of_users(cell)]
-    main = "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
+    main = default_primary(first, cells)
     if primary is not None:
         main = first.cell(primary)
         cells = cells if main in cells else [*cells, main]

@@ -17,7 +17,7 @@ from rankwise.comparison.alignment import (
     align_users,
     check_ids,
     common_cells,
-    main_metric,
+    default_primary,
     paired_seeds,
     systems_of,
     unchecked,
@@ -639,7 +639,10 @@ def _pilot(
             "a comparison is planned for a difference, or for a margin",
             hint="pass difference=, the difference to detect, or margin=, the largest one that does not matter",
         )
-    cell = main_metric(result) if metric is None else result.cell(metric)
+    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    if metric is None and not means:
+        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
+    cell = default_primary(result, means) if metric is None else result.cell(metric)
     if not result.is_mean_of_users(cell):
         raise MetricError(f"{cell} is not a mean over users, so the number of users cannot be computed")
     better = result.direction(cell)

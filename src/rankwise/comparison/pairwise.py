@@ -49,7 +49,13 @@ from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
-from rankwise.stats.variance_components import Variance, deviation_of, over_data_sets, seed_variance, variance_of_means
+from rankwise.stats.variance_components import (
+    VarianceComponents,
+    deviation_of,
+    over_data_sets,
+    seed_variance,
+    variance_of_means,
+)
 
 __all__ = [
     "JOINT",
@@ -361,7 +367,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         columns = [self._at[name] for name in self.seeds.get(system, [system])]
         return np.ascontiguousarray(aligned.values[:, columns].T)
 
-    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> Variance:
+    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> VarianceComponents:
         """Return the variance of a mean over users and seeds."""
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
@@ -379,7 +385,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         flags = (*row.flags, *cluster_flags(count, str(self.clusters)))
         return replace(row, clusters=Clusters(count), equivalence=claims, flags=flags)
 
-    def _with_variance(self, row: PairRow, variance: Variance, margin: float | None, level: float) -> PairRow:
+    def _with_variance(self, row: PairRow, variance: VarianceComponents, margin: float | None, level: float) -> PairRow:
         """Return a row over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
@@ -395,7 +401,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             )
         return replace(row, effect=effect, equivalence=claims, error=variance.error)
 
-    def _with_seeds(self, row: PairRow, variance: Variance, means: tuple[Floats, Floats]) -> PairRow:
+    def _with_seeds(self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]) -> PairRow:
         """Return a row with its seeds; ``means`` are those of the seeds of the baseline and of the system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
@@ -420,7 +426,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         return replace(row, seeds=seeds, flags=(*row.flags, *notes))
 
     def _lift(
-        self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: AlignedUsers
+        self, d: Differences, systems: tuple[Floats, Floats], variance: VarianceComponents, aligned: AlignedUsers
     ) -> tuple[float, float, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         of_x, of_y = (
@@ -445,7 +451,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         error, groups = jackknife_error(replicates[1] - replicates[0])
         seeds = [x - y] if self.paired else [x, y]
         parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
-        variance = Variance((error**2, float(groups - 1)), tuple(parts))
+        variance = VarianceComponents((error**2, float(groups - 1)), tuple(parts))
         difference = float(x.mean() - y.mean())
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
         flags = (*jackknife_caveats(sides[1][0].metrics, cell), *self._ignored())
@@ -468,7 +474,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         return [f"the jackknife treats users as independent, without clusters by {self.clusters}"]
 
 
-def _margin_tests(variance: Variance, difference: float, margin: float, better: bool | None) -> MarginTests:
+def _margin_tests(variance: VarianceComponents, difference: float, margin: float, better: bool | None) -> MarginTests:
     """Return the p-values of what a margin is about, from the variance of a difference."""
     no_worse = math.nan
     if better is not None:
@@ -516,7 +522,7 @@ def _row_over_data_sets(
     size, claims = size_of(margin, before), MarginTests()
     flags = [*interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
     if size is not None and t_is_valid(differences(gaps)):
-        claims = _margin_tests(Variance((deviation**2 / k, k - 1.0)), difference, size, first.better)
+        claims = _margin_tests(VarianceComponents((deviation**2 / k, k - 1.0)), difference, size, first.better)
     elif size is not None:  # rare losses on other data sets have not been seen
         flags.append("margin not tested over so few data sets")
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)

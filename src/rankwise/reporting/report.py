@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rankwise.comparison.alignment import default_primary
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.comparison.view import marks
@@ -360,11 +361,9 @@ def _main(result: Result, primary: str | None) -> str:
     """Return the primary metric of a single result: as asked, or as `rankwise.compare` chooses."""
     if primary is not None:
         return result.cell(primary)
-    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
-    every = list(result.values)
-    if not every:
+    if not result.values:
         raise MetricError("the result has no values")
-    return "ndcg@10" if "ndcg@10" in every else (means or every)[0]
+    return default_primary(result, list(result.values))
 
 
 def report(

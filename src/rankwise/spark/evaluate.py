@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rankwise.comparison.alignment import (
     AlignedUsers,
     align_values,
+    check_choices,
     check_digests,
-    check_questions,
     common_cells,
     different_truth,
     some_missing,
@@ -167,7 +167,7 @@ def compare(
 
 def _check(results: Mapping[str, Result]) -> None:
     """Raise if results are not comparable, before the values of any user are read."""
-    check_questions(results)
+    check_choices(results)
     check_digests(results)
 
 

@@ -32,7 +32,7 @@ __all__ = [
     "PairSums",
     "Part",
     "TwoLevel",
-    "Variance",
+    "VarianceComponents",
     "deviation_of",
     "over_data_sets",
     "seed_variance",
@@ -154,7 +154,7 @@ _MORE = 1_000  # further seeds that are worth naming
 
 
 @dataclass(frozen=True)
-class Variance:
+class VarianceComponents:
     r"""The variance of an estimate as a sum of independent parts, each known from a sample.
 
     Quantiles and p-values weight those of each part's t distribution by its variance,
@@ -231,13 +231,13 @@ class Variance:
         half = self.quantile((1 - confidence) / 2) * self.error
         return Interval(estimate, estimate - half, estimate + half, confidence, "two-level t", n)
 
-    def with_more(self, seeds: int) -> Variance:
+    def with_more(self, seeds: int) -> VarianceComponents:
         """Return the variance that so many further seeds of each system would leave."""
         parts = []
         for variance, freedom in self.seeds:
             count = freedom + 1
             parts.append((variance * count / (count + seeds), freedom + seeds))
-        return Variance(self.users, tuple(parts))
+        return VarianceComponents(self.users, tuple(parts))
 
     def seeds_to_halve(self, confidence: float = 0.95) -> int | None:
         """Return how many more seeds of each system halve the interval; None if no number does."""
@@ -273,7 +273,7 @@ def seed_variance(values: Floats) -> tuple[Part | None, float]:
     return part, float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
 
 
-def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> Variance:
+def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> VarianceComponents:
     """Return the variance of a mean over users, from users' means over the seeds of systems.
 
     ``part`` is that of users, if they are not independent of each other. The residual is taken off
@@ -288,7 +288,7 @@ def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None 
     rounding = (DIGITS * largest) ** 2  # a variance below is none
     of_seeds = tuple((v if v > rounding else 0.0, f) for v, f in filter(None, parts))
     of_users = between - sum(residuals)
-    return Variance((0.0 if of_users <= rounding else of_users, freedom), of_seeds)
+    return VarianceComponents((0.0 if of_users <= rounding else of_users, freedom), of_seeds)
 
 
 @dataclass(frozen=True)
