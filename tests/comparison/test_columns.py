@@ -20,6 +20,7 @@ PAIR = """
     spread_baseline: float = math.nan
     spread_system: float = column(math.nan, 'spread', in_systems=' spread {}')
 """
+OUTPUTS = ("json", "csv", "markdown", "latex", "text", "html", "report")
 SCRIPT = """
 import sys, json
 from pathlib import Path
@@ -64,15 +65,14 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert str(copy) in done.stdout
     assert "777.5" in done.stdout  # saved and read again
-    outputs = {name: (tmp_path / name).read_text(encoding="utf-8") for name in ("csv", "markdown", "latex", "text")}
-    assert json.loads((tmp_path / "json").read_text())["pairs"][0]["spread_system"] == 777.5
+    outputs = {name: (tmp_path / name).read_text(encoding="utf-8") for name in OUTPUTS}
+    assert json.loads(outputs["json"])["pairs"][0]["spread_system"] == 777.5
     assert pl.read_parquet(tmp_path / "table.parquet")["spread_system"].to_list() == [777.5]
     assert "spread_baseline,spread_system" in outputs["csv"]
-    for name in ("markdown", "latex"):
-        assert "spread 777.5" in outputs[name]
+    assert all("spread 777.5" in outputs[name] for name in ("markdown", "latex"))
     for name in ("text", "html", "report"):
-        assert "spread" in (tmp_path / name).read_text(encoding="utf-8")
-        assert "777.5" in (tmp_path / name).read_text(encoding="utf-8")
+        assert "spread" in outputs[name]
+        assert "777.5" in outputs[name]
 
 
 def test_the_columns_are_the_fields_of_sections_in_their_order():
