@@ -16,7 +16,7 @@ from scipy.stats import t
 from rankwise import stats
 from rankwise.stats.differences import Differences, Floats, fewest_for_t
 from rankwise.stats.many_systems import rank_systems
-from rankwise.stats.variance_components import Variance
+from rankwise.stats.variance_components import VarianceComponents
 
 SAMPLES = 20_000  # a share of 0.95 has a standard error of 0.0015
 USERS = 300
@@ -83,7 +83,7 @@ def detected(count: int) -> float:
     rng, freedom = np.random.default_rng(2), float(count - 1)
     parts = (0.2, 0.4, 0.4)
     seen = [
-        Variance((a, USERS - 1.0), ((b, freedom), (c, freedom)))
+        VarianceComponents((a, USERS - 1.0), ((b, freedom), (c, freedom)))
         for a, b, c in drawn(rng, (count, count), parts)[0][:, :1000].T
     ]
     size = float(np.median([(v.quantile(0.025) + v.quantile(0.2)) * v.error for v in seen]))

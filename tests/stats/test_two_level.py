@@ -17,7 +17,7 @@ from scipy.stats import ttest_1samp
 
 from rankwise import stats
 from rankwise.errors import InputError
-from rankwise.stats.variance_components import Variance, variance_of_means
+from rankwise.stats.variance_components import VarianceComponents, variance_of_means
 
 SAMPLES = 2_000  # a share of 0.95 has an error of 0.005
 
@@ -93,11 +93,11 @@ def test_the_detectable_difference_is_found():
     """Power of 0.8 at (quantile of alpha / 2 + quantile of 0.2) standard errors."""
     rng = np.random.default_rng(7)
     found = sizes = 0.0
-    variance = Variance((0.6, 199.0), ((0.4, 4.0), (0.3, 4.0)))
+    variance = VarianceComponents((0.6, 199.0), ((0.4, 4.0), (0.3, 4.0)))
     size = (variance.quantile(0.025) + variance.quantile(0.2)) * variance.error
     for _ in range(4_000):
         drawn = [v * rng.chisquare(f) / f for v, f in (variance.users, *variance.seeds)]
-        seen = Variance((drawn[0], 199.0), ((drawn[1], 4.0), (drawn[2], 4.0)))
+        seen = VarianceComponents((drawn[0], 199.0), ((drawn[1], 4.0), (drawn[2], 4.0)))
         found += seen.p(size + rng.normal(0, variance.error)) < 0.05
         sizes += size
     assert found / 4_000 == pytest.approx(0.8, abs=0.05)
@@ -124,7 +124,7 @@ def test_balanced_designs_agree_with_mixed_models():
 
 @given(st.floats(1e-6, 1e3), st.floats(0, 1e3), st.integers(1, 40), st.integers(2, 5000), st.floats(-50, 50))
 def test_p_and_interval_never_disagree(users, seeds, freedom, n, size):
-    variance = Variance((users, float(n)), ((seeds, float(freedom)),))
+    variance = VarianceComponents((users, float(n)), ((seeds, float(freedom)),))
     difference = size * variance.error
     p = variance.p(difference)
     assert 0 < p <= 1

@@ -19,7 +19,7 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.options import compared_options
 from rankwise.results.intervals import cluster_codes
 from rankwise.results.result import Result
-from rankwise.stats.differences import Differences, Floats, Moments, SortedColumn, moments_of_pairs
+from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs
 from rankwise.tables.table import PASSED
 
@@ -29,13 +29,13 @@ __all__ = [
     "Systems",
     "align_users",
     "align_values",
+    "check_choices",
     "check_comparable",
     "check_digests",
     "check_ids",
-    "check_questions",
     "common_cells",
+    "default_primary",
     "different_truth",
-    "main_metric",
     "paired_seeds",
     "some_missing",
     "systems_of",
@@ -45,11 +45,11 @@ __all__ = [
 _WORTH_A_THREAD = 10_000  # users
 
 
-def some_missing(metric: str, found: str) -> ParameterError:
+def some_missing(metric: str, details: str) -> ParameterError:
     """Return the error for users who have a value in some results only."""
     return ParameterError(
         f"some users have a value of {metric} in one result, and none in another",
-        found=found,
+        found=details,
         hint='missing="zero" counts it as 0, as for a list that was not delivered; '
         'missing="common" compares the users who have all values',
     )
@@ -92,17 +92,17 @@ class AlignedUsers:
         return list(each(Distribution.of, self.values.T, threads))
 
     @cached_property
-    def _sides(self) -> list[SortedColumn]:
+    def _columns(self) -> list[SortedColumn]:
         return [SortedColumn(column) for column in self.values.T]
 
     def differences(self, pairs: Sequence[tuple[int, int]]) -> list[Differences]:
         """Return the paired values of results, the first of each pair minus the second."""
-        found = moments_of_pairs(self._sides, pairs)
-        return [self._pair(*pair, known) for pair, known in zip(pairs, found, strict=True)]
-
-    def _pair(self, x: int, y: int, known: Moments) -> Differences:
-        sides = self._sides[x], self._sides[y]
-        return Differences(sides[0].values, sides[1].values, sides=sides, known=known)
+        moments = moments_of_pairs(self._columns, pairs)
+        columns = [(self._columns[x], self._columns[y]) for x, y in pairs]
+        return [
+            Differences(x.values, y.values, columns=(x, y), moments=m)
+            for (x, y), m in zip(columns, moments, strict=True)
+        ]
 
     def deltas(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """Return Cliff's delta of pairs of results, the first against the second."""
@@ -130,12 +130,10 @@ def check_ids(results: Mapping[str, Result]) -> None:
         )
 
 
-def main_metric(result: Result) -> str:
-    """Return the default primary metric: ``ndcg@10``, or the first mean over users."""
-    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
-    if not means:
-        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
-    return "ndcg@10" if "ndcg@10" in means else means[0]
+def default_primary(result: Result, cells: Sequence[str]) -> str:
+    """Return the default primary metric: ``ndcg@10``, or the first mean over users, or the first value."""
+    means = [cell for cell in cells if result.is_mean_of_users(cell)]
+    return "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
 
 
 def align_users(
@@ -148,8 +146,9 @@ def align_users(
     check_ids(results)
     users, values = _joined(results, metric)
     aligned = align_values(values, missing)
+    gaps: Any
     if aligned.dropped and missing == "error":
-        gaps: Any = np.isnan(values)
+        gaps = np.isnan(values)
         row = int(np.flatnonzero(gaps.any(axis=1) & ~gaps.all(axis=1))[0])
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
@@ -158,7 +157,9 @@ def align_users(
         )
     if clusters is None:
         return aligned
-    return replace(aligned, cluster=cluster_codes(users.filter(_kept(values, missing)), clusters))
+    gaps = np.isnan(values)
+    compared = ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
+    return replace(aligned, cluster=cluster_codes(users.filter(compared), clusters))
 
 
 def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:
@@ -167,7 +168,7 @@ def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floa
     dtype = tables[0].schema["user"]
     users = [table["user"].cast(pl.Int64() if dtype.is_integer() else dtype) for table in tables]
     columns = [table[metric].cast(pl.Float64) for table in tables]
-    if all(some.equals(users[0]) for some in users[1:]):
+    if all(column.equals(users[0]) for column in users[1:]):
         values = np.empty((len(users[0]), len(columns)), order="F")
         for at, column in enumerate(columns):
             values[:, at] = column.to_numpy()
@@ -181,12 +182,6 @@ def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floa
         joined = joined.join(other, on="user", how="full", coalesce=True)
     joined = joined.sort("user")
     return joined["user"], joined.drop("user").to_numpy().astype(np.float64)
-
-
-def _kept(values: Floats, missing: Missing) -> Any:
-    """Return which users are compared: those with all values, or any with ``missing="zero"``."""
-    gaps: Any = np.isnan(values)
-    return ~gaps.all(axis=1) if missing == "zero" else ~gaps.any(axis=1)
 
 
 def align_values(values: Floats, missing: Missing) -> AlignedUsers:
@@ -218,12 +213,12 @@ _FORCE = "; force=True compares them anyway"
 def check_comparable(results: Mapping[str, Result]) -> None:
     """Raise if values are different quantities, so that their difference means nothing."""
     check_ids(results)
-    check_questions(results)
+    check_choices(results)
     _check_truth(results)
     check_digests(results)
 
 
-def check_questions(results: Mapping[str, Result]) -> None:
+def check_choices(results: Mapping[str, Result]) -> None:
     """Raise if results are of other candidates, splits, settings or tables; users are not read."""
     _check_users(results)
     _check_candidates(results)
@@ -252,8 +247,8 @@ def check_digests(results: Mapping[str, Result]) -> None:
     compared, nor results that say nothing, such as per-user tables of other tools (`unchecked` names them).
     """
     digests = {name: result.provenance.get("digests", {}) for name, result in results.items()}
-    for table in sorted({table for known in digests.values() for table in known}, key=lambda name: name != "truth"):
-        values = {name: known[table] for name, known in digests.items() if table in known}
+    for table in sorted({table for tables in digests.values() for table in tables}, key=lambda name: name != "truth"):
+        values = {name: tables[table] for name, tables in digests.items() if table in tables}
         rows = {name: f"rows of digest {digest[:8]}" for name, digest in values.items()}
         if table == "truth" and len(set(values.values())) > 1:
             raise different_truth("; ".join(f"{name}: {text}" for name, text in rows.items()))
@@ -325,8 +320,8 @@ def _check_ties(entry: Field[Any], results: Mapping[str, Result]) -> None:
     if these are ordered by score, or if it favours or wrongs relevant items.
     """
     rules, chosen = _settings(results, entry.name), _settings(results, "ties_given")
-    said = [name for name in rules if name in chosen]
-    for left, right in combinations(said, 2):
+    names = [name for name in rules if name in chosen]
+    for left, right in combinations(names, 2):
         one, other = (left, right) if chosen[left] or not chosen[right] else (right, left)
         if rules[one] == rules[other] or not chosen[one]:
             continue
@@ -355,8 +350,8 @@ def _rule(result: Result, metric: str, key: str) -> str | None:
 def _check_same(keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str) -> None:
     """Raise if keys differ between the results that have one; ``texts`` show them."""
     if len(set(keys.values())) > 1:
-        found = "; ".join(f"{name}: {text}" for name, text in texts.items())
-        raise ParameterError(message, found=found, hint=hint + _FORCE)
+        details = "; ".join(f"{name}: {text}" for name, text in texts.items())
+        raise ParameterError(message, found=details, hint=hint + _FORCE)
 
 
 def _check_users(results: Mapping[str, Result]) -> None:
@@ -372,10 +367,10 @@ def _check_users(results: Mapping[str, Result]) -> None:
 
 def _check_candidates(results: Mapping[str, Result]) -> None:
     protocols = {name: result.protocol for name, result in results.items()}
-    known = {protocol for protocol in protocols.values() if protocol is not None}
-    sampled = any(protocol.sampled for protocol in known)
-    chosen = sampled or any(protocol.candidates == PASSED for protocol in known)
-    if len(known) < 2 and not (chosen and None in protocols.values()):
+    named = {protocol for protocol in protocols.values() if protocol is not None}
+    sampled = any(protocol.sampled for protocol in named)
+    chosen = sampled or any(protocol.candidates == PASSED for protocol in named)
+    if len(named) < 2 and not (chosen and None in protocols.values()):
         return
     texts = [
         f"{name}: {'not sampled' if protocol is None else protocol.label or protocol.candidates}"
@@ -397,9 +392,9 @@ def _check_candidates(results: Mapping[str, Result]) -> None:
 
 def _check_truth(results: Mapping[str, Result]) -> None:
     """Raise if a user has more relevant items in one result than in another."""
-    (first, first_result), *others = results.items()
+    (first, first_result), *rest = results.items()
     base = first_result.per_user.select("user", "n_relevant")
-    for name, result in others:
+    for name, result in rest:
         if all(result.per_user[column].equals(base[column]) for column in base.columns):
             continue
         users = result.per_user.select(pl.col("user").cast(base.schema["user"]), other="n_relevant")
@@ -411,10 +406,10 @@ def _check_truth(results: Mapping[str, Result]) -> None:
             )
 
 
-def different_truth(found: str) -> ParameterError:
+def different_truth(details: str) -> ParameterError:
     """Return the error for results of which users have other numbers of relevant items."""
     return ParameterError(
-        "these results have different truths", found=found, hint="evaluate every model on the same truth" + _FORCE
+        "these results have different truths", found=details, hint="evaluate every model on the same truth" + _FORCE
     )
 
 
@@ -436,8 +431,7 @@ def common_cells(
         cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
     if not cells:
         raise _nothing_in_common(results, not_compared, means_only)
-    means = [cell for cell in cells if first.is_mean_of_users(cell)]
-    main = "ndcg@10" if "ndcg@10" in cells else (means or cells)[0]
+    main = default_primary(first, cells)
     if primary is not None:
         main = first.cell(primary)
         cells = cells if main in cells else [*cells, main]
@@ -564,22 +558,20 @@ class Systems:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if len(known) == len(values) else None
+    defined = [value for value in values if value is not None]
+    return math.fsum(defined) / len(defined) if len(defined) == len(values) else None
 
 
-def systems_of(given: tuple[object, ...]) -> Systems:
-    """Return the systems that were given, one after the other or by name."""
-    several = len(given) > 1 or (len(given) == 1 and isinstance(given[0], Result))
-    if several and all(_is_system(system) for system in given):
-        by_name: Any = {mark.upper(): s for mark, s in zip(marks(len(given)), given, strict=True)}
-    else:
-        by_name = given[0] if len(given) == 1 else None
+def systems_of(arguments: tuple[object, ...]) -> Systems:
+    """Return the systems of a comparison, which come one after the other or by name."""
+    several = len(arguments) > 1 or (len(arguments) == 1 and isinstance(arguments[0], Result))
+    by_name: Any = arguments[0] if len(arguments) == 1 else None
+    if several and all(isinstance(system, Result) or _is_list(system) for system in arguments):
+        by_name = {mark.upper(): system for mark, system in zip(marks(len(arguments)), arguments, strict=True)}
     if not isinstance(by_name, Mapping) or not by_name:
-        found = ", ".join(type(result).__name__ for result in given) or "nothing"
         raise ParameterError(
             "results to compare are passed as separate arguments, or by name",
-            found=found,
+            found=", ".join(type(result).__name__ for result in arguments) or "nothing",
             hint="pass compare(one, two), or compare({name: result, …})",
         )
     names: dict[str, dict[str, list[str]]] = {}
@@ -599,32 +591,24 @@ def systems_of(given: tuple[object, ...]) -> Systems:
     return systems
 
 
-def _is_list(given: object) -> bool:
-    return isinstance(given, Sequence) and not isinstance(given, str)
-
-
-def _is_system(given: object) -> bool:
-    return isinstance(given, Result) or _is_list(given)
-
-
-def _are_results(given: Any) -> bool:
-    return _is_list(given) and bool(given) and all(isinstance(one, Result) for one in given)
+def _is_list(system: object) -> bool:
+    return isinstance(system, Sequence) and not isinstance(system, str)
 
 
 def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
     """Yield system, data set, seed and result; empty text for what there is only one of."""
-    for system, given in systems.items():
-        several_sets = isinstance(given, Mapping) and not isinstance(given, Result)
-        by_set = given if several_sets else {"": given}
-        for data_set, some in by_set.items():
-            seeds = [some] if isinstance(some, Result) else some
-            named = isinstance(system, str) and isinstance(data_set, str)
-            named = named and bool(data_set) == several_sets
-            if not named or not _are_results(seeds):
+    for system, value in systems.items():
+        several_sets = isinstance(value, Mapping) and not isinstance(value, Result)
+        by_set = value if several_sets else {"": value}
+        for data_set, results in by_set.items():
+            seeds = [results] if isinstance(results, Result) else results
+            named = isinstance(system, str) and isinstance(data_set, str) and bool(data_set) == several_sets
+            listed = _is_list(seeds) and bool(seeds) and all(isinstance(result, Result) for result in seeds)
+            if not named or not listed:
                 kinds = ", ".join(type(r).__name__ for r in seeds) if _is_list(seeds) else ""
                 raise ParameterError(
                     "results to compare come as {name: result}, or {name: [one result per seed]}",
-                    found=f"{system!r}: {kinds or type(some).__name__}",
+                    found=f"{system!r}: {kinds or type(results).__name__}",
                 )
             if len({id(result) for result in seeds}) < len(seeds):
                 raise ParameterError(
@@ -636,13 +620,10 @@ def _each(systems: Mapping[Any, Any]) -> Iterator[tuple[str, str, str, Result]]:
 
 def _check_data_sets(systems: Systems) -> None:
     """Raise unless every system has results on the same data sets."""
-    (first, known), *others = ((name, list(sets)) for name, sets in systems.names.items())
-    for name, sets in others:
-        if set(sets) != set(known):
-            described = [
-                f"{system}: {', '.join(filter(None, found)) or 'one, without a name'}"
-                for system, found in ((first, known), (name, sets))
-            ]
+    first, *rest = systems.names.items()
+    for pair in ((first, other) for other in rest):
+        if set(pair[0][1]) != set(pair[1][1]):
+            described = [f"{system}: {', '.join(filter(None, sets)) or 'one, without a name'}" for system, sets in pair]
             raise ParameterError(
                 "systems are compared on the same data sets",
                 found="; ".join(described),
@@ -658,10 +639,10 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
     """
     sets = systems.data_sets or [""]
     counts = [{len(names) for names in systems.seeds(data_set).values()} for data_set in sets]
-    as_many = all(len(some) == 1 for some in counts) and max(map(max, counts)) > 1
+    as_many = all(len(numbers) == 1 for numbers in counts) and max(map(max, counts)) > 1
     if seeds == "paired" and not as_many:
-        found = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
-        raise ParameterError("paired seeds are as many for every system, two or more", found=found)
+        details = "; ".join(f"{system}: {len(names)}" for system, _, names in systems)
+        raise ParameterError("paired seeds are as many for every system, two or more", found=details)
     if force:
         return seeds == "paired"
     if seeds == "paired":

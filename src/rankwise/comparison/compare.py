@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,7 @@ from rankwise.comparison.alignment import (
     align_users,
     check_ids,
     common_cells,
-    main_metric,
+    default_primary,
     paired_seeds,
     systems_of,
     unchecked,
@@ -25,21 +25,21 @@ from rankwise.comparison.alignment import (
 from rankwise.comparison.comparison import (
     Comparison,
     Margin,
+    SystemRank,
     check_difference,
     check_margin,
-    combine_data_sets,
     margins_by_cell,
     size_of,
-    verdict,
 )
 from rankwise.comparison.pairwise import (
     JOINT,
     ClusteredPairwiseTests,
     PairwiseTests,
+    combine_data_sets,
     joint_ranks,
     ranks_of_pairs,
-    set_adjusted,
 )
+from rankwise.comparison.rows import PairRow, verdict, with_adjusted
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -200,7 +200,7 @@ def compare(
     first = next(iter(every.values()))
     margin = margins_by_cell(margin, first)
     parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
-    tests, others = _family_sizes(len(pairs), len(parts), len(cells), systems)
+    tests, exploratory = _family_sizes(len(pairs), len(parts), len(cells), systems)
     template = ClusteredPairwiseTests(
         {},
         None,
@@ -214,21 +214,21 @@ def compare(
         missing,
         n_resamples,
         int(seed),
-        others,
+        exploratory,
         clusters,
         paired=paired,
     )
     families = [_pairs_of_part(template, systems, members, group) for group, members in parts.items()]
-    asked = {main} if metrics is None else set(cells)
-    rows = _rows(families, cells, asked, "data set" if systems.data_sets else by, not_compared)
+    required = {main} if metrics is None else set(cells)
+    rows = _rows(families, cells, required, "data set" if systems.data_sets else by, not_compared)
     if systems.data_sets:
         sets = len(systems.data_sets)
         rows = combine_data_sets(rows, sets, main, alpha, margin, len(pairs)) + rows
-        if not any(row["primary"] for row in rows):
+        if not any(row.primary for row in rows):
             why = "; ".join(f"{cell}: {reason}" for cell, reason in not_compared.items())
             raise MetricError(f"{main} cannot be compared on every data set", found=why)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
-    correct_rows(rows, correction, alpha, joint=joint)
+    rows = correct_rows(rows, correction, alpha, joint=joint)
     settings = {
         "not_compared": not_compared,
         "by": by,
@@ -248,7 +248,7 @@ def compare(
         "clusters": clusters,
         "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
-        "ranks": _ranks(systems, families[0], rows, main) if by is None else [],
+        "ranks": [asdict(rank) for rank in _ranks(systems, families[0], rows, main)] if by is None else [],
     }
     return Comparison.make(systems, rows, settings)
 
@@ -285,14 +285,12 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
 
 
-def _ranks(
-    systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[Mapping[str, Any]], main: str
-) -> list[dict[str, Any]]:
+def _ranks(systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str) -> list[SystemRank]:
     """Return the ranks of all systems on the primary metric; empty where they are not known."""
     single = not systems.several_seeds and not systems.data_sets
     if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
         return joint_ranks(family, main)
-    primary = [row for row in rows if row["primary"]]
+    primary = [row for row in rows if row.primary]
     return ranks_of_pairs(primary, family.alpha, better=family.better(main))
 
 
@@ -358,12 +356,12 @@ def check_options(
 
 def _sources(systems: Systems) -> dict[str, str]:
     """Return the files that the lists of systems without names were read from, where known."""
-    found = {}
+    sources = {}
     for name, result in systems.results.items() if systems.in_order else ():
         card = result.provenance.get("inputs", {}).get("recommendations", {})
         if card.get("sha256"):
-            found[name] = card["source"]
-    return found
+            sources[name] = card["source"]
+    return sources
 
 
 def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
@@ -392,53 +390,54 @@ def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None
 def _rows(
     families: Sequence[PairwiseTests],
     cells: Sequence[str],
-    asked: set[str],
+    required: set[str],
     parts: str | None,
     not_compared: dict[str, str],
-) -> list[dict[str, Any]]:
+) -> list[PairRow]:
     """Return the rows of every metric; why a metric has none goes into ``not_compared``.
 
     ``parts`` names what families are parts by, if there are several.
     """
-    rows = []
+    rows: list[PairRow] = []
     for cell in cells:
         failed: UsageError | None = None
-        found = []
+        rows_of_cell: list[PairRow] = []
         for family in families:
             try:
-                some = family.rows(cell)
-                if not some[0]["users"] and (parts is not None or cell not in asked):
+                pairs = family.rows(cell)
+                if not pairs[0].effect.users and (parts is not None or cell not in required):
                     raise MetricError("no user has a value in every result")
-                found += some
+                rows_of_cell += pairs
             except UsageError as error:
                 failed = error
                 where = "" if parts is None else f", {parts}={family.group}"
                 not_compared[f"{cell}{where}"] = error.what
-        if failed is not None and cell in asked and not found:
+        if failed is not None and cell in required and not rows_of_cell:
             raise failed
-        rows += found
+        rows += rows_of_cell
     return rows
 
 
-def correct_rows(rows: Sequence[dict[str, Any]], correction: Family, alpha: float, *, joint: bool = False) -> None:
-    """Adjust the p-values, and give every row its verdict.
+def correct_rows(rows: Sequence[PairRow], correction: Family, alpha: float, *, joint: bool = False) -> list[PairRow]:
+    """Return rows with adjusted p-values and verdicts.
 
     Of the primary metric they are corrected over pairs and groups, of all others together. Holm
     stands in for tests of all pairs together where there are no per-user values.
     """
-    exploratory = [row for row in rows if not row["primary"]]
-    primary = [row for row in rows if row["primary"]]
-    method: Any = "holm" if correction in JOINT else correction
-    set_adjusted(exploratory, adjust([row["p"] for row in exploratory], "bh"))
-    if not joint:  # else adjusted already
-        set_adjusted(primary, adjust([row["p"] for row in primary], method))
-    families: list[tuple[list[dict[str, Any]], Any]] = [(exploratory, "bh"), (primary, method)]
-    for family, by in families:
-        same = adjust([row["p_equivalence"] for row in family], by)
-        for row, p in zip(family, same, strict=True):
-            row |= {"p_equivalence_adjusted": float(p), "within_margin": bool(p < alpha), "error_rate": _RATES[by]}
-    for row in rows:
-        row["verdict"] = verdict(row, alpha)
+    corrected: dict[int, PairRow] = {}
+    for primary in (True, False):
+        places = [at for at, row in enumerate(rows) if row.primary is primary]
+        family = [rows[at] for at in places]
+        method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
+        if not (primary and joint):  # else adjusted already
+            family = with_adjusted(family, adjust([row.test.p for row in family], method).tolist())
+        equivalent = adjust([row.equivalence.p_equivalence for row in family], method).tolist()
+        for at, row, p in zip(places, family, equivalent, strict=True):
+            claims = replace(row.equivalence, p_equivalence_adjusted=p, within_margin=p < alpha)
+            row = replace(row, equivalence=claims)
+            test = replace(row.test, error_rate=_RATES[method], verdict=verdict(row, alpha))
+            corrected[at] = replace(row, test=test)
+    return [corrected[at] for at in range(len(rows))]
 
 
 _VAGUE = 4
@@ -576,8 +575,8 @@ def sample_size(
     >>> import rankwise as rw
     >>> lists = {user: [user % 3] for user in range(300)}
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
-    >>> found = sample_size(result, "recall@1", difference=0.1)
-    >>> found.users, found.low, found.high
+    >>> size = sample_size(result, "recall@1", difference=0.1)
+    >>> size.users, size.low, size.high
     (352, 326, 386)
     >>> int(sample_size(result, "recall@1", margin="30%"))
     278
@@ -632,15 +631,18 @@ def _pilot(
     equivalence: bool,
 ) -> _Pilot:
     """Return the pilot of a comparison for a difference or a margin, checked."""
-    for name, given in (("result", result), ("other", other)):
-        if not isinstance(given, Result | None) or result is None:
-            raise ParameterError(f"{name} is one result", found=type(given).__name__)
+    for name, value in (("result", result), ("other", other)):
+        if not isinstance(value, Result | None) or result is None:
+            raise ParameterError(f"{name} is one result", found=type(value).__name__)
     if difference is None and margin is None:
         raise ParameterError(
             "a comparison is planned for a difference, or for a margin",
             hint="pass difference=, the difference to detect, or margin=, the largest one that does not matter",
         )
-    cell = main_metric(result) if metric is None else result.cell(metric)
+    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    if metric is None and not means:
+        raise MetricError("the result has no metric that is a mean of users", found=", ".join(result.values))
+    cell = default_primary(result, means) if metric is None else result.cell(metric)
     if not result.is_mean_of_users(cell):
         raise MetricError(f"{cell} is not a mean over users, so the number of users cannot be computed")
     better = result.direction(cell)

@@ -12,335 +12,40 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import AlignedUsers, Systems
+from rankwise.comparison.alignment import Systems
+from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
 from rankwise.comparison.view import pair_view, system_view
 from rankwise.core.arguments import check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
 from rankwise.errors import FileError, MetricError, ParameterError
-from rankwise.results.intervals import jackknife_caveats
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
 from rankwise.results.storage import load
-from rankwise.stats.data_sets import jackknife_error
-from rankwise.stats.differences import (
-    MANY,
-    Differences,
-    Interval,
-    PairStatistics,
-    TestResult,
-    check_above_zero,
-    differences,
-    never_zero,
-    t_around,
-    t_is_valid,
-)
-from rankwise.stats.effect_sizes import lift_interval
-from rankwise.stats.equivalence import equivalence_of, minimum_detectable, non_inferiority_of
-from rankwise.stats.paired_tests import smallest_p
-from rankwise.stats.variance_components import Variance, deviation_of, over_data_sets
+from rankwise.stats.differences import check_above_zero
 from rankwise.tables.storage import file_hash, output_errors, write_text
 
 __all__ = [
-    "COLUMNS",
     "HEAD",
-    "RANKS",
     "Comparison",
     "Margin",
-    "blank_row",
+    "SystemRank",
     "check_difference",
-    "check_groups_left_out",
     "check_margin",
     "check_plain_design",
-    "combine_data_sets",
-    "detectable",
     "folder_names",
     "is_comparison",
-    "jackknife_row",
-    "make_row",
     "margin_flags",
     "margin_of",
     "margins_by_cell",
     "read_comparison",
     "result_folders",
-    "row_of",
-    "row_of_all_lists",
     "size_of",
-    "verdict",
     "write_comparison",
     "write_head",
 ]
-
-COLUMNS: dict[str, Any] = {
-    "metric": pl.String,
-    "group": pl.String,
-    "baseline": pl.String,
-    "system": pl.String,
-    "primary": pl.Boolean,
-    "mean_baseline": pl.Float64,
-    "mean_system": pl.Float64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "low_together": pl.Float64,
-    "high_together": pl.Float64,
-    "lift": pl.Float64,
-    "lift_low": pl.Float64,
-    "lift_high": pl.Float64,
-    "test": pl.String,
-    "p": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "verdict": pl.String,
-    "error_rate": pl.String,
-    "d_z": pl.Float64,
-    "cliffs_delta": pl.Float64,
-    "wins": pl.Int64,
-    "ties": pl.Int64,
-    "losses": pl.Int64,
-    "users": pl.Int64,
-    "users_dropped": pl.Int64,
-    "dropped_because": pl.String,
-    "users_not_zero": pl.Int64,
-    "minimum_detectable": pl.Float64,
-    "p_equivalence": pl.Float64,
-    "p_equivalence_adjusted": pl.Float64,
-    "within_margin": pl.Boolean,
-    "p_non_inferior": pl.Float64,
-    "users_needed": pl.Int64,
-    "seeds_baseline": pl.Int64,
-    "seeds_system": pl.Int64,
-    "deviation_baseline": pl.Float64,
-    "deviation_system": pl.Float64,
-    "share_of_seeds": pl.Float64,
-    "seeds_to_halve": pl.Int64,
-    "clusters": pl.Int64,
-    "data_sets": pl.Int64,
-    "tau": pl.Float64,
-    "flags": pl.List(pl.String),
-}
-
-
-_BLANK: dict[str, Any] = {name: math.nan if kind == pl.Float64 else None for name, kind in COLUMNS.items()}
-
-
-def blank_row() -> dict[str, Any]:
-    """Return a row of which nothing is known: NaN for numbers, else None."""
-    return _BLANK.copy()
-
-
-def make_row(
-    cell: str,
-    pair: tuple[str, str],
-    differences: Differences,
-    tested: TestResult,
-    aligned: AlignedUsers,
-    intervals: tuple[Interval, Interval],
-    *,
-    alpha: float,
-    margin: float | None,
-    better: bool | None,
-    tests: int,
-    largest: float,
-    delta: float,
-) -> dict[str, Any]:
-    """Return the row of one pair of a family of ``tests``; x is the system, y the baseline.
-
-    ``intervals`` are that of the pair alone and that of all pairs of the family together; ``delta``
-    is Cliff's.
-    """
-    return row_of(
-        cell,
-        pair,
-        differences,
-        tested,
-        intervals,
-        alpha=alpha,
-        margin=margin,
-        better=better,
-        tests=tests,
-        dropped=(aligned.users, aligned.reasons),
-        largest=largest,
-        delta=delta,
-    )
-
-
-def row_of(
-    cell: str,
-    pair: tuple[str, str],
-    pairs: PairStatistics,
-    tested: TestResult,
-    intervals: tuple[Interval, Interval],
-    *,
-    alpha: float,
-    margin: float | None,
-    better: bool | None,
-    tests: int,
-    dropped: tuple[int, str],
-    largest: float,
-    delta: float = math.nan,
-) -> dict[str, Any]:
-    """Return the row of one pair, from pairs or their sums.
-
-    ``dropped`` has the number of users that any result has, and why some were left out; ``delta``
-    is Cliff's, which sums do not tell; ``largest`` the largest difference that is possible.
-    """
-    n, (baseline_mean, system_mean) = pairs.n, pairs.means[::-1]
-    interval, together = intervals
-    lift, lift_low, lift_high = lift_interval(pairs, confidence=1 - alpha)
-    same = None if margin is None else equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
-    no_worse = (
-        None
-        if margin is None or better is None
-        else non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better)
-    )
-    flags = [*tested.flags, *(flag for flag in interval.flags if flag not in tested.flags)]
-    return blank_row() | {
-        "metric": cell,
-        "baseline": pair[0],
-        "system": pair[1],
-        "mean_baseline": baseline_mean,
-        "mean_system": system_mean,
-        "difference": pairs.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "low_together": together.low,
-        "high_together": together.high,
-        "lift": lift,
-        "lift_low": lift_low,
-        "lift_high": lift_high,
-        "test": tested.test,
-        "p": tested.p,
-        "d_z": pairs.d_z,
-        "cliffs_delta": delta,
-        "wins": pairs.wins,
-        "ties": n - pairs.nonzero,
-        "losses": pairs.losses,
-        "users": n,
-        "users_dropped": dropped[0] - n,
-        "dropped_because": dropped[1],
-        "users_not_zero": pairs.not_zero,
-        "minimum_detectable": _detectable(pairs, alpha / tests, largest),
-        "p_equivalence": math.nan if same is None else same.p,
-        "p_non_inferior": math.nan if no_worse is None else no_worse.p,
-        "users_needed": None if no_worse is None else no_worse.users_needed,
-        "flags": flags,
-        "_better": better,
-        "_error": pairs.error,
-        "_largest": largest,
-    }
-
-
-def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
-    """Return the difference found with power 0.8; NaN if differences do not vary.
-
-    It is infinite if nothing can be detected: too few pairs differ for any outcome to be
-    significant, or the difference is larger than the range of the values allows.
-    """
-    if not pairs.deviation > 0:
-        return math.nan
-    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
-        return math.inf
-    return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
-
-
-def detectable(difference: float, largest: float) -> float:
-    """Return a minimum detectable difference; infinite if it is larger than values allow."""
-    return math.inf if difference > largest else difference
-
-
-def check_groups_left_out(cell: str, results: Mapping[str, Result]) -> None:
-    """Raise unless the jackknife left the same groups of users out of all results."""
-    dealt = {str(result.provenance.get("jackknife")) for result in results.values()}
-    if len(dealt) > 1:
-        groups = {n: 0 if r.replicates is None else len(r.replicates) for n, r in results.items()}
-        sizes = (f"{n}: {len(r.per_user)} users in {groups[n]} groups" for n, r in results.items())
-        raise ParameterError(
-            f"{cell} is compared by the jackknife, which needs the same users in the same groups",
-            found=", ".join(sizes),
-            hint="evaluate both on the same truth with the same jackknife=",
-        )
-
-
-def jackknife_row(
-    results: Mapping[str, Result], cell: str, pair: tuple[str, str], alpha: float, better: bool | None
-) -> dict[str, Any]:
-    """Return the row of one pair of values that are not per-user means, from their jackknife."""
-    from scipy.stats import t
-
-    baseline, system = results[pair[0]], results[pair[1]]
-    assert baseline.replicates is not None
-    assert system.replicates is not None
-    check_groups_left_out(cell, {name: results[name] for name in pair})
-    before, after = baseline.values[cell], system.values[cell]
-    difference = after - before
-    error, groups = jackknife_error((system.replicates[cell] - baseline.replicates[cell]).to_numpy())
-    left = len(system.replicates) - groups
-    flags = [f"{left} groups without which there is no value"] if left else []
-    p = math.nan
-    if groups < 2:
-        flags.append("fewer than two groups")
-    elif error > 0:
-        p = never_zero(2 * t.sf(abs(difference) / error, groups - 1))
-    else:
-        p = 1.0 if difference == 0 else math.nan
-        flags.append("identical" if difference == 0 else "zero variance")
-    interval = t_around(difference, error, groups - 1, confidence=1 - alpha, method="jackknife", n=groups)
-    tested = TestResult(
-        "jackknife t", difference, math.nan, p, groups, (*flags, *jackknife_caveats(system.metrics, cell))
-    )
-    return row_of_all_lists(
-        cell, pair, (before, after), len(baseline.per_user), tested, interval, error=error, better=better
-    )
-
-
-def row_of_all_lists(
-    cell: str,
-    pair: tuple[str, str],
-    values: tuple[float, float],
-    users: int,
-    tested: TestResult,
-    interval: Interval,
-    *,
-    error: float,
-    better: bool | None,
-) -> dict[str, Any]:
-    """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
-    before, after = values
-    return blank_row() | {
-        "metric": cell,
-        "baseline": pair[0],
-        "system": pair[1],
-        "mean_baseline": before,
-        "mean_system": after,
-        "difference": tested.difference,
-        "low": interval.low,
-        "high": interval.high,
-        "lift": tested.difference / before if before else math.nan,
-        "test": tested.test,
-        "p": tested.p,
-        "users": users,
-        "users_dropped": 0,
-        "dropped_because": "",
-        "flags": [*tested.flags, "of all lists together"],
-        "_better": better,
-        "_error": error,
-    }
-
-
-def verdict(row: Mapping[str, Any], alpha: float) -> str:
-    """Return what a row shows: better, worse, different, equivalent or undecided.
-
-    A significant difference is never hidden: within the margin it is still better or worse.
-    """
-    if not row["p_adjusted"] < alpha:
-        return "equivalent" if row["p_equivalence_adjusted"] < alpha else "undecided"
-    if row["_better"] is None:
-        return "different"
-    return "better" if (row["difference"] > 0) == row["_better"] else "worse"
-
 
 Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
@@ -409,87 +114,6 @@ def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
     return [f"{margin} of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin"]
 
 
-def combine_data_sets(
-    rows: Sequence[Mapping[str, Any]], sets: int, main: str, alpha: float, margin: Margin, pairs: int
-) -> list[dict[str, Any]]:
-    """Return one row per metric and pair that all data sets have a row of.
-
-    Those of the primary metric ``main`` are a family of ``pairs``.
-    """
-    by_pair: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        key = (row["metric"], row["baseline"], row["system"])
-        by_pair.setdefault(key, []).append(row)
-    metrics = len({metric for metric, _, _ in by_pair})
-    others = max(pairs * ((metrics - 1) + sets * metrics), 1)
-    return [
-        _row(some, alpha, margin_of(margin, metric), main=metric == main, tests=pairs if metric == main else others)
-        for (metric, _, _), some in by_pair.items()
-        if len(some) == sets
-    ]
-
-
-def _row(
-    rows: Sequence[Mapping[str, Any]], alpha: float, margin: float | str | None, *, main: bool, tests: int
-) -> dict[str, Any]:
-    gaps = [row["difference"] for row in rows]
-    errors = [row["_error"] for row in rows]
-    known = None if any(math.isnan(error) for error in errors) else errors
-    found = over_data_sets(gaps, known, confidence=1 - alpha)
-    together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
-    k, difference, better = len(rows), found.interval.estimate, rows[0]["_better"]
-    before, after = (math.fsum(row[name] for row in rows) / k for name in ("mean_baseline", "mean_system"))
-    deviation = deviation_of(np.array(gaps))
-    size = size_of(margin, before)
-    users = [row["users"] for row in rows]
-    flags = [*found.interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
-    if size is not None and not t_is_valid(differences(gaps)):
-        # Rare losses on other data sets have not been seen.
-        flags.append("margin not tested over so few data sets")
-        size = None
-    claims = {} if size is None else _claims(difference, size, deviation, k, better)
-    return blank_row() | {
-        "metric": rows[0]["metric"],
-        "baseline": rows[0]["baseline"],
-        "system": rows[0]["system"],
-        "primary": main,
-        "mean_baseline": before,
-        "mean_system": after,
-        "difference": difference,
-        "low": found.interval.low,
-        "high": found.interval.high,
-        "low_together": together.low,
-        "high_together": together.high,
-        "lift": difference / before if before else math.nan,
-        "test": "t over data sets",
-        "p": found.p,
-        "d_z": difference / deviation if deviation else math.nan,
-        "wins": sum(d > 0 for d in gaps),
-        "ties": sum(d == 0 for d in gaps),
-        "losses": sum(d < 0 for d in gaps),
-        "users": sum(users),
-        "users_dropped": sum(row["users_dropped"] for row in rows),
-        "dropped_because": "",
-        "minimum_detectable": detectable(
-            minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan), rows[0].get("_largest", math.inf)
-        ),
-        "data_sets": k,
-        "tau": found.tau,
-        "flags": flags,
-        "_better": better,
-        **claims,
-    }
-
-
-def _claims(difference: float, margin: float, deviation: float, k: int, better: bool | None) -> dict[str, float]:
-    """Return the p-values of what a margin is about, over k data sets."""
-    variance = Variance((deviation**2 / k, k - 1.0))
-    found = {"p_equivalence": variance.p_within(difference, margin)}
-    if better is not None:
-        found["p_non_inferior"] = variance.p_no_worse(difference, margin, higher_is_better=better)
-    return found
-
-
 def check_plain_design(settings: Mapping[str, Any], what: str) -> None:
     """Raise if a comparison has several seeds or data sets, or clusters of users."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
@@ -547,9 +171,9 @@ def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) ->
             name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
             for name, path in result_folders(folder, systems).items()
         }
-        whole = {**content, "results": where}
-        digest = json_hash(json.loads(as_json(whole)))
-        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
+        content = {**content, "results": where}
+        digest = json_hash(json.loads(as_json(content)))
+        write_text(folder / HEAD, as_json({**content, "sha256": digest}))
 
 
 def is_comparison(path: Path) -> bool:
@@ -557,18 +181,16 @@ def is_comparison(path: Path) -> bool:
     return (path / HEAD).is_file()
 
 
-def read_comparison(
-    folder: Path, schema: Mapping[str, Any]
-) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
+def read_comparison(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
     """Return table, values, settings and results of a saved comparison."""
     path = folder / HEAD
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = [
-            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in schema.items()]
+            [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in COLUMNS.items()]
             for row in content["pairs"]
         ]
-        table = pl.DataFrame(rows, schema=dict(schema), orient="row")
+        table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
         values = pl.DataFrame(
             [
                 {name: value if name == "metric" else float_of(value) for name, value in row.items()}
@@ -596,12 +218,14 @@ def read_comparison(
         ) from error
     if digest != json_hash(content):
         raise _changed(path)
-    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
+    return table, values, settings, {name: _result(folder, *place) for name, place in where.items()}
 
 
 def _result(folder: Path, name: str, sha256: str) -> Result:
-    """Return a result, if it is the one that was compared."""
-    path = _inside(folder, name)
+    """Return a result of the comparison's folder, if it is the one that was compared."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=name)
     head = path / "result.json"
     if head.is_file() and file_hash(head) != sha256:
         raise _changed(head)
@@ -614,22 +238,19 @@ def _changed(path: Path) -> FileError:
     )
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """Return a folder of a result; raise if the name leads out of the comparison's folder."""
-    path = folder / str(name)
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise FileError("a comparison names results outside its folder", where=str(folder / HEAD), found=str(name))
-    return path
+@dataclass(frozen=True)
+class SystemRank:
+    """The rank of a system on the primary metric, with its confidence interval."""
+
+    system: str
+    mean: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    may_be_best: bool
 
 
-RANKS: dict[str, Any] = {
-    "system": pl.String,
-    "mean": pl.Float64,
-    "rank": pl.Int64,
-    "rank_low": pl.Int64,
-    "rank_high": pl.Int64,
-    "may_be_best": pl.Boolean,
-}
+_RANKS = {name: column.dtype for name, column in columns_of(SystemRank).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -675,11 +296,11 @@ class Comparison:
     results: Mapping[str, Result] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, systems: Systems, rows: list[dict[str, Any]], settings: dict[str, Any]) -> Comparison:
+    def make(cls, systems: Systems, rows: Sequence[PairRow], settings: dict[str, Any]) -> Comparison:
         """Return the comparison of systems from its rows."""
-        columns = {name: [row[name] for row in rows] for name in COLUMNS}
-        table = pl.DataFrame(columns, schema=COLUMNS)
-        return cls(table, systems.values(), {**settings, "labels": systems.labels}, dict(systems.results))
+        return cls(
+            table_of(rows, PairRow), systems.values(), {**settings, "labels": systems.labels}, dict(systems.results)
+        )
 
     @property
     def ranks(self) -> pl.DataFrame:
@@ -704,7 +325,7 @@ class Comparison:
         >>> rw.compare(results).ranks.select("system", "rank_low", "rank_high").rows()
         [('b', 1, 2), ('c', 1, 2), ('a', 3, 3)]
         """
-        return pl.DataFrame(self.settings["ranks"], schema=RANKS)
+        return pl.DataFrame(self.settings["ranks"], schema=_RANKS)
 
     def __getitem__(self, key: str | tuple[str, ...]) -> dict[str, Any]:
         """Return one row: ``comparison["ndcg@10", "b"]``, or ``["b"]`` for the primary metric.
@@ -739,7 +360,7 @@ class Comparison:
         FileError
             If the folder holds no comparison, or one of its results cannot be read.
         """
-        return cls(*read_comparison(check_path("folder", folder), COLUMNS))
+        return cls(*read_comparison(check_path("folder", folder)))
 
     def save(self, folder: str | Path) -> Path:
         """Write ``comparison.json`` and every result, in ``results/``, into a folder.
@@ -792,7 +413,7 @@ class Comparison:
         by_name = {name: [result.definition_of(name) for result in self.results.values()] for name in names}
         whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
         definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
-        return self.table.with_columns(pl.col("flags").list.join("; "), definition)
+        return self.table.with_columns(pl.col(pl.List(pl.String)).list.join("; "), definition)
 
     def __repr__(self) -> str:
         return plain(pair_view(self.table, self.settings))

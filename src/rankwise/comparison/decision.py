@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,8 +15,8 @@ import polars as pl
 
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, blank_row, check_plain_design, margin_flags, margin_of, size_of
-from rankwise.comparison.view import p_value
+from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, margin_of, size_of
+from rankwise.comparison.rows import EffectSizes, PairRow, hidden, p_value, table_of, values_of
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
@@ -30,7 +30,7 @@ from rankwise.stats.many_systems import adjust
 from rankwise.tables.storage import output_errors, write_text
 
 __all__ = [
-    "CHECKS",
+    "Check",
     "Decision",
     "InterimAnalysis",
     "Outcome",
@@ -42,21 +42,26 @@ __all__ = [
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
-CHECKS: dict[str, Any] = {
-    "role": pl.String,
-    "metric": pl.String,
-    "by": pl.String,
-    "group": pl.String,
-    "users": pl.Int64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "margin": pl.Float64,
-    "p": pl.Float64,
-    "outcome": pl.String,
-    "shown": pl.String,
-    "users_needed": pl.Int64,
-}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check of a decision; its fields are the columns of `Decision.checks`, except the caveats."""
+
+    role: str
+    metric: str
+    by: str | None
+    group: str | None
+    users: int
+    difference: float
+    low: float
+    high: float
+    margin: float | None = None
+    p: float
+    outcome: str
+    shown: str | None = None
+    users_needed: int | None = None
+    caveats: tuple[str, ...] = hidden(())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +129,10 @@ class Decision:
                 f"{number(row['low'])} to {number(row['high'])}",
                 number(row["margin"]),
                 p_value(row["p"]),
-                Marked(_outcome_text(row), "bold" if row["outcome"] == "failed" else ""),
+                Marked(
+                    ": ".join(filter(None, (row["outcome"], row["shown"]))),
+                    "bold" if row["outcome"] == "failed" else "",
+                ),
             ]
             for row in self.checks.iter_rows(named=True)
         ]
@@ -144,11 +152,6 @@ class Decision:
 
     def _repr_html_(self) -> str:
         return html(self.view)
-
-
-def _outcome_text(row: Mapping[str, Any]) -> str:
-    """Return the outcome of a check, with what its p-value has shown."""
-    return row["outcome"] if row["shown"] is None else f"{row['outcome']}: {row['shown']}"
 
 
 def _slice(row: Mapping[str, Any]) -> str:
@@ -235,25 +238,24 @@ def decide(
     >>> truth = {user: {user % 7, 9} for user in range(700)}
     >>> old = rw.evaluate({u: [9, 8] for u in truth}, truth, ["recall@2", "mrr@2"])
     >>> new = rw.evaluate({u: [9, u % 7] for u in truth}, truth, ["recall@2", "mrr@2"])
-    >>> found = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
-    >>> found.outcome, found.exit_code
+    >>> decision = rw.decide({"old": old, "new": new}, success="recall@2", guardrails={"mrr@2": "1%"})
+    >>> decision.outcome, decision.exit_code
     ('ship', 0)
     """
     if isinstance(results, Comparison):
         check_plain_design(results.settings, "a decision")
-    given = results.results if isinstance(results, Comparison) else results
-    if not isinstance(given, Mapping):
+    by_name = results.results if isinstance(results, Comparison) else results
+    if not isinstance(by_name, Mapping):
         raise ParameterError(
             "results come by name", found=type(results).__name__, hint="pass {name: result, …}, or a comparison"
         )
-    named = dict(given)
-    wrong = [f"{n!r}: {type(r).__name__}" for n, r in named.items() if not isinstance(r, Result)]
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in by_name.items() if not isinstance(r, Result)]
     if wrong:
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
     if baseline is None and isinstance(results, Comparison):
         baseline = results.settings["baseline"]
     rule = rule_for(
-        named,
+        by_name,
         success=success,
         guardrails=guardrails,
         deterioration=deterioration,
@@ -264,7 +266,7 @@ def decide(
         baseline=baseline,
         system=system,
     )
-    return _decided(rule, {name: named[name] for name in (rule.baseline, rule.system)})
+    return _decided(rule, {name: by_name[name] for name in (rule.baseline, rule.system)})
 
 
 def rule_for(
@@ -340,34 +342,16 @@ class Rule:
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
-        return Rule(
-            [cells[n] for n in self.success],
-            {cells[n]: m for n, m in self.guardrails.items()},
-            [cells[n] for n in self.deterioration],
-            self.slices,
-            self.min_slice_size,
-            self.alpha,
-            self.missing,
-            self.baseline,
-            self.system,
+        return replace(
+            self,
+            success=[cells[n] for n in self.success],
+            guardrails={cells[n]: m for n, m in self.guardrails.items()},
+            deterioration=[cells[n] for n in self.deterioration],
         )
 
     @property
     def metrics(self) -> list[str]:
         return list(dict.fromkeys([*self.success, *self.guardrails, *self.deterioration]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "success": self.success,
-            "guardrails": self.guardrails,
-            "deterioration": self.deterioration,
-            "slices": self.slices,
-            "min_slice_size": self.min_slice_size,
-            "alpha": self.alpha,
-            "missing": self.missing,
-            "baseline": self.baseline,
-            "system": self.system,
-        }
 
 
 def _names(option: str, names: str | Sequence[str]) -> list[str]:
@@ -379,19 +363,19 @@ def _names(option: str, names: str | Sequence[str]) -> list[str]:
 
 def _pair(results: Mapping[str, Result], baseline: str | None, system: str | None) -> tuple[str, str]:
     """Return the names of baseline and system."""
-    known = list(results)
+    names = list(results)
     for name in (baseline, system):
         if name is not None and name not in results:
-            raise ParameterError(f"there is no result {name!r}", found=", ".join(known))
-    if len(known) < 2:
-        raise ParameterError("a decision needs two results", found=", ".join(known) or "none")
-    first = known[0] if baseline is None else baseline
-    others = [name for name in known if name != first]
-    if system is None and len(others) > 1:
-        raise ParameterError("a decision is about one system", found=", ".join(others), hint="say which: system=")
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(names))
+    if len(names) < 2:
+        raise ParameterError("a decision needs two results", found=", ".join(names) or "none")
+    first = names[0] if baseline is None else baseline
+    rest = [name for name in names if name != first]
+    if system is None and len(rest) > 1:
+        raise ParameterError("a decision is about one system", found=", ".join(rest), hint="say which: system=")
     if system == first:
         raise ParameterError("a decision compares two systems, and both names are those of one", found=repr(first))
-    return first, others[0] if system is None else system
+    return first, rest[0] if system is None else system
 
 
 def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
@@ -400,10 +384,10 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     checks = [*_success(rule, rows), *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome, reasons = _decision_outcome(checks)
-    table = pl.DataFrame([[check.get(name) for name in CHECKS] for check in checks], schema=CHECKS, orient="row")
+    table = table_of(checks, Check)
     record = {
         "rankwise": __version__,
-        "rule": rule.to_dict(),
+        "rule": asdict(rule),
         "outcome": outcome,
         "reasons": reasons,
         "small_slices": small,
@@ -416,7 +400,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of comparisons over all users and in every slice that is large enough."""
     for by in (None, *rule.slices):
-        found = compare(
+        comparison = compare(
             results,
             baseline=rule.baseline,
             metrics=rule.metrics,
@@ -426,15 +410,16 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
             margin=rule.guardrails or None,
             missing=rule.missing,
         )
-        directions = found.settings["directions"]
-        rows = {(row["group"], row["metric"]): row for row in found.table.iter_rows(named=True)}
+        directions = comparison.settings["directions"]
+        rows = {(row["group"], row["metric"]): row for row in comparison.table.iter_rows(named=True)}
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
             if size is not None and size < rule.min_slice_size:
                 small.append(f"{by}={'–' if group is None else group}")
                 continue
             for metric in rule.metrics:
-                row = rows.get((group, metric)) or _without_values(metric, group)
+                without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
+                row = rows.get((group, metric)) or values_of(without_values)
                 yield {**row, "by": by, "up": directions.get(metric, True)}
 
 
@@ -445,55 +430,49 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     return dict(counts.rows())
 
 
-def _without_values(metric: str, group: str | None) -> dict[str, Any]:
-    """Return the row of a metric that no user of a group has a value of: nothing is shown."""
-    return blank_row() | {"metric": metric, "group": group, "users": 0}
+def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: Any) -> Check:
+    """Return the check of a row of a comparison."""
+    pair = {name: row[name] for name in ("metric", "by", "group", "users", "difference", "low", "high")}
+    return Check(**pair, role=role, p=p, outcome=outcome, **more)
 
 
-def _check(row: Mapping[str, Any], role: str, p: float, outcome: str) -> dict[str, Any]:
-    return {
-        **{name: row.get(name) for name in CHECKS},
-        "role": role,
-        "p": p,
-        "outcome": outcome,
-        "shown": None,
-        "margin": None,
-        "users_needed": None,
-        "caveats": [],
-    }
-
-
-def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics."""
-    whole = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
-    adjusted = adjust([row["p"] for row in whole], "holm")
-    return [
-        _check(row, "success", float(p), "passed" if p < rule.alpha and _gains(row) else "not shown")
-        | {"shown": "better" if p < rule.alpha and _gains(row) else None}
-        for row, p in zip(whole, adjusted, strict=True)
-    ]
+    rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
+    checks = []
+    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
+        better = p < rule.alpha and _gains(row)
+        outcome, shown = ("passed", "better") if better else ("not shown", None)
+        checks.append(_check(row, "success", p, outcome, shown=shown))
+    return checks
 
 
 def _gains(row: Mapping[str, Any]) -> bool:
     return bool((row["difference"] > 0) == row["up"])
 
 
-def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of guardrails, over all users and in slices."""
     checks = []
     for row in rows:
-        if row["metric"] in rule.guardrails:
-            better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
-            within = row["p_non_inferior"] < rule.alpha
-            p = row["p"] if better and not within else row["p_non_inferior"]
-            shown = better or within
-            check = _check(row, "guardrail", p, "passed" if shown else "not shown")
-            check["shown"] = "within margin" if within else "better" if better else None
-            margin = rule.guardrails[row["metric"]]
-            check["margin"] = size_of(margin, row["mean_baseline"])
-            check["caveats"] = margin_flags(margin, row["mean_baseline"])
-            check["users_needed"] = None if shown else _needed(row, check["margin"], rule)
-            checks.append(check)
+        if row["metric"] not in rule.guardrails:
+            continue
+        margin, mean = rule.guardrails[row["metric"]], row["mean_baseline"]
+        size = size_of(margin, mean)
+        better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
+        within = row["p_non_inferior"] < rule.alpha
+        checks.append(
+            _check(
+                row,
+                "guardrail",
+                row["p"] if better and not within else row["p_non_inferior"],
+                "passed" if better or within else "not shown",
+                shown="within margin" if within else "better" if better else None,
+                margin=size,
+                users_needed=None if better or within else _needed(row, size, rule),
+                caveats=tuple(margin_flags(margin, mean)),
+            )
+        )
     return checks
 
 
@@ -507,49 +486,41 @@ def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | N
     return users if users is not None and users > row["users"] else None
 
 
-def _deterioration(
-    rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Check]) -> list[Check]:
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
-    adjusted = adjust([row["p"] for row in rows], "holm")
-    harmless = {
-        (c["metric"], c["by"], c["group"]) for c in checks if c["role"] == "guardrail" and c["outcome"] == "passed"
-    }
-    found = []
-    for row, p in zip(rows, adjusted, strict=True):
+    harmless = {(c.metric, c.by, c.group) for c in checks if c.role == "guardrail" and c.outcome == "passed"}
+    failures = []
+    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
         worse = p < rule.alpha and not _gains(row)
-        place = (row["metric"], row["by"], row["group"])
-        if worse and place not in harmless:
-            found.append(_check(row, "deterioration", float(p), "failed") | {"shown": "worse"})
+        if worse and (row["metric"], row["by"], row["group"]) not in harmless:
+            failures.append(_check(row, "deterioration", p, "failed", shown="worse"))
         elif row["metric"] in rule.deterioration:
-            tested = "passed" if p == p and row["users"] > 1 else "not shown"
-            found.append(_check(row, "deterioration", float(p), tested))
-    return found
+            outcome = "passed" if p == p and row["users"] > 1 else "not shown"
+            failures.append(_check(row, "deterioration", p, outcome))
+    return failures
 
 
-def _decision_outcome(checks: Sequence[Mapping[str, Any]]) -> tuple[Outcome, list[str]]:
+def _decision_outcome(checks: Sequence[Check]) -> tuple[Outcome, list[str]]:
     """Return the outcome, and why."""
 
-    def said(check: Mapping[str, Any]) -> str:
-        inside = "" if check["by"] is None else f" in {check['by']}={check['group']}"
-        size = f"{check['difference']:+.4f}" if check["users"] else "no user has a value"
-        return f"{check['metric']}{inside} ({size})"
+    def text(check: Check) -> str:
+        inside = "" if check.by is None else f" in {check.by}={check.group}"
+        size = f"{check.difference:+.4f}" if check.users else "no user has a value"
+        return f"{check.metric}{inside} ({size})"
 
-    worse = [check for check in checks if check["outcome"] == "failed"]
+    worse = [check for check in checks if check.outcome == "failed"]
     if worse:
-        return "stop", [f"worse: {said(check)}" for check in worse]
-    better = [c for c in checks if c["role"] == "success" and c["outcome"] == "passed"]
-    open_ = [c for c in checks if c["role"] != "success" and c["outcome"] != "passed"]
-    reasons = [f"better: {said(check)}" for check in better]
-    reasons += [] if better else ["no success metric is shown to be better"]
+        return "stop", [f"worse: {text(check)}" for check in worse]
+    better = [check for check in checks if check.role == "success" and check.outcome == "passed"]
+    open_ = [check for check in checks if check.role != "success" and check.outcome != "passed"]
+    reasons = [f"better: {text(check)}" for check in better] or ["no success metric is shown to be better"]
     for check in open_:
-        needed = check["users_needed"]
-        more = "" if needed is None else f"; about {needed:,} users would show it"
-        what = "within its margin" if check["role"] == "guardrail" else "no worse"
-        more += "".join(f"; {caveat}" for caveat in check["caveats"])
-        reasons.append(f"not shown to be {what}: {said(check)}{more}")
+        more = "" if check.users_needed is None else f"; about {check.users_needed:,} users would show it"
+        what = "within its margin" if check.role == "guardrail" else "no worse"
+        more += "".join(f"; {caveat}" for caveat in check.caveats)
+        reasons.append(f"not shown to be {what}: {text(check)}{more}")
     if better and not open_:
-        rails = any(check["role"] == "guardrail" for check in checks)
+        rails = any(check.role == "guardrail" for check in checks)
         return "ship", [*reasons, *(["every guardrail is within its margin"] if rails else [])]
     return "hold", reasons
 
@@ -631,22 +602,22 @@ def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int 
             "margin": margin_of(settings["margin"], row["metric"]),
             "missing": settings["missing"],
         }
-        known = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
-        _check_rule(known, rule, planned)
-        looks.append(_looked(comparison, row, pairs, known))
+        entry = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
+        _check_rule(entry, rule, planned)
+        looks.append(_looked(comparison, row, pairs, entry))
     write_text(file, as_json({"version": _VERSION, "pairs": record}))
     return looks
 
 
-def _check_rule(known: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
-    """Raise unless this look asks what the first one asked: else looks are not valid together."""
-    asked = {**rule, "planned": planned or known["planned"]}
-    before = {**known["rule"], "planned": known["planned"]}
-    other = [f"{name}: {before[name]} before, {asked[name]} now" for name in asked if asked[name] != before.get(name)]
-    if other:
+def _check_rule(entry: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
+    """Raise unless the settings are those of the first look: else looks are not valid together."""
+    now = {**rule, "planned": planned or entry["planned"]}
+    before = {**entry["rule"], "planned": entry["planned"]}
+    changes = [f"{name}: {before[name]} before, {now[name]} now" for name in now if now[name] != before.get(name)]
+    if changes:
         raise ParameterError(
             "the settings differ from those of the first look",
-            found="; ".join(other),
+            found="; ".join(changes),
             hint="use the same settings, or begin a new file",
         )
 
@@ -658,7 +629,7 @@ def _pairs(comparison: Comparison, row: Mapping[str, Any]) -> Differences:
 
 
 def _looked(
-    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, known: dict[str, Any]
+    comparison: Comparison, row: Mapping[str, Any], pairs: Differences, entry: dict[str, Any]
 ) -> InterimAnalysis:
     """Return the outcome of a pair, and add the look to its record."""
     settings = comparison.settings
@@ -667,7 +638,7 @@ def _looked(
     better = settings["directions"].get(row["metric"])
     if better is None or size is None:
         raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
-    before = known["looks"]
+    before = entry["looks"]
     if before and pairs.n < before[-1]["users"]:
         raise ParameterError(
             "each look must include the users of all earlier looks",
@@ -675,7 +646,7 @@ def _looked(
             hint="compare all users so far, or begin a new file",
         )
     # Both sides together have the error alpha; a bound on one side alone may have it twice.
-    interval = confidence_sequence_of(pairs, planned=known["planned"], confidence=1 - 2 * alpha)
+    interval = confidence_sequence_of(pairs, planned=entry["planned"], confidence=1 - 2 * alpha)
     worst, best = (interval.low, interval.high) if better else (-interval.high, -interval.low)
     outcome = "passed" if worst > -size else "failed" if best < 0 else "not shown"
     before.append(
@@ -702,11 +673,11 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         pairs = content["pairs"]
-        whole = content["version"] == _VERSION and all(
-            isinstance(known["planned"], int)
-            and isinstance(known["rule"], dict)
-            and all(isinstance(look["users"], int) for look in known["looks"])
-            for known in pairs.values()
+        valid = content["version"] == _VERSION and all(
+            isinstance(entry["planned"], int)
+            and isinstance(entry["rule"], dict)
+            and all(isinstance(look["users"], int) for look in entry["looks"])
+            for entry in pairs.values()
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileError(
@@ -715,6 +686,6 @@ def _read(file: Path) -> dict[str, Any]:
             found=str(error).splitlines()[0] if str(error) else None,
             hint="name a file that does not exist to begin one",
         ) from error
-    if not whole:
+    if not valid:
         raise FileError("this file is no record of looks", where=str(file))
     return dict(pairs)

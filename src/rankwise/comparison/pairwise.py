@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
-from rankwise.comparison.comparison import (
-    RANKS,
-    Margin,
-    check_groups_left_out,
+from rankwise.comparison.comparison import Margin, SystemRank, margin_flags, margin_of, size_of
+from rankwise.comparison.rows import (
+    Clusters,
+    DataSets,
+    EffectSizes,
+    MarginTests,
+    Means,
+    PairRow,
+    Seeds,
+    TestOutcome,
     detectable,
-    jackknife_row,
-    make_row,
-    margin_flags,
-    margin_of,
+    row_of,
     row_of_all_lists,
-    size_of,
+    with_adjusted,
 )
 from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
@@ -35,25 +37,35 @@ from rankwise.stats.differences import (
     Floats,
     Interval,
     TestResult,
+    differences,
+    never_zero,
     paired_differences,
     significant_digits,
+    t_around,
     t_is_valid,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
+from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
-from rankwise.stats.variance_components import Variance, seed_variance, variance_of_means
+from rankwise.stats.variance_components import (
+    VarianceComponents,
+    deviation_of,
+    over_data_sets,
+    seed_variance,
+    variance_of_means,
+)
 
 __all__ = [
     "JOINT",
     "ClusteredPairwiseTests",
     "PairwiseTests",
     "check_zero",
+    "combine_data_sets",
     "joint_ranks",
     "largest_difference",
     "ranks_of_pairs",
-    "set_adjusted",
 ]
 
 JOINT = ("max_t", "tukey")
@@ -65,8 +77,8 @@ _TESTS = {"wilcoxon": wilcoxon, "sign": sign}
 class PairwiseTests:
     """Pairs of results, (baseline, system), over one group of users or all of them.
 
-    ``tests`` is the number of pairs that are corrected together, over all groups; ``others`` that
-    of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
+    ``tests`` is the number of pairs that are corrected together, over all groups; ``exploratory_tests``
+    that of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
     metric, empty if these rows are exploratory in all metrics. ``clusters`` is the column of
     users' groups that are not independent of each other, if there are any.
     """
@@ -83,50 +95,44 @@ class PairwiseTests:
     missing: Missing
     n_resamples: int | None
     seed: int
-    others: int = 1
+    exploratory_tests: int = 1
     clusters: str | None = None
 
-    def rows(self, cell: str) -> list[dict[str, Any]]:
+    def rows(self, cell: str) -> list[PairRow]:
         """Return the rows of one metric, adjusted if one test is of all pairs together."""
-        main, aligned = cell == self.main, self.aligned(cell)
+        main, aligned, margin = cell == self.main, self.aligned(cell), margin_of(self.margin, cell)
         if aligned is None:
             rows = [self._row_of_all_lists(cell, pair) for pair in self.pairs]
         else:
             rows = self._rows_of_means(cell, aligned)
-        margin = margin_of(self.margin, cell)
-        exploratory = [] if main else ["exploratory"]
-        for row in rows:
+        exploratory = () if main else ("exploratory",)
+        for at, row in enumerate(rows):
             if aligned is not None:
-                caveats = margin_flags(margin, row["mean_baseline"])
+                caveats = margin_flags(margin, row.means.mean_baseline)
             else:
                 caveats = [] if margin is None else ["margin not tested"]
-            row |= {"group": self.group, "primary": main, "flags": [*row["flags"], *caveats, *exploratory]}
+            rows[at] = replace(row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory))
         if main and aligned is not None and self.correction == "tukey":
-            set_adjusted(rows, self._by_tukey(aligned))
-        elif main and aligned is not None and self.correction == "max_t":
-            self._set_by_max_t(rows, aligned)
+            p = tukey(significant_digits(aligned.values))
+            return with_adjusted(rows, [float(p[baseline, system]) for system, baseline in self._columns])
+        if main and aligned is not None and self.correction == "max_t":
+            return self._by_max_t(rows, aligned)
         return rows
 
-    def _set_by_max_t(self, rows: list[dict[str, Any]], aligned: AlignedUsers) -> None:
-        """Give rows p-values and intervals by the largest t of all pairs."""
+    def _by_max_t(self, rows: list[PairRow], aligned: AlignedUsers) -> list[PairRow]:
+        """Return rows with p-values and intervals by the largest t of all pairs."""
         values = aligned.values.T
         d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
-        set_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed))
+        rows = with_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist())
         if len(d) < 2:
-            return
+            return rows
         wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(), seed=self.seed)
-        for row in rows:
-            if row["_error"] > 0:  # else no user differs: the interval is that of unseen ones
-                half = wide * row["_error"]
-                row |= {
-                    "low_together": min(row["difference"] - half, row["low"]),
-                    "high_together": max(row["difference"] + half, row["high"]),
-                }
-
-    def _by_tukey(self, aligned: AlignedUsers) -> list[float]:
-        """Return the p-values of Tukey's test of all pairs together."""
-        p, at = tukey(significant_digits(aligned.values)), self._at
-        return [float(p[at[baseline], at[system]]) for baseline, system in self.pairs]
+        for at, row in enumerate(rows):
+            if row.error > 0:  # else no user differs: the interval is that of unseen ones
+                half, means = wide * row.error, row.means
+                low, high = min(means.difference - half, means.low), max(means.difference + half, means.high)
+                rows[at] = replace(row, means=replace(means, low_together=low, high_together=high))
+        return rows
 
     def better(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
@@ -134,53 +140,72 @@ class PairwiseTests:
 
     def _tests(self, cell: str) -> tuple[int, int]:
         """Return how many pairs have intervals that hold together, and are corrected together."""
-        return (self.tests, self.tests) if cell == self.main else (1, self.others)
+        return (self.tests, self.tests) if cell == self.main else (1, self.exploratory_tests)
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[dict[str, Any]]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
-        together, corrected = self._tests(cell)
+        together, margin = self._tests(cell)[0], margin_of(self.margin, cell)
         largest = largest_difference(self.results, cell)
-        margin, better = margin_of(self.margin, cell), self.better(cell)
-        rows = []
-        for pair, d, delta in zip(
-            self.pairs, aligned.differences(self._columns), aligned.deltas(self._columns), strict=True
-        ):
+        deltas, rows = aligned.deltas(self._columns), []
+        make = self._row_maker(cell, aligned, largest)
+        for pair, d, delta in zip(self.pairs, aligned.differences(self._columns), deltas, strict=True):
             tested = self._tested(d)
-            rows.append(
-                make_row(
-                    cell,
-                    pair,
-                    d,
-                    tested,
-                    aligned,
-                    self._intervals(d, tested.p, largest, together),
-                    margin=size_of(margin, d.means[1]),
-                    better=better,
-                    alpha=self.alpha,
-                    largest=largest,
-                    tests=corrected,
-                    delta=delta,
-                )
-            )
+            intervals = self._intervals(d, tested.p, largest, together)
+            rows.append(make(pair, d, tested, intervals, margin=size_of(margin, d.means[1]), delta=delta))
         return rows
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
-        """Return the row of one pair of values that are not means over users."""
-        return jackknife_row(self.results, cell, pair, self.alpha, self.better(cell))
+    def _row_maker(self, cell: str, aligned: AlignedUsers, largest: float) -> Callable[..., PairRow]:
+        """Return `row_of` with what all pairs of a metric share."""
+        return partial(
+            row_of,
+            cell,
+            alpha=self.alpha,
+            better=self.better(cell),
+            tests=self._tests(cell)[1],
+            dropped=(aligned.users, aligned.reasons),
+            largest=largest,
+        )
 
-    def _intervals(self, differences: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
+        """Return the row of one pair of values that are not means over users, from their jackknife."""
+        from scipy.stats import t
+
+        baseline, system = self.results[pair[0]], self.results[pair[1]]
+        assert baseline.replicates is not None
+        assert system.replicates is not None
+        _check_groups_left_out(cell, {name: self.results[name] for name in pair})
+        before, after = baseline.values[cell], system.values[cell]
+        difference = after - before
+        error, groups = jackknife_error((system.replicates[cell] - baseline.replicates[cell]).to_numpy())
+        left = len(system.replicates) - groups
+        flags = [f"{left} groups without which there is no value"] if left else []
+        p = math.nan
+        if groups < 2:
+            flags.append("fewer than two groups")
+        elif error > 0:
+            p = never_zero(2 * t.sf(abs(difference) / error, groups - 1))
+        else:
+            p = 1.0 if difference == 0 else math.nan
+            flags.append("identical" if difference == 0 else "zero variance")
+        interval = t_around(difference, error, groups - 1, confidence=1 - self.alpha, method="jackknife", n=groups)
+        flags += jackknife_caveats(system.metrics, cell)
+        tested = TestResult("jackknife t", difference, math.nan, p, groups, tuple(flags))
+        users, better = len(baseline.per_user), self.better(cell)
+        return row_of_all_lists(cell, pair, (before, after), users, tested, interval, error=error, better=better)
+
+    def _intervals(self, pairs: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
         """Return the interval of a pair, and that of all pairs of the family together."""
         make = partial(
             interval_of_test,
-            differences,
-            self._test(differences),
+            pairs,
+            self._test(pairs),
             seed=self.seed,
             n_resamples=self.resamples(),
             largest=largest,
             p=p,
         )
-        alone = make(confidence=1 - self.alpha)
-        return alone, alone if tests == 1 else make(confidence=1 - self.alpha / tests)
+        of_pair = make(confidence=1 - self.alpha)
+        return of_pair, of_pair if tests == 1 else make(confidence=1 - self.alpha / tests)
 
     def aligned(self, cell: str) -> AlignedUsers | None:
         """Return the users' values; None if the value is not a mean over users."""
@@ -218,21 +243,21 @@ class PairwiseTests:
         """Return the number of resamples: by default enough for a family of so many tests."""
         return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
 
-    def _test(self, differences: Differences) -> str:
+    def _test(self, pairs: Differences) -> str:
         """Return the test of a pair: with ``"auto"`` t from 1,000 users, sign flips below."""
         if self.test != "auto":
             return self.test
-        return "t" if differences.n >= MANY else "sign_flip"
+        return "t" if pairs.n >= MANY else "sign_flip"
 
-    def _tested(self, differences: Differences) -> TestResult:
-        test = self._test(differences)
+    def _tested(self, pairs: Differences) -> TestResult:
+        test = self._test(pairs)
         if test == "t":
-            return t_test(differences)
+            return t_test(pairs)
         if test in _TESTS:
-            return _TESTS[test](differences.x, differences.y)
+            return _TESTS[test](pairs.x, pairs.y)
         draw = sign_flip if test == "sign_flip" else bootstrap_test
         count = self.resamples()
-        tested = draw(differences.x, differences.y, n_resamples=count, seed=self.seed)
+        tested = draw(pairs.x, pairs.y, n_resamples=count, seed=self.seed)
         if tested.resamples and self.tests / (1 + count) > self.alpha:
             few = f"{count} resamples are too few for {self.tests} pairs"
             tested = replace(tested, flags=(*tested.flags, few))
@@ -255,10 +280,16 @@ def check_zero(cell: str, missing: Missing, better: bool | None) -> None:
         )
 
 
-def set_adjusted(rows: list[dict[str, Any]], adjusted: Any) -> None:
-    """Give rows their adjusted p-values."""
-    for row, p in zip(rows, adjusted, strict=True):
-        row["p_adjusted"] = float(p)
+def _check_groups_left_out(cell: str, results: Mapping[str, Result]) -> None:
+    """Raise unless the jackknife left the same groups of users out of all results."""
+    if len({str(result.provenance.get("jackknife")) for result in results.values()}) > 1:
+        groups = {n: 0 if r.replicates is None else len(r.replicates) for n, r in results.items()}
+        sizes = (f"{n}: {len(r.per_user)} users in {groups[n]} groups" for n, r in results.items())
+        raise ParameterError(
+            f"{cell} is compared by the jackknife, which needs the same users in the same groups",
+            found=", ".join(sizes),
+            hint="evaluate both on the same truth with the same jackknife=",
+        )
 
 
 _FEW = 5
@@ -281,12 +312,12 @@ class ClusteredPairwiseTests(PairwiseTests):
     seeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
     paired: bool = False
 
-    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[dict[str, Any]]:
+    def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         if not self.seeds and self.clusters is None:
             return super()._rows_of_means(cell, aligned)
         return [self._row(cell, pair, aligned) for pair in self.pairs]
 
-    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> dict[str, Any]:
+    def _row(self, cell: str, pair: tuple[str, str], aligned: AlignedUsers) -> PairRow:
         if not len(aligned.values):
             raise MetricError("no user has a value in every result", found=cell)
         if np.isinf(aligned.values).any():
@@ -299,32 +330,21 @@ class ClusteredPairwiseTests(PairwiseTests):
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
             tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, d.flags)
-            alone, together = (
+            of_pair, together = (
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
             )
         else:  # all users, or all clusters, differ alike, whatever the seed
-            tested, alone, together = self._constant(d, aligned, largest, tests)
-        row = make_row(
-            cell,
-            pair,
-            d,
-            tested,
-            aligned,
-            (alone, together),
-            margin=margin,
-            better=self.better(cell),
-            alpha=self.alpha,
-            largest=largest,
-            tests=corrected,
-            delta=cliffs_delta(d.x, d.y),
-        )
+            tested, of_pair, together = self._constant(d, aligned, largest, tests)
+        delta, intervals = cliffs_delta(d.x, d.y), (of_pair, together)
+        row = self._row_maker(cell, aligned, largest)(pair, d, tested, intervals, margin=margin, delta=delta)
         if self.seeds:
-            row |= self._of_seeds(pair, variance, [y.mean(axis=1), x.mean(axis=1)], row["flags"])
+            row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
-            row |= self._of_clusters(d, aligned, row)
+            row = self._with_clusters(row, d, aligned)
         if variance.total != 0:
-            row |= self._by_variance(row, variance, margin, largest, self.alpha / corrected)
-            row |= self._lift(d, (x, y), variance, aligned)
+            row = self._with_variance(row, variance, margin, self.alpha / corrected)
+            lift, low, high = self._lift(d, (x, y), variance, aligned)
+            row = replace(row, means=replace(row.means, lift=lift, lift_low=low, lift_high=high))
         return row
 
     def _constant(
@@ -336,18 +356,18 @@ class ClusteredPairwiseTests(PairwiseTests):
             return tested, *self._intervals(d, tested.p, largest, tests)
         count = aligned.n_clusters
         p = smallest_p(count) if d.mean else 1.0
-        alone, together = (
+        of_pair, together = (
             constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n) for n in (1, tests)
         )
         flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
-        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), alone, together
+        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), of_pair, together
 
     def _values(self, system: str, aligned: AlignedUsers) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
         columns = [self._at[name] for name in self.seeds.get(system, [system])]
         return np.ascontiguousarray(aligned.values[:, columns].T)
 
-    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> Variance:
+    def _variance(self, users: Floats, seeds: Sequence[Floats], aligned: AlignedUsers) -> VarianceComponents:
         """Return the variance of a mean over users and seeds."""
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
@@ -355,45 +375,38 @@ class ClusteredPairwiseTests(PairwiseTests):
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
-    def _of_clusters(self, d: Differences, aligned: AlignedUsers, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of a row about clusters."""
-        count = aligned.n_clusters
-        flags = [*row["flags"], *cluster_flags(count, str(self.clusters))]
-        found: dict[str, Any] = {"clusters": count, "flags": flags}
-        x, y = (np.bincount(aligned.cluster, side).astype(np.float64) for side in (d.x, d.y))
+    def _with_clusters(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
+        """Return a row with the number of clusters, and no claim about a margin where they are too few for t."""
+        count, claims = aligned.n_clusters, row.equivalence
+        x, y = (np.bincount(aligned.cluster, values).astype(np.float64) for values in (d.x, d.y))
         if not t_is_valid(Differences(x, y)):  # users that differ are no independent ones
-            found |= {name: 1.0 for name in ("p_equivalence", "p_non_inferior") if not math.isnan(row[name])}
-        return found
+            within, no_worse = (p if math.isnan(p) else 1.0 for p in (claims.p_equivalence, claims.p_non_inferior))
+            claims = replace(claims, p_equivalence=within, p_non_inferior=no_worse)
+        flags = (*row.flags, *cluster_flags(count, str(self.clusters)))
+        return replace(row, clusters=Clusters(count), equivalence=claims, flags=flags)
 
-    def _by_variance(
-        self, row: Mapping[str, Any], variance: Variance, margin: float | None, largest: float, level: float
-    ) -> dict[str, Any]:
-        """Return columns over seeds and clusters: no claim is stronger than that over users."""
+    def _with_variance(self, row: PairRow, variance: VarianceComponents, margin: float | None, level: float) -> PairRow:
+        """Return a row over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds)
-        found: dict[str, Any] = {
-            "minimum_detectable": math.nan if unknown else detectable(wide, largest),
-            "users_needed": None,
-            "_error": variance.error,
-        }
+        effect = replace(row.effect, minimum_detectable=math.nan if unknown else detectable(wide, row.largest))
+        claims = replace(row.equivalence, users_needed=None)
         if margin is not None:
-            difference, better = row["difference"], row["_better"]
-            within = variance.p_within(difference, margin)
-            found["p_equivalence"] = float(np.maximum(row["p_equivalence"], within))
-            if better is not None:
-                no_worse = variance.p_no_worse(difference, margin, higher_is_better=better)
-                found["p_non_inferior"] = float(np.maximum(row["p_non_inferior"], no_worse))
-        return found
+            variance_claims = _margin_tests(variance, row.means.difference, margin, row.better)
+            claims = replace(
+                claims,
+                p_equivalence=float(np.maximum(claims.p_equivalence, variance_claims.p_equivalence)),
+                p_non_inferior=float(np.maximum(claims.p_non_inferior, variance_claims.p_non_inferior)),
+            )
+        return replace(row, effect=effect, equivalence=claims, error=variance.error)
 
-    def _of_seeds(
-        self, pair: tuple[str, str], variance: Variance, means: Sequence[Floats], flags: Sequence[str]
-    ) -> dict[str, Any]:
-        """Return the columns of a row about seeds; ``means`` has the seeds of both systems."""
+    def _with_seeds(self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]) -> PairRow:
+        """Return a row with its seeds; ``means`` are those of the seeds of the baseline and of the system."""
         total, notes = variance.total, []
         share = variance.of_seeds / total if total > 0 else math.nan
         more = variance.seeds_to_halve(1 - self.alpha) if total > 0 else None
-        for system, values in zip(pair, means, strict=True):
+        for system, values in zip((row.baseline, row.system), means, strict=True):
             count = len(values)
             if count == 1:
                 notes.append(f"one seed of {system}: treated as a system without seeds")
@@ -405,65 +418,55 @@ class ClusteredPairwiseTests(PairwiseTests):
                 notes.append(f"{count} seeds of {system} tell little about the variance of seeds")
         if share > 0.5:
             halve = (
-                f"{more} more of each system halve the interval" if more else ("no number of them halves the interval")
+                f"{more} more of each system halve the interval" if more else "no number of them halves the interval"
             )
             notes.append(f"seeds make up {share:.0%} of the variance: {halve}")
-        counts = [len(values) for values in means]
-        spreads = [float(v.std(ddof=1)) if len(v) > 1 else math.nan for v in means]
-        return {
-            "seeds_baseline": counts[0],
-            "seeds_system": counts[1],
-            "deviation_baseline": spreads[0],
-            "deviation_system": spreads[1],
-            "share_of_seeds": share,
-            "seeds_to_halve": more,
-            "flags": [*flags, *notes],
-        }
+        before, after = (float(values.std(ddof=1)) if len(values) > 1 else math.nan for values in means)
+        seeds = Seeds(len(means[0]), len(means[1]), before, after, share, more)
+        return replace(row, seeds=seeds, flags=(*row.flags, *notes))
 
     def _lift(
-        self, d: Differences, systems: tuple[Floats, Floats], variance: Variance, aligned: AlignedUsers
-    ) -> dict[str, float]:
+        self, d: Differences, systems: tuple[Floats, Floats], variance: VarianceComponents, aligned: AlignedUsers
+    ) -> tuple[float, float, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         of_x, of_y = (
             self._variance(mean, [values], aligned).total for mean, values in zip((d.x, d.y), systems, strict=True)
         )
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
-        lift = fieller(
-            d.means, d.means[0] - d.means[1], np.array([[of_x, both], [both, of_y]]), variance.quantile(self.alpha / 2)
-        )
-        return dict(zip(("lift", "lift_low", "lift_high"), lift, strict=True))
+        covariance = np.array([[of_x, both], [both, of_y]])
+        return fieller(d.means, d.means[0] - d.means[1], covariance, variance.quantile(self.alpha / 2))
 
-    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> dict[str, Any]:
+    def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
-            return row | {"flags": [*row["flags"], *self._ignored()]}
-        given = [[self.results[name] for name in self.seeds[side]] for side in pair]
-        check_groups_left_out(cell, {n: self.results[n] for side in pair for n in self.seeds[side]})
-        y, x = (np.array([result.values[cell] for result in results]) for results in given)
+            return replace(row, flags=(*row.flags, *self._ignored()))
+        sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
+        _check_groups_left_out(cell, {n: self.results[n] for system in pair for n in self.seeds[system]})
+        y, x = (np.array([result.values[cell] for result in results]) for results in sides)
         replicates = [
             np.mean([result.replicates[cell].to_numpy() for result in results], axis=0)  # type: ignore[index]
-            for results in given
+            for results in sides
         ]
         error, groups = jackknife_error(replicates[1] - replicates[0])
         seeds = [x - y] if self.paired else [x, y]
         parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
-        variance = Variance((error**2, float(groups - 1)), tuple(parts))
+        variance = VarianceComponents((error**2, float(groups - 1)), tuple(parts))
         difference = float(x.mean() - y.mean())
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
-        flags = (*jackknife_caveats(given[1][0].metrics, cell), *self._ignored())
+        flags = (*jackknife_caveats(sides[1][0].metrics, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
         row = row_of_all_lists(
             cell,
             pair,
             (float(y.mean()), float(x.mean())),
-            len(given[0][0].per_user),
+            len(sides[0][0].per_user),
             tested,
             variance.interval(difference, confidence=1 - self.alpha, n=groups),
             error=variance.error if variance.total > 0 else math.nan,
             better=self.better(cell),
         )
-        return row | self._of_seeds(pair, variance, [y, x], row["flags"])
+        return self._with_seeds(row, variance, (y, x))
 
     def _ignored(self) -> list[str]:
         if self.clusters is None:
@@ -471,51 +474,124 @@ class ClusteredPairwiseTests(PairwiseTests):
         return [f"the jackknife treats users as independent, without clusters by {self.clusters}"]
 
 
+def _margin_tests(variance: VarianceComponents, difference: float, margin: float, better: bool | None) -> MarginTests:
+    """Return the p-values of what a margin is about, from the variance of a difference."""
+    no_worse = math.nan
+    if better is not None:
+        no_worse = variance.p_no_worse(difference, margin, higher_is_better=better)
+    return MarginTests(variance.p_within(difference, margin), p_non_inferior=no_worse)
+
+
+def combine_data_sets(
+    rows: Sequence[PairRow], sets: int, main: str, alpha: float, margin: Margin, pairs: int
+) -> list[PairRow]:
+    """Return one row per metric and pair that all data sets have a row of.
+
+    Those of the primary metric ``main`` are a family of ``pairs``.
+    """
+    by_pair: dict[tuple[str, str, str], list[PairRow]] = {}
+    for row in rows:
+        by_pair.setdefault((row.metric, row.baseline, row.system), []).append(row)
+    metrics = len({metric for metric, _, _ in by_pair})
+    exploratory = max(pairs * ((metrics - 1) + sets * metrics), 1)
+    return [
+        _row_over_data_sets(
+            rows_of_pair,
+            alpha,
+            margin_of(margin, metric),
+            main=metric == main,
+            tests=pairs if metric == main else exploratory,
+        )
+        for (metric, _, _), rows_of_pair in by_pair.items()
+        if len(rows_of_pair) == sets
+    ]
+
+
+def _row_over_data_sets(
+    rows: Sequence[PairRow], alpha: float, margin: float | str | None, *, main: bool, tests: int
+) -> PairRow:
+    first, k = rows[0], len(rows)
+    gaps, errors = [row.means.difference for row in rows], [row.error for row in rows]
+    combined = over_data_sets(gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha)
+    together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
+    interval, difference = combined.interval, combined.interval.estimate
+    limits = (interval.low, interval.high, together.low, together.high)
+    before = math.fsum(row.means.mean_baseline for row in rows) / k
+    after = math.fsum(row.means.mean_system for row in rows) / k
+    deviation = deviation_of(np.array(gaps))
+    size, claims = size_of(margin, before), MarginTests()
+    flags = [*interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
+    if size is not None and t_is_valid(differences(gaps)):
+        claims = _margin_tests(VarianceComponents((deviation**2 / k, k - 1.0)), difference, size, first.better)
+    elif size is not None:  # rare losses on other data sets have not been seen
+        flags.append("margin not tested over so few data sets")
+    wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
+    return PairRow(
+        first.metric,
+        None,
+        first.baseline,
+        first.system,
+        main,
+        Means(before, after, difference, *limits, difference / before if before else math.nan),
+        TestOutcome("t over data sets", combined.p),
+        EffectSizes(
+            difference / deviation if deviation else math.nan,
+            wins=sum(d > 0 for d in gaps),
+            ties=sum(d == 0 for d in gaps),
+            losses=sum(d < 0 for d in gaps),
+            users=sum(row.effect.users or 0 for row in rows),
+            users_dropped=sum(row.effect.users_dropped or 0 for row in rows),
+            dropped_because="",
+            minimum_detectable=detectable(wide, first.largest),
+        ),
+        claims,
+        data_sets=DataSets(k, combined.tau),
+        flags=tuple(flags),
+        better=first.better,
+    )
+
+
 _FEWEST = 3  # of two systems the pair says all
 
 
-def joint_ranks(family: PairwiseTests, cell: str) -> list[dict[str, Any]]:
+def joint_ranks(family: PairwiseTests, cell: str) -> list[SystemRank]:
     """Return the ranks of single results from their users' values, the best first."""
     better = family.better(cell)
     aligned = None if better is None else family.aligned(cell)
     if aligned is None or len(family.results) < _FEWEST or len(aligned.values) < 2:
         return []
-    found = rank_systems(
+    ranks = rank_systems(
         aligned.values,
         higher_is_better=bool(better),
         confidence=1 - family.alpha,
         n_resamples=family.resamples(),
         seed=family.seed,
     )
-    return _rows(list(family.results), aligned.values.mean(axis=0).tolist(), found)
+    return _ordered(list(family.results), aligned.values.mean(axis=0).tolist(), ranks)
 
 
-def ranks_of_pairs(rows: Sequence[Mapping[str, Any]], alpha: float, *, better: bool | None) -> list[dict[str, Any]]:
+def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None) -> list[SystemRank]:
     """Return ranks from the p-values of all pairs, corrected by Holm, the best first.
 
     Empty unless every pair of systems has one row.
     """
-    means = {row["baseline"]: row["mean_baseline"] for row in rows}
-    means |= {row["system"]: row["mean_system"] for row in rows}
+    means = {row.baseline: row.means.mean_baseline for row in rows}
+    means |= {row.system: row.means.mean_system for row in rows}
     systems, k = list(means), len(means)
     if better is None or k < _FEWEST or len(rows) != k * (k - 1) // 2:
         return []
+    side = 1 if better else -1
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
     for row in rows:
-        i, j = systems.index(row["system"]), systems.index(row["baseline"])
-        p[i, j] = p[j, i] = row["p"]
-        gain[i, j] = row["difference"] if better else -row["difference"]
+        i, j = systems.index(row.system), systems.index(row.baseline)
+        p[i, j] = p[j, i] = row.test.p
+        gain[i, j] = side * row.means.difference
         gain[j, i] = -gain[i, j]
-    side = 1 if better else -1
-    found = ranks_of(pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha)
-    return _rows(systems, list(means.values()), found)
+    ranks = ranks_of(pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha)
+    return _ordered(systems, list(means.values()), ranks)
 
 
-def _rows(systems: Sequence[str], means: Sequence[float], found: SystemRanks) -> list[dict[str, Any]]:
-    rows = [
-        dict(zip(RANKS, (system, mean, int(rank), int(low), int(high), bool(best)), strict=True))
-        for system, mean, rank, low, high, best in zip(
-            systems, means, found.rank, found.low, found.high, found.may_be_best, strict=True
-        )
-    ]
-    return sorted(rows, key=lambda row: row["rank"])
+def _ordered(systems: Sequence[str], means: Sequence[float], ranks: SystemRanks) -> list[SystemRank]:
+    """Return the rank of each system, the best first."""
+    columns = (ranks.rank.tolist(), ranks.low.tolist(), ranks.high.tolist(), ranks.may_be_best.tolist())
+    return sorted(map(SystemRank, systems, means, *columns), key=lambda system: system.rank)

@@ -10,39 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from rankwise.comparison.rows import IN_PAIR_TABLE, IN_SYSTEM_TABLE, is_missing, named_p
 from rankwise.core.terminal import Cell, Marked, Style, TableView, number
 
-__all__ = [
-    "leader_first",
-    "marks",
-    "named_p",
-    "p_value",
-    "pair_sentence",
-    "pair_view",
-    "system_view",
-    "verdict_sentences",
-]
-
-_LEAST = 1e-4
-
-
-def p_value(p: float | None) -> str:
-    """Return a p-value for a cell of a table.
-
-    >>> p_value(0.01234), p_value(1e-9), p_value(None)
-    ('0.0123', '<0.0001', '–')
-    """
-    return f"<{_LEAST:.4f}" if p is not None and p < _LEAST else number(p)
-
-
-def named_p(name: str, p: float) -> str:
-    """Return a p-value for a sentence.
-
-    >>> named_p("p", 0.01234), named_p("adjusted p", 1e-9)
-    ('p = 0.0123', 'adjusted p < 0.0001')
-    """
-    return f"{name} < {_LEAST:.4f}" if p < _LEAST else f"{name} = {number(p)}"
-
+__all__ = ["leader_first", "marks", "pair_sentence", "pair_view", "system_view", "verdict_sentences"]
 
 _CORRECTIONS = {
     "holm": "Holm-adjusted p",
@@ -99,13 +70,17 @@ def _leader(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> s
     better = settings["directions"].get(rows[0]["metric"]) if rows else None
     if better is None:
         return None
-    means = {row["baseline"]: row["mean_baseline"] for row in rows}
-    means |= {row["system"]: row["mean_system"] for row in rows}
-    defined = {name: mean for name, mean in means.items() if not _missing(mean)}
+    defined = {name: mean for name, mean in _by_system(rows, "mean").items() if not is_missing(mean)}
     if not defined:
         return None
     best: str = (max if better else min)(defined, key=lambda name: defined[name])
     return best
+
+
+def _by_system(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """Return a value that pairs have of both systems, by system."""
+    values = {row["baseline"]: row[f"{name}_baseline"] for row in rows}
+    return values | {row["system"]: row[f"{name}_system"] for row in rows}
 
 
 def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
@@ -117,16 +92,16 @@ def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
     if by is not None:
         return f"On {metric}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
     leader = _leader(rows, settings)
-    own = [row for row in rows if leader in (row["system"], row["baseline"])]
-    beaten = [row for row in own if row["verdict"] == ("better" if row["system"] == leader else "worse")]
+    of_leader = [row for row in rows if leader in (row["system"], row["baseline"])]
+    beaten = [row for row in of_leader if row["verdict"] == ("better" if row["system"] == leader else "worse")]
     against = {name for row in rows for name in (row["system"], row["baseline"])} - {leader}
     if len(beaten) == len(against):
         return f"{leader} beats every other system on {metric}."
     if settings["baseline"] is not None and leader != settings["baseline"]:
         return _against(rows, settings["baseline"], metric)
-    if beaten and len(own) == len(against):
+    if beaten and len(of_leader) == len(against):
         text = f"{leader} is ahead on {metric}: it beats {len(beaten)} of {len(against)} others"
-        open_ = [row for row in own if row["verdict"] == "undecided"]
+        open_ = [row for row in of_leader if row["verdict"] == "undecided"]
         if len(open_) + len(beaten) < len(against) or len(open_) > _NAMED:
             return f"{text}."
         names = (row["baseline"] if row["system"] == leader else row["system"] for row in open_)
@@ -139,9 +114,9 @@ def _undecided(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
     same = sum(row["verdict"] == "equivalent" for row in rows)
     if same == len(rows):
         return f"All {same} pairs are equivalent on {metric} within the margin."
-    found = [row["minimum_detectable"] for row in rows if not _missing(row["minimum_detectable"])]
-    apart = any(map(math.isinf, found)) and any(map(math.isfinite, found))  # no one number is true of all
-    would = _would_find(max(found)) if found and not apart else ""
+    differences = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
+    apart = any(map(math.isinf, differences)) and any(map(math.isfinite, differences))  # no one number is true of all
+    would = _would_find(max(differences)) if differences and not apart else ""
     equivalent = f", and {same} are equivalent within the margin" if same else ""
     return f"Nothing can be claimed on {metric}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
 
@@ -176,7 +151,7 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     size = _size(row, signed=False)
     signed = _size(row, signed=True)
     detectable = row["minimum_detectable"]
-    would = "" if _missing(detectable) else _would_find(detectable)
+    would = "" if is_missing(detectable) else _would_find(detectable)
     return {
         "better": f"{one} beats {other} on {metric} by {size}, {evidence}.",
         "worse": f"{one} is worse than {other} on {metric} by {size}, {evidence}.",
@@ -201,7 +176,7 @@ def _sample_counts(row: Mapping[str, Any]) -> str:
 def _p(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     p = row["p_adjusted"]
     name = _CORRECTIONS.get(settings["correction"], "p") if row["primary"] else "adjusted p"
-    if _missing(p):
+    if is_missing(p):
         return "not testable"
     return named_p(name, p)
 
@@ -212,8 +187,7 @@ def _size(row: Mapping[str, Any], *, signed: bool) -> str:
     Without ``signed`` the verdict tells the direction.
     """
     lift = [row[name] for name in ("lift", "lift_low", "lift_high")]
-    known = all(value is not None and math.isfinite(value) for value in lift)
-    if known:
+    if all(value is not None and math.isfinite(value) for value in lift):
         # A metric of which small values are good falls by as much.
         if not signed and lift[0] < 0:
             lift = [-lift[0], -lift[2], -lift[1]]
@@ -233,50 +207,11 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     """Return one row per pair of systems and metric, the primary metric first."""
     ordered = table.sort("primary", descending=True, maintain_order=True)
     rows = [
-        (
-            f"{_metric(row, settings)}  {_pair(row)}",
-            number(row["mean_baseline"]),
-            number(row["mean_system"]),
-            f"{row['difference']:+.4f}",
-            f"{number(row['low'])} to {number(row['high'])}",
-            _lift(row),
-            p_value(row["p"]),
-            p_value(row["p_adjusted"]),
-            number(row["d_z"]),
-            f"{row['users']:,}",
-            _verdict(row),
-        )
+        (f"{_metric(row, settings)}  {_pair(row)}", *(column.text(row) for column in IN_PAIR_TABLE))
         for row in ordered.iter_rows(named=True)
     ]
-    head = ("", "baseline", "system", "difference", "interval", "lift", "p", "adjusted", "d_z", "users", "verdict")
+    head = ("", *(column.head for column in IN_PAIR_TABLE))
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
-
-
-def _lift(row: Mapping[str, Any]) -> str:
-    """Return the relative difference, with its interval where that is known."""
-    if _missing(row["lift"]):
-        return "–"
-    limits = [row["lift_low"], row["lift_high"]]
-    if any(_missing(limit) for limit in limits):
-        return f"{row['lift']:+.1%}"
-    return f"{row['lift']:+.1%} [{', '.join(f'{100 * limit:+.1f}' for limit in limits)}]"
-
-
-def _verdict(row: Mapping[str, Any]) -> str:
-    """Return the verdict with its qualification: the detectable difference, or the margin."""
-    verdict, detectable = str(row["verdict"]), row["minimum_detectable"]
-    if verdict == "undecided":
-        if _missing(detectable):
-            return verdict
-        size = "nothing is detectable here" if math.isinf(detectable) else f"detectable: {number(detectable)}"
-        return f"{verdict} ({size})"
-    if verdict != "equivalent" and row["within_margin"]:
-        verdict += ", within the margin"
-    return verdict if row["primary"] else f"{verdict} (exploratory)"
-
-
-def _missing(value: float | None) -> bool:
-    return value is None or math.isnan(value)
 
 
 def _pair(row: Mapping[str, Any]) -> str:
@@ -349,8 +284,8 @@ def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     level = f"{1 - settings['alpha']:.0%}"
     names = ", ".join(texts) + more
     primary = table.filter(pl.col("primary"))
-    flags = {flag for some in primary["flags"].to_list() for flag in some}
-    about = ", approximate as p is" if any("skewness" in flag for flag in flags) else ""
+    skewed = primary["flags"].list.join(" ").str.contains("skewness").any()
+    about = ", approximate as p is" if skewed else ""
     return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
 
 
@@ -358,8 +293,8 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
     """Return notes on other random samples: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
-        numbers = sorted(set(table["clusters"].drop_nulls().to_list()))
-        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((numbers[0], numbers[-1])))
+        sizes = sorted(set(table["clusters"].drop_nulls().to_list()))
+        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((sizes[0], sizes[-1])))
         notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
@@ -367,9 +302,9 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
             "weights; results on each alone are exploratory."
         )
     if settings["seeds"]:
-        known = settings["seeds"]["counts"]
-        counts = ", ".join(f"{name}: {count}" for name, count in known.items())
-        counts = f"{next(iter(known.values()))} each" if len(set(known.values())) == 1 else counts
+        numbers = settings["seeds"]["counts"]
+        counts = ", ".join(f"{name}: {count}" for name, count in numbers.items())
+        counts = f"{next(iter(numbers.values()))} each" if len(set(numbers.values())) == 1 else counts
         notes.append(
             f"Values are means over seeds ({counts}), {settings['seeds']['design']} between "
             "systems; intervals and tests generalise to other users and other seeds."
@@ -430,10 +365,11 @@ def _column(
     pairs: Sequence[Mapping[str, Any]], letters: Mapping[str, str], higher_is_better: bool | None
 ) -> dict[str, Marked]:
     """Return the marked value of each system, from the pairs of one metric and group."""
-    values = {row["baseline"]: row["mean_baseline"] for row in pairs}
-    values |= {row["system"]: row["mean_system"] for row in pairs}
-    spreads = {row["baseline"]: row["deviation_baseline"] for row in pairs}
-    spreads |= {row["system"]: row["deviation_system"] for row in pairs}
+    values = _by_system(pairs, "mean")
+    texts = dict.fromkeys(letters, "")
+    for name, form in IN_SYSTEM_TABLE.items():
+        for system, value in _by_system(pairs, name).items():
+            texts[system] += "" if is_missing(value) else form.format(number(value))
     worse: dict[str, list[str]] = {system: [] for system in letters}
     for row in pairs:
         if row["verdict"] == "better":
@@ -444,12 +380,6 @@ def _column(
     ranked = sorted(numbers, reverse=bool(higher_is_better))
     styles = {} if higher_is_better is None else dict(zip(ranked, _STYLES, strict=False))
     return {
-        name: Marked(
-            number(values.get(name)) + _spread(spreads.get(name)), styles.get(values.get(name), ""), ",".join(raised)
-        )
-        for name, raised in worse.items()
+        system: Marked(texts[system] or "–", styles.get(values.get(system), ""), ",".join(raised))
+        for system, raised in worse.items()
     }
-
-
-def _spread(deviation: float | None) -> str:
-    return "" if _missing(deviation) else f" ± {number(deviation)}"

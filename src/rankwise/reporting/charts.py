@@ -241,10 +241,10 @@ _VERDICTS = {
 def difference_chart(frame: pl.DataFrame) -> Chart:
     """Return paired differences as dots with intervals; a rule marks no difference."""
     frame = _clean(frame)
-    known = [name for name in _VERDICTS if name in frame["verdict"]]
-    colours, shapes = ([_VERDICTS[name][part] for name in known] for part in (0, 1))
+    verdicts = [name for name in _VERDICTS if name in frame["verdict"]]
+    colours, shapes = ([_VERDICTS[name][part] for name in verdicts] for part in (0, 1))
     legend = alt.Legend(title=None)
-    colour, shape = (alt.Scale(domain=known, range=looks) for looks in (colours, shapes))
+    colour, shape = (alt.Scale(domain=verdicts, range=looks) for looks in (colours, shapes))
     looks = {
         "color": alt.Color("verdict:N", legend=legend, scale=colour),
         "shape": alt.Shape("verdict:N", legend=legend, scale=shape),
@@ -321,8 +321,8 @@ def lorenz_chart(frame: pl.DataFrame) -> Chart:
     # Both ends are the same for all systems, and would lie above one another.
     inner = pl.col("items").is_between(0, 1, closed="none")
     step = pl.max_horizontal((pl.len().over("system") - 1) // 10, 1)
-    some = frame.filter(inner & (pl.int_range(pl.len()).over("system") % step == 0))
-    dots = alt.Chart(some).mark_point(filled=True, size=30).encode(x=x, y=y, **system, **_SAID)
+    inner_points = frame.filter(inner & (pl.int_range(pl.len()).over("system") % step == 0))
+    dots = alt.Chart(inner_points).mark_point(filled=True, size=30).encode(x=x, y=y, **system, **_SAID)
     layers = diagonal.encode(x=x, y=y) + curves + dots
     chart: Chart = _styled(layers.properties(width=_WIDTH, height=300), _values(frame, "system"))
     return chart

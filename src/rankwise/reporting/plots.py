@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.view import named_p
+from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core.terminal import number
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
@@ -67,14 +67,14 @@ class Estimates:
 
     def __init__(self, results: Mapping[str, Result]) -> None:
         self.results = results
-        self._known: dict[tuple[object, ...], Estimate] = {}
+        self._estimates: dict[tuple[object, ...], Estimate] = {}
         self._slices: dict[str, dict[tuple[object, object], dict[str, Any]]] = {}
 
     def only(self, systems: Iterable[str]) -> Estimates:
         """Return the estimates of some systems; what one of the two knows, the other knows."""
-        some = Estimates({name: self.results[name] for name in systems})
-        some._known, some._slices = self._known, self._slices
-        return some
+        subset = Estimates({name: self.results[name] for name in systems})
+        subset._estimates, subset._slices = self._estimates, self._slices
+        return subset
 
     @property
     def systems(self) -> list[str]:
@@ -89,9 +89,9 @@ class Estimates:
     def of(self, system: str, cell: str, by: str | None = None, group: str | None = None) -> Estimate:
         """Return the value of a system, over all users or those of one group."""
         key = (system, cell, by, group)
-        if key not in self._known:
-            self._known[key] = self._estimate(system, cell, by, group)
-        return self._known[key]
+        if key not in self._estimates:
+            self._estimates[key] = self._estimate(system, cell, by, group)
+        return self._estimates[key]
 
     def _estimate(self, system: str, cell: str, by: str | None, group: str | None) -> Estimate:
         result = self.results[system]
@@ -154,9 +154,9 @@ def curve_frame(estimates: Estimates, curves: Mapping[str, Mapping[int, str]]) -
     for metric, cells in curves.items():
         for system in estimates.systems:
             for k, cell in cells.items():
-                found = estimates.of(system, cell)
-                text = f"{system}: {cell} = {found}"
-                rows.append({"metric": metric, "system": system, "k": k, "text": text} | limits(found))
+                estimate = estimates.of(system, cell)
+                text = f"{system}: {cell} = {estimate}"
+                rows.append({"metric": metric, "system": system, "k": k, "text": text} | limits(estimate))
     return _frame(rows, "metric", "system", k=pl.Int64, **_LIMITS)
 
 
@@ -187,9 +187,9 @@ def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple
     for group, users in groups:
         name = "–" if group is None else printable(group)
         for system in estimates.systems:
-            found = estimates.of(system, cell, by, group)
-            text = f"{system}, {by} = {name} ({users:,} users): {cell} = {found}"
-            rows.append({"group": name, "users": users, "system": system, "text": text} | limits(found))
+            estimate = estimates.of(system, cell, by, group)
+            text = f"{system}, {by} = {name} ({users:,} users): {cell} = {estimate}"
+            rows.append({"group": name, "users": users, "system": system, "text": text} | limits(estimate))
     return pl.DataFrame(rows, schema=SLICES)
 
 
@@ -199,18 +199,12 @@ def difference_frame(table: pl.DataFrame) -> pl.DataFrame:
     for row in table.iter_rows(named=True):
         pair = f"{row['system']} − {row['baseline']}"
         pair += "" if row["group"] is None else f" ({row['group']})"
-        found = Estimate(row["difference"], row["low"], row["high"])
+        estimate = Estimate(row["difference"], row["low"], row["high"])
+        p = "" if is_missing(row["p_adjusted"]) else f", {named_p('adjusted p', row['p_adjusted'])}"
         text = f"{pair}: {row['metric']} {row['difference']:+.4f}"
-        text += f" [{number(row['low'])}, {number(row['high'])}]{_p(row)}, {row['verdict']}"
-        rows.append({"metric": row["metric"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(found))
+        text += f" [{number(row['low'])}, {number(row['high'])}]{p}, {row['verdict']}"
+        rows.append({"metric": row["metric"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(estimate))
     return _frame(rows, "metric", "pair", "verdict", **_LIMITS)
-
-
-def _p(row: Mapping[str, Any]) -> str:
-    p = row["p_adjusted"]
-    if p is None or math.isnan(p):
-        return ""
-    return f", {named_p('adjusted p', p)}"
 
 
 def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
@@ -218,10 +212,10 @@ def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
 
     Users without a difference, often nine in ten, would hide all others in a histogram.
     """
-    found = changed_users(system, baseline, cell)["difference"].to_numpy()
-    if not len(found):
+    differences = changed_users(system, baseline, cell)["difference"].to_numpy()
+    if not len(differences):
         raise MetricError(f"{cell} is the same in both systems for every user")
-    return found
+    return differences
 
 
 def changed_users(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
@@ -349,15 +343,15 @@ class ResultPlots:
             The column of the groups; required if ``by`` had several columns. The 20 largest groups
             are shown.
         """
-        known = groups_of({self._name: self._result})
-        if not known or (by is None and len(known) > 1) or (by is not None and by not in known):
+        columns = groups_of({self._name: self._result})
+        if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
             raise ParameterError(
-                "there are no such groups" if known else "the result has no groups",
-                found=f"by={by!r}; groups by {', '.join(known) or 'nothing'}",
-                hint=nearest(str(by), known) or "evaluate with users= and by=",
+                "there are no such groups" if columns else "the result has no groups",
+                found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
+                hint=nearest(str(by), columns) or "evaluate with users= and by=",
             )
-        by = next(iter(known)) if by is None else by
-        cell, groups = self._result.cell(metric), known[by][:MOST_GROUPS]
+        by = next(iter(columns)) if by is None else by
+        cell, groups = self._result.cell(metric), columns[by][:MOST_GROUPS]
         frame = slice_frame(self._estimates, cell, by, groups)
         chart: Chart = charts().slice_chart(frame, cell)
         return chart
@@ -371,8 +365,8 @@ class ComparisonPlots:
 
     def differences(self, *metrics: str) -> Chart:
         """Draw paired differences with their confidence intervals; by default of all metrics."""
-        known = self._table["metric"].unique(maintain_order=True).to_list()
-        names = [name if name in known else str(parse(name)) for name in metrics] or known
+        compared = self._table["metric"].unique(maintain_order=True).to_list()
+        names = [name if name in compared else str(parse(name)) for name in metrics] or compared
         rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
             raise MetricError("none of these metrics was compared", found=", ".join(names))
@@ -391,7 +385,7 @@ class ComparisonPlots:
         metric : str, optional
             The metric; by default the primary one.
         """
-        one, other = (self._needed()[self._known(name)] for name in (system, baseline))
+        one, other = (self._result(name) for name in (system, baseline))
         cell = one.cell(metric or self._primary)
         values = {f"{system} − {baseline}": gains(one.per_user, other.per_user, cell)}
         frame = histogram_frame(values, symmetric=True)
@@ -426,22 +420,23 @@ class ComparisonPlots:
             )
         return self._results
 
-    def _known(self, name: str) -> str:
-        if name not in self._results:
-            raise ParameterError(f"there is no result {name!r}", found=", ".join(self._results))
-        return name
+    def _result(self, name: str) -> Result:
+        results = self._needed()
+        if name not in results:
+            raise ParameterError(f"there is no result {name!r}", found=", ".join(results))
+        return results[name]
 
 
 def _curve(estimates: Estimates, metrics: Sequence[str]) -> Chart:
-    known = curves_of(estimates.results)
-    names = [str(parse(name) @ ()) for name in metrics] or list(known)
-    missing = [name for name in names if name not in known]
+    curves = curves_of(estimates.results)
+    names = [str(parse(name) @ ()) for name in metrics] or list(curves)
+    missing = [name for name in names if name not in curves]
     if missing or not names:
         raise MetricError(
             f"a curve of {', '.join(missing) or 'a metric'} needs two cut-offs or more",
-            found=", ".join(known) or "no curve",
+            found=", ".join(curves) or "no curve",
             hint='evaluate with "ndcg@[1,5,10,20]"',
         )
-    frame = curve_frame(estimates, {name: known[name] for name in names})
+    frame = curve_frame(estimates, {name: curves[name] for name in names})
     chart: Chart = charts().curve_chart(frame)
     return chart

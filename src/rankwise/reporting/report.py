@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
@@ -18,27 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rankwise.comparison.alignment import default_primary
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.comparison.view import marks
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
-from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, printable
+from rankwise.errors import MetricError, ParameterError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.plots import Estimates, charts
-from rankwise.reporting.report_data import (
-    Block,
-    Figure,
-    Folded,
-    Lists,
-    Missing,
-    ReportData,
-    Section,
-    fault,
-    reason,
-    section,
-)
+from rankwise.reporting.report_data import Block, Figure, Folded, Lists, Missing, ReportData, Section, reason, section
 from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
@@ -99,65 +89,38 @@ _ROWS = 100  # of a chart's data on the page: all of them are among the assets
 
 def sections_of(material: ReportData) -> list[Section]:
     """Return the sections of a report, in the order in which a reader asks."""
-    m = material
-    decided = (
-        []
-        if m.decision is None
-        else [section("decision", "Decision", ("the decision", lambda: report_sections.decision(m)))]
-    )
+    sections, data = report_sections, report_data
+    builders: dict[tuple[str, str], dict[str, Callable[[ReportData], Sequence[Block]]]] = {
+        ("verdict", "Verdict"): {"the verdict": sections.verdict},
+        ("decision", "Decision"): {"the decision": sections.decision},
+        ("leaderboard", "Leaderboard"): {"the leaderboard": sections.leaderboard, "all values": sections.all_values},
+        ("differences", "Paired differences"): {
+            "paired differences": sections.differences,
+            "the table of pairs": sections.pair_table,
+        },
+        ("curves", "Metrics against k"): {"curves": sections.curves},
+        ("trade-offs", "Accuracy against coverage, novelty and bias"): {"trade-offs": sections.trade_offs},
+        ("slices", "For whom: groups of users and items"): {
+            "groups": sections.given_slices,
+            "users by activity": sections.activity,
+            "users by popularity of their items": sections.truth_popularity,
+        },
+        ("users", "Who gains and who loses"): {"the distribution over users": sections.distribution},
+        ("exposure", "Exposure of items"): {"the exposure of items": sections.exposure},
+        ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
+        ("data", "Data, split and audit"): {"the counts": data.data, "the split": data.split, "the audit": data.audit},
+        ("examples", "Users where the systems differ most"): {"examples of users": sections.examples},
+        ("conventions", "Conventions and provenance"): {
+            "the settings": data.conventions,
+            "the inputs": data.inputs,
+            "notes": data.remarks,
+        },
+        ("glossary", "Glossary"): {"the glossary": data.glossary},
+    }
     return [
-        section("verdict", "Verdict", ("the verdict", lambda: report_sections.verdict(m))),
-        *decided,
-        section(
-            "leaderboard",
-            "Leaderboard",
-            ("the leaderboard", lambda: report_sections.leaderboard(m)),
-            ("all values", lambda: report_sections.all_values(m)),
-        ),
-        section(
-            "differences",
-            "Paired differences",
-            ("paired differences", lambda: report_sections.differences(m)),
-            ("the table of pairs", lambda: report_sections.pair_table(m)),
-        ),
-        section("curves", "Metrics against k", ("curves", lambda: report_sections.curves(m))),
-        section(
-            "trade-offs",
-            "Accuracy against coverage, novelty and bias",
-            ("trade-offs", lambda: report_sections.trade_offs(m)),
-        ),
-        section(
-            "slices",
-            "For whom: groups of users and items",
-            ("groups", lambda: report_sections.given_slices(m)),
-            ("users by activity", lambda: report_sections.activity(m)),
-            ("users by popularity of their items", lambda: report_sections.truth_popularity(m)),
-        ),
-        section(
-            "users", "Who gains and who loses", ("the distribution over users", lambda: report_sections.distribution(m))
-        ),
-        section("exposure", "Exposure of items", ("the exposure of items", lambda: report_sections.exposure(m))),
-        section("fairness", "Fairness: values of groups", ("metrics of groups", lambda: report_sections.fairness(m))),
-        section(
-            "data",
-            "Data, split and audit",
-            ("the counts", lambda: report_data.data(m)),
-            ("the split", lambda: report_data.split(m)),
-            ("the audit", lambda: report_data.audit(m)),
-        ),
-        section(
-            "examples",
-            "Users where the systems differ most",
-            ("examples of users", lambda: report_sections.examples(m)),
-        ),
-        section(
-            "conventions",
-            "Conventions and provenance",
-            ("the settings", lambda: report_data.conventions(m)),
-            ("the inputs", lambda: report_data.inputs(m)),
-            ("notes", lambda: report_data.remarks(m)),
-        ),
-        section("glossary", "Glossary", ("the glossary", lambda: report_data.glossary(m))),
+        section(name, title, material, parts)
+        for (name, title), parts in builders.items()
+        if name != "decision" or material.decision is not None
     ]
 
 
@@ -249,10 +212,8 @@ class Report:
         """Return the chart of a figure as SVG, or why it could not be drawn."""
         try:
             return {"svg": inlined(_drawn(figure), figure.name, printable(figure.caption)), "why": ""}
-        except RankwiseError as error:
-            return {"svg": "", "why": reason(error)}
         except Exception as error:  # noqa: BLE001 - one chart is not worth a page
-            return {"svg": "", "why": fault(error)}
+            return {"svg": "", "why": reason(error)}
 
 
 def _template() -> Template:
@@ -293,13 +254,13 @@ def _assets(figure: Figure) -> dict[str, bytes]:
     """Return the files of a chart: its data, and the chart if it can be drawn."""
     files = {f"{figure.name}.csv": csv_text(figure.data.drop("text", strict=False)).encode()}
     try:
-        alone = on_white(_drawn(figure))
+        svg = on_white(_drawn(figure))
         import vl_convert
 
-        png = vl_convert.svg_to_png(alone, scale=2)
+        png = vl_convert.svg_to_png(svg, scale=2)
     except Exception:  # noqa: BLE001 - the page says why; the data are there
         return files
-    return files | {f"{figure.name}.svg": alone.encode(), f"{figure.name}.png": png}
+    return files | {f"{figure.name}.svg": svg.encode(), f"{figure.name}.png": png}
 
 
 def _write(content: bytes, path: Path) -> None:
@@ -355,14 +316,14 @@ def make_report(
     primary: str | None = None,
     title: str | None = None,
     runs: Mapping[str, Any] | None = None,
-    given: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Any] | None = None,
     columns: Columns | None = None,
     audit: Any = None,
     decision: Any = None,
 ) -> Report:
     """Return the report of results, and of the table and settings of their comparison if any.
 
-    ``runs`` are recommendation lists by system, ``given`` the tables ``truth``, ``train`` and
+    ``runs`` are recommendation lists by system, ``tables`` those of ``truth``, ``train`` and
     ``items``, and ``columns`` the columns of all of these.
     """
     if not results:
@@ -382,14 +343,14 @@ def make_report(
     if decision is not None and not isinstance(view, TableView):
         raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
     rule = {} if decision is None else decision.record["rule"]
-    others = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
-    if others:
+    absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
+    if absent:
         raise ParameterError(
-            f"the decision is about {others[0]!r}, which is not a result here", found=", ".join(results)
+            f"the decision is about {absent[0]!r}, which is not a result here", found=", ".join(results)
         )
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
-    tables = {role: table for role, table in (given or {}).items() if table is not None}
+    tables = {role: source for role, source in (tables or {}).items() if source is not None}
     lists = Lists(results, dict(runs or {}), tables, columns)
     material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, view)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
@@ -400,11 +361,9 @@ def _main(result: Result, primary: str | None) -> str:
     """Return the primary metric of a single result: as asked, or as `rankwise.compare` chooses."""
     if primary is not None:
         return result.cell(primary)
-    means = [cell for cell in result.values if result.is_mean_of_users(cell)]
-    every = list(result.values)
-    if not every:
+    if not result.values:
         raise MetricError("the result has no values")
-    return "ndcg@10" if "ndcg@10" in every else (means or every)[0]
+    return default_primary(result, list(result.values))
 
 
 def report(
@@ -477,7 +436,7 @@ def report(
         primary=primary,
         title=title,
         runs=recommendations or {},
-        given={"truth": truth, "train": train, "items": items},
+        tables={"truth": truth, "train": train, "items": items},
         columns=columns,
         audit=audit,
         decision=decision,
@@ -516,7 +475,5 @@ def _compared(
         return named, None, "a single result cannot be compared"
     try:
         return named, compare(named, primary=primary, baseline=baseline), ""
-    except RankwiseError as error:
-        return named, None, reason(error)
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
-        return named, None, fault(error)
+        return named, None, reason(error)

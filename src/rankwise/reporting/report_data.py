@@ -43,7 +43,6 @@ __all__ = [
     "audit",
     "conventions",
     "data",
-    "fault",
     "glossary",
     "inputs",
     "reason",
@@ -117,32 +116,29 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-def reason(error: RankwiseError) -> str:
-    """Return the message of an error on one line."""
+def reason(error: Exception) -> str:
+    """Return the message of an error on one line; that of an error that is no RankwiseError says so."""
+    if not isinstance(error, RankwiseError):
+        message = str(error).strip().splitlines()[:1]
+        return ": ".join(["an error inside rankwise", type(error).__name__, *(line[:200] for line in message)])
     text = f"{error.what}: {error.found}" if error.found else error.what
     return f"{text} ({error.hint})" if error.hint else text
 
 
-def fault(error: Exception) -> str:
-    """Return the message of an error that is not a RankwiseError."""
-    said = str(error).strip().splitlines()[:1]
-    return ": ".join(["an error inside rankwise", type(error).__name__, *(s[:200] for s in said)])
-
-
-def section(name: str, title: str, *parts: tuple[str, Callable[[], Sequence[Block]]]) -> Section:
-    """Return a section of parts, of which each may fail alone.
+def section(
+    name: str, title: str, material: ReportData, builders: Mapping[str, Callable[[ReportData], Sequence[Block]]]
+) -> Section:
+    """Return a section of parts by what they are, of which each may fail alone.
 
     A part that cannot be computed is replaced by its reason, so that no failure costs a reader the
     rest of the page.
     """
     blocks: list[Block] = []
-    for what, build in parts:
+    for what, build in builders.items():
         try:
-            blocks += build()
-        except RankwiseError as error:
-            blocks.append(Missing(what, reason(error)))
+            blocks += build(material)
         except Exception as error:  # noqa: BLE001 - the page says it; it must not be lost with it
-            blocks.append(Missing(what, fault(error)))
+            blocks.append(Missing(what, reason(error)))
     return Section(name, title, blocks)
 
 
@@ -153,14 +149,14 @@ _TITLES = ("title", "name", "item_name", "movie_title", "label")
 class Lists:
     """Tables that results were evaluated from; what is not there raises the reason.
 
-    ``given`` has ``truth``, ``train`` and ``items`` of the caller, ``runs`` the lists by system.
+    ``tables`` has ``truth``, ``train`` and ``items`` of the caller, ``runs`` the lists by system.
     """
 
     results: Mapping[str, Result]
     runs: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Any] = field(default_factory=dict)
     columns: Columns | None = None
-    """The columns of given tables; those of files that are read again are known."""
+    """The columns of these tables; results name those of files that are read again."""
 
     @property
     def threshold(self) -> float | None:
@@ -171,18 +167,14 @@ class Lists:
 
     def top(self, system: str, k: int) -> pl.DataFrame:
         """Return the first k items of each user's list: ``user``, ``item``, ``position``."""
-        lists = self._ordered(system)
-        return lists.filter(pl.col("position") <= k)
-
-    def _ordered(self, system: str) -> pl.DataFrame:
-        known: dict[str, pl.DataFrame] = self._kept
-        if system not in known:
+        if system not in self._ordered:
             table = self._table(self.results[system], "recommendations", self.runs.get(system))
-            known[system] = _positions(table.frame)
-        return known[system]
+            self._ordered[system] = _positions(table.frame)
+        return self._ordered[system].filter(pl.col("position") <= k)
 
     @cached_property
-    def _kept(self) -> dict[str, pl.DataFrame]:
+    def _ordered(self) -> dict[str, pl.DataFrame]:
+        """The lists that were read, by system."""
         return {}
 
     @cached_property
@@ -196,7 +188,7 @@ class Lists:
         return self._first("train").trained.frame.select(_text("user"), _text("item"))
 
     @cached_property
-    def known(self) -> pl.DataFrame:
+    def history(self) -> pl.DataFrame:
         """The users' interactions before the ground truth, training included: ``user``, ``item``."""
         return self._first("train").frame.select(_text("user"), _text("item"))
 
@@ -225,8 +217,8 @@ class Lists:
                 counts[system] = self.top(system, k)["item"].value_counts()
             except RankwiseError as error:
                 missing[system] = reason(error)
-        given = [self.results[system].counts.get("catalogue_items", 0) for system in counts]
-        size = max(given, default=0) or self._items([count["item"] for count in counts.values()])
+        sizes = [self.results[system].counts.get("catalogue_items", 0) for system in counts]
+        size = max(sizes, default=0) or self._items([count["item"] for count in counts.values()])
         exposures = {}
         for system, count in counts.items():
             times = count["count"].to_numpy().astype(np.float64)
@@ -245,15 +237,15 @@ class Lists:
         failed: RankwiseError | None = None
         for result in self.results.values():
             try:
-                return self._table(result, role, self.given.get(role))
+                return self._table(result, role, self.tables.get(role))
             except RankwiseError as error:
                 failed = failed or error
         assert failed is not None
         raise failed
 
-    def _table(self, result: Result, role: TableRole, given: Any) -> Table:
-        """Return a table as it was given, or read again from the file that the result names."""
-        return _read_again(result, role) if given is None else read_table(given, role, self.columns)
+    def _table(self, result: Result, role: TableRole, source: Any) -> Table:
+        """Return a table of the caller, or read again from the file that the result names."""
+        return _read_again(result, role) if source is None else read_table(source, role, self.columns)
 
 
 def _read_again(result: Result, role: TableRole) -> Table:
@@ -334,9 +326,7 @@ class ReportData:
 
     def direction(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
-        having = (result for result in self.results.values() if cell in result.values)
-        first = next(having, None)
-        return None if first is None else first.direction(cell)
+        return next((r.direction(cell) for r in self.results.values() if cell in r.values), None)
 
     @cached_property
     def ranked(self) -> list[str]:
@@ -362,7 +352,7 @@ class ReportData:
         return f" Shown are the {_DRAWN} best of {len(self.results):,} systems."
 
     @cached_property
-    def whole_cells(self) -> list[str]:
+    def single_cells(self) -> list[str]:
         """The values that are no cell of a metric with several, the primary metric first."""
         heads = tuple(f"{name}[" for name in self._metrics)
         cells = [cell for cell in self.estimates.cells if not cell.startswith(heads)]
@@ -374,17 +364,16 @@ class ReportData:
 
     @cached_property
     def _metrics(self) -> dict[str, Metric]:
-        known: dict[str, Metric] = {}
-        for result in self.results.values():
-            for metric in result.metrics:
-                for cell in metric.cells:
-                    known.setdefault(cell, metric)
-        return known
+        pairs = ((cell, metric) for r in self.results.values() for metric in r.metrics for cell in metric.cells)
+        metrics: dict[str, Metric] = {}
+        for cell, metric in pairs:
+            metrics.setdefault(cell, metric)
+        return metrics
 
     def in_families(self, families: Sequence[str]) -> list[str]:
         """Return the values of metrics of some families."""
-        found = ((cell, self.metric_of(cell)) for cell in self.whole_cells)
-        return [cell for cell, m in found if m is not None and m.family in families]
+        metrics = ((cell, self.metric_of(cell)) for cell in self.single_cells)
+        return [cell for cell, metric in metrics if metric is not None and metric.family in families]
 
     @property
     def k(self) -> int:
@@ -398,11 +387,9 @@ class ReportData:
     def descriptions(self) -> list[Description]:
         """What is known about every metric of the results, family by family."""
         classes = {type(m): None for r in self.results.values() for m in r.metrics}
-        order = list(FAMILIES)
-        found = [Description(cls) for cls in classes]
-        return sorted(
-            found, key=lambda d: (order.index(d.cls.family) if d.cls.family in order else len(order), d.cls.name)
-        )
+        order = {family: at for at, family in enumerate(FAMILIES)}
+        descriptions = map(Description, classes)
+        return sorted(descriptions, key=lambda d: (order.get(d.cls.family, len(order)), d.cls.name))
 
 
 def data(material: ReportData) -> list[Block]:
@@ -442,19 +429,19 @@ def split(material: ReportData) -> list[Block]:
         for name, part in card["parts"].items()
     ]
     time = card.get("time") or {}
-    found = [
+    notes = [
         f"{name.replace('_', ' ')}: {_moment(value, time) if name == 'moment' else value}"
         for name, value in card["found"].items()
     ]
     leak = time.get("leak_index", {}).get("mean")
     if leak is not None:
-        found.append(f"mean share of training that is later than a test row: {leak:.2%}")
+        notes.append(f"mean share of training that is later than a test row: {leak:.2%}")
     cold = (card.get("cold") or {}).get("test") or {}
     if "share_of_users" in cold:
-        found.append(
+        notes.append(
             f"test users without training rows: {cold['share_of_users']:.2%}; test items: {cold['share_of_items']:.2%}"
         )
-    return [Text(tested), Grid(TableView(head, rows)), Notes(found)]
+    return [Text(tested), Grid(TableView(head, rows)), Notes(notes)]
 
 
 def _moment(value: Any, time: Mapping[str, Any]) -> str:
@@ -490,20 +477,24 @@ def audit(material: ReportData) -> list[Block]:
 
 def conventions(material: ReportData) -> list[Block]:
     """Return every setting of the evaluation, and the parameters of every metric."""
-    known = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
-    first, *others = ({k: v for k, v in s.items() if k != "metrics"} for s in known.values())
-    if others and all(other == first for other in others):
-        known = {"all systems": first}
-    keys = dict.fromkeys(key for settings in known.values() for key in settings)
-    rows = [[key.replace("_", " "), *(_said(s.get(key)) for s in known.values())] for key in keys if key != "metrics"]
-    blocks: list[Block] = [Grid(TableView(["setting", *known], rows, left=range(len(known) + 1)))]
+    settings = {name: r.provenance.get("settings", {}) for name, r in material.results.items()}
+    first, *rest = ({k: v for k, v in s.items() if k != "metrics"} for s in settings.values())
+    if rest and all(other == first for other in rest):
+        settings = {"all systems": first}
+    keys = dict.fromkeys(key for options in settings.values() for key in options)
+    rows = [
+        [key.replace("_", " "), *(_setting_text(s.get(key)) for s in settings.values())]
+        for key in keys
+        if key != "metrics"
+    ]
+    blocks: list[Block] = [Grid(TableView(["setting", *settings], rows, left=range(len(settings) + 1)))]
     rows = []
     for result in material.results.values():
-        own = result.provenance.get("own_definitions", {})
+        definitions = result.provenance.get("own_definitions", {})
         convention = result.provenance.get("settings", {}).get("convention", "default")
-        for metric, given in result.provenance.get("metrics", {}).items():
-            parameters = ", ".join(f"{key}={_said(value)}" for key, value in given.items())
-            whose = "rankwise" if metric in own or convention == "default" else convention
+        for metric, options in result.provenance.get("metrics", {}).items():
+            parameters = ", ".join(f"{key}={_setting_text(value)}" for key, value in options.items())
+            whose = "rankwise" if metric in definitions or convention == "default" else convention
             rows.append([metric, parameters or "none", whose])
     if rows:
         listed = [list(row) for row in dict.fromkeys(map(tuple, rows))]
@@ -512,7 +503,7 @@ def conventions(material: ReportData) -> list[Block]:
     return blocks
 
 
-def _said(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
@@ -564,8 +555,8 @@ def remarks(material: ReportData) -> list[Block]:
 def glossary(material: ReportData) -> list[Block]:
     """Return the definition of each metric, from its docstring."""
     rows = [
-        [found.cls.name, FAMILIES.get(found.cls.family, found.cls.family), found.summary, found.range, found.better]
-        for found in material.descriptions
+        [each.cls.name, FAMILIES.get(each.cls.family, each.cls.family), each.summary, each.range, each.better]
+        for each in material.descriptions
     ]
     if not rows:
         raise MetricError("the values are not named after metrics of rankwise")

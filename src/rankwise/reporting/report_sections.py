@@ -14,7 +14,6 @@ import polars as pl
 from rankwise.comparison.view import leader_first, pair_view, system_view, verdict_sentences
 from rankwise.core.terminal import Cell, Marked, TableView, number
 from rankwise.errors import MetricError
-from rankwise.metrics.base import Metric
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.plots import (
     MOST_GROUPS,
@@ -65,14 +64,14 @@ _MOST_ROWS, _FEWEST_GROUPS = 120, 6  # of a chart of groups and systems
 
 def given_slices(material: ReportData) -> list[Block]:
     """Return the primary metric within the groups that results were evaluated with."""
-    known = groups_of(material.results)
-    if not known:
+    columns = groups_of(material.results)
+    if not columns:
         raise MetricError(
             "results were evaluated without groups", hint="evaluate with users= and by=, or with warm_and_cold=True"
         )
     most = max(_FEWEST_GROUPS, min(MOST_GROUPS, _MOST_ROWS // len(material.drawn.systems)))
     blocks: list[Block] = []
-    for by, groups in known.items():
+    for by, groups in columns.items():
         frame = slice_frame(material.drawn, material.primary, by, groups[:most])
         caption = f"{material.primary} by {by}"
         blocks.append(_slices(f"slices-{len(blocks) + 1}", caption, frame, material))
@@ -83,17 +82,15 @@ def given_slices(material: ReportData) -> list[Block]:
 
 
 def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
-    def draw(data: pl.DataFrame) -> Any:
-        return charts().slice_chart(data, material.primary)
-
     with_intervals = frame["low"].null_count() < len(frame)
     ending = ", with 95 % confidence intervals." if with_intervals else "; no intervals are known."
-    return Figure(name, caption + ending + material.left_out, frame, draw)
+    caption += ending + material.left_out
+    return Figure(name, caption, frame, lambda data: charts().slice_chart(data, material.primary))
 
 
 def activity(material: ReportData) -> list[Block]:
     """Return the primary metric by thirds of users: by their number of training interactions."""
-    counts = material.lists.known.group_by("user").agg(value=pl.len().cast(pl.Float64))
+    counts = material.lists.history.group_by("user").agg(value=pl.len().cast(pl.Float64))
     return _thirds(material, counts, "activity", "training interactions", absent=0.0)
 
 
@@ -126,13 +123,13 @@ def _thirds(
     metrics = [metric for r in material.results.values() for metric in r.metrics]
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
-            own = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(cell, math.nan, own, None, 0.95, "auto", 10_000, 0, metrics)
-            found = Estimate(interval.estimate, interval.low, interval.high)
-            text = f"{system}, {label} {what} ({len(own):,} users): {cell} = {found}"
+            group = frame.join(inside, on="user", how="semi")["value"]
+            interval = interval_of(cell, math.nan, group, None, 0.95, "auto", 10_000, 0, metrics)
+            estimate = Estimate(interval.estimate, interval.low, interval.high)
+            text = f"{system}, {label} {what} ({len(group):,} users): {cell} = {estimate}"
             rows.append(
-                {"group": f"{label} ({len(inside):,} users)", "users": len(own), "system": system, "text": text}
-                | limits(found)
+                {"group": f"{label} ({len(inside):,} users)", "users": len(group), "system": system, "text": text}
+                | limits(estimate)
             )
     frame = pl.DataFrame(rows, schema=SLICES)
     caption = f"{cell} by thirds of users: {what}"
@@ -170,17 +167,17 @@ def fairness(material: ReportData) -> list[Block]:
     metrics: dict[str, dict[str, None]] = {}
     for result in material.results.values():
         for name in (name for metric in result.metrics for name in metric.cells):
-            found = [label for label, _ in labelled_values(result.values, name) if label]
-            if found:
-                metrics.setdefault(name, {}).update(dict.fromkeys(found))
+            labels = [label for label, _ in labelled_values(result.values, name) if label]
+            if labels:
+                metrics.setdefault(name, {}).update(dict.fromkeys(labels))
     if not metrics:
         raise MetricError(
             "no metric with values of groups was evaluated",
             hint='ask for "group_gap(ndcg)@10" with users=, or "reo@10" with items=',
         )
     blocks: list[Block] = []
-    for name, labels in metrics.items():
-        blocks += _fairness_table(material, name, list(labels))
+    for name, groups in metrics.items():
+        blocks += _fairness_table(material, name, list(groups))
     return blocks
 
 
@@ -292,9 +289,9 @@ def verdict(material: ReportData) -> list[Block]:
     """Return the verdict in one sentence, and the pairs behind it."""
     if material.pairs is None:
         return [*_single(material), *_not_compared(material)]
-    head, *others = verdict_sentences(material.pairs, material.settings)
+    head, *rest = verdict_sentences(material.pairs, material.settings)
     notes = [
-        *others,
+        *rest,
         *(
             f"{who}: {label}"
             for label, who in _said_by(material, lambda result: [result.label] if result.label else []).items()
@@ -318,9 +315,9 @@ def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> di
 def _single(material: ReportData) -> list[Block]:
     texts = []
     for name in material.estimates.systems:
-        found = material.estimates.of(name, material.primary)
+        estimate = material.estimates.of(name, material.primary)
         users = material.results[name].counts.get("users", 0)
-        texts.append(f"{name}: {material.primary} = {found} over {users:,} users.")
+        texts.append(f"{name}: {material.primary} = {estimate} over {users:,} users.")
     return [Text(text, strong=True) for text in texts[:_PAIRS]]
 
 
@@ -367,18 +364,13 @@ def leaderboard(material: ReportData) -> list[Block]:
 def _columns(material: ReportData) -> list[str]:
     """Return the values to show: of each metric that at the primary cut-off, or its last one."""
     chosen: dict[str, str] = {}
-    for cell in material.whole_cells:
+    for cell in material.single_cells:
         metric = material.metric_of(cell)
         name = cell if metric is None else str(metric @ ())
         kept = chosen.get(name)
-        if kept is None or (metric is not None and kept not in _wanted(metric, material)):
+        if kept is None or (metric is not None and kept not in (material.primary, str(metric @ material.k))):
             chosen[name] = cell
     return list(chosen.values())[:_COLUMNS]
-
-
-def _wanted(metric: Metric, material: ReportData) -> tuple[str, ...]:
-    """Return the values of a metric that are kept when another of its cut-offs comes."""
-    return material.primary, str(metric @ material.k)
 
 
 def _marks(material: ReportData) -> tuple[dict[tuple[str, str], Marked], list[str]]:
@@ -391,20 +383,20 @@ def _marks(material: ReportData) -> tuple[dict[tuple[str, str], Marked], list[st
     systems = list(dict.fromkeys([*material.pairs["baseline"], *material.pairs["system"]]))
     view = system_view(material.pairs, material.settings)
     few = len(systems) <= _LETTERS
-    found: dict[tuple[str, str], Marked] = {}
+    marks: dict[tuple[str, str], Marked] = {}
     for system, row in zip(systems, view.rows, strict=True):
         if few:
-            found[system, ""] = Marked(str(row[0]))
+            marks[system, ""] = Marked(str(row[0]))
         for cell, mark in zip(view.head[1:], row[1:], strict=True):
             raised = mark.raised if isinstance(mark, Marked) else ""
             count = f"{raised.count(',') + 1}" if raised else ""
             if isinstance(mark, Marked):
-                found[system, str(cell)] = Marked("", mark.style, raised if few else count)
+                marks[system, str(cell)] = Marked("", mark.style, raised if few else count)
     caption = (
         "Best in bold, second underlined. Raised: the number of systems that it is significantly "
         f"better than, level {material.settings['alpha']:g}."
     )
-    return found, [view.caption if few else caption]
+    return marks, [view.caption if few else caption]
 
 
 def all_values(material: ReportData) -> list[Block]:
@@ -429,9 +421,9 @@ def differences(material: ReportData) -> list[Block]:
     if len(main) > _PAIRS:
         text = f"{_PAIRS} of {len(main):,} pairs are drawn, those of the best system first."
         blocks.append(Notes([text]))
-    others = pairs.filter(~pl.col("primary"))
-    names = others["metric"].unique(maintain_order=True).to_list()[:_PANELS]
-    few = [leader_first(others.filter(metric=name), material.settings).head(_PAIRS) for name in names]
+    exploratory = pairs.filter(~pl.col("primary"))
+    names = exploratory["metric"].unique(maintain_order=True).to_list()[:_PANELS]
+    few = [leader_first(exploratory.filter(metric=name), material.settings).head(_PAIRS) for name in names]
     if few:
         figure = _difference_figure("differences-of-other-metrics", pl.concat(few), material)
         blocks.append(Folded("Other metrics (exploratory)", [figure]))
@@ -466,17 +458,17 @@ def _pairs(material: ReportData) -> pl.DataFrame:
 
 def curves(material: ReportData) -> list[Block]:
     """Return metrics against the cut-off k."""
-    known: Mapping[str, Mapping[int, str]] = curves_of(material.results)
-    if not known:
+    cells_by_name: Mapping[str, Mapping[int, str]] = curves_of(material.results)
+    if not cells_by_name:
         raise MetricError("every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
-    chosen = {name: _some(cells) for name, cells in list(known.items())[:_PANELS]}
+    chosen = {name: _thinned(cells) for name, cells in list(cells_by_name.items())[:_PANELS]}
     frame = curve_frame(material.drawn, chosen)
     caption = f"{', '.join(chosen)} against the cut-off k, with 95 % confidence bands."
     caption += material.left_out
     return [Figure("curves", caption, frame, charts().curve_chart)]
 
 
-def _some(cells: Mapping[int, str]) -> dict[int, str]:
+def _thinned(cells: Mapping[int, str]) -> dict[int, str]:
     """Return the first and last cut-offs, and evenly many between them: each has an interval."""
     step = (len(cells) - 1) / (_CUTOFFS - 1)
     every = list(cells.items())
@@ -493,13 +485,9 @@ def trade_offs(material: ReportData) -> list[Block]:
         )
     frame = pareto_frame(material.drawn, material.primary, xs)
     y = material.primary
-
-    def draw(data: pl.DataFrame) -> Any:
-        return charts().pareto_chart(data, y)
-
     caption = f"{y} (vertical) against metrics beyond accuracy, with 95 % confidence intervals."
     caption += material.left_out
-    return [Figure("trade-offs", caption, frame, draw)]
+    return [Figure("trade-offs", caption, frame, lambda data: charts().pareto_chart(data, y))]
 
 
 def distribution(material: ReportData) -> list[Block]:

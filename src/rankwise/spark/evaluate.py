@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rankwise.comparison.alignment import (
     AlignedUsers,
     align_values,
+    check_choices,
     check_digests,
-    check_questions,
     common_cells,
     different_truth,
     some_missing,
@@ -28,8 +28,9 @@ from rankwise.comparison.alignment import (
     unchecked,
 )
 from rankwise.comparison.compare import correct_rows, pairs_of
-from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margins_by_cell, row_of, size_of
+from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margins_by_cell, size_of
 from rankwise.comparison.pairwise import check_zero, largest_difference, ranks_of_pairs
+from rankwise.comparison.rows import PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
@@ -138,7 +139,8 @@ def compare(
         for cell in cells
         for pair in pairs
     ]
-    correct_rows(rows, correction, alpha)
+    rows = correct_rows(rows, correction, alpha)
+    ranks = ranks_of_pairs([row for row in rows if row.primary], alpha, better=first.direction(main))
     settings = {
         "not_compared": not_compared,
         "by": None,
@@ -158,14 +160,14 @@ def compare(
         "clusters": None,
         "data_sets": None,
         "seeds": None,
-        "ranks": ranks_of_pairs([row for row in rows if row["primary"]], alpha, better=first.direction(main)),
+        "ranks": [asdict(rank) for rank in ranks],
     }
     return Comparison.make(systems, rows, settings)
 
 
 def _check(results: Mapping[str, Result]) -> None:
     """Raise if results are not comparable, before the values of any user are read."""
-    check_questions(results)
+    check_choices(results)
     check_digests(results)
 
 
@@ -269,7 +271,7 @@ def _row(
     others: int,
     alpha: float,
     margins: Margin,
-) -> dict[str, Any]:
+) -> PairRow:
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
@@ -297,8 +299,8 @@ def _row(
         dropped=(users, aligned.reasons),
         largest=largest,
     )
-    flags = [*row["flags"], *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"])]
-    return {**row, "group": None, "primary": tests is not None, "flags": flags}
+    flags = (*row.flags, *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"]))
+    return replace(row, primary=tests is not None, flags=flags)
 
 
 @takes_options(ListOptions)

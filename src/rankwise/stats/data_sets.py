@@ -96,13 +96,11 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     n = len(distinct)
     mean = float(data.mean()) if n else math.nan
     if n < 2:
-        flags = ("fewer than two clusters",)
-        return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, flags)
+        return Interval(mean, math.nan, math.nan, confidence, "clustered t", n, ("fewer than two clusters",))
     error, freedom = cluster_error(data, codes)
-    found = t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
-    if math.isnan(error):
-        return replace(found, flags=("one cluster has most rows: no interval",))
-    return found
+    interval = t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
+    flags = ("one cluster has most rows: no interval",) if math.isnan(error) else interval.flags
+    return replace(interval, flags=flags)
 
 
 def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
@@ -127,11 +125,11 @@ def _satterthwaite(size: Floats) -> float:
     :math:`\operatorname{tr}(K)^2 / \operatorname{tr}(K^2)`; its square has a closed sum.
     """
     share, square = size / size.sum(), size**2
-    weight, whole = 1 / (1 - share), float((size**2).sum())
-    cross = whole * share**2 - 2 * square * share  # the diagonal without q
+    weight, total = 1 / (1 - share), float(square.sum())
+    cross = total * share**2 - 2 * square * share  # the diagonal without q
     trace = float((weight * (square + cross)).sum())
     a, b, c = (float((weight * x).sum()) for x in (square**2, share**2, square * share))
-    outer = 2 * a * b + 2 * c**2 + whole**2 * b**2 - 4 * whole * b * c
+    outer = 2 * a * b + 2 * c**2 + total**2 * b**2 - 4 * total * b * c
     diagonal = float((weight**2 * ((square + cross) ** 2 - cross**2)).sum())
     return max(trace**2 / (outer + diagonal), 1.0)
 

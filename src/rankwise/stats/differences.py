@@ -21,6 +21,7 @@ __all__ = [
     "LEAST",
     "MANY",
     "UNVARIED",
+    "DerivedStatistics",
     "Differences",
     "Floats",
     "Interval",
@@ -29,7 +30,6 @@ __all__ = [
     "PairStatistics",
     "SortedColumn",
     "TestResult",
-    "caveats",
     "check_above_zero",
     "check_level",
     "column",
@@ -41,7 +41,6 @@ __all__ = [
     "paired_differences",
     "pairs_by_thread",
     "significant_digits",
-    "standardised",
     "t_around",
     "t_is_valid",
     "t_quantile",
@@ -171,12 +170,12 @@ def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, i
     published means up to one rounding.
 
     >>> sides = [SortedColumn(np.array(values)) for values in ([0.5, 1.0, 0.0], [0.5, 0.25, 0.5])]
-    >>> found = moments_of_pairs(sides, [(0, 1)])[0]
-    >>> found.wins, found.losses, found.not_zero, found.mean
+    >>> moments = moments_of_pairs(sides, [(0, 1)])[0]
+    >>> moments.wins, moments.losses, moments.not_zero, moments.mean
     (1, 1, 3, 0.0833)
     """
-    n, asked = len(sides[0].values), np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    found, library = np.zeros((len(asked), 8)), kernels.loaded()
+    n, places = len(sides[0].values), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    sums, library = np.zeros((len(places), 8)), kernels.loaded()
     if not n:
         return [Moments(0, 0, 0, math.nan, math.nan, 0.0)] * len(pairs)
     columns = [np.ascontiguousarray(side.values) for side in sides]
@@ -185,13 +184,13 @@ def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, i
     def work(first: int, stop: int) -> None:
         if library is None:
             for at in range(first, stop):
-                x, y = (columns[side] for side in asked[at])
-                found[at] = _sums(x, y, means[at])
+                x, y = (columns[side] for side in places[at])
+                sums[at] = _sums(x, y, means[at])
         else:
-            library.rw_differences(columns, n, asked, means, first, stop, found)
+            library.rw_differences(columns, n, places, means, first, stop, sums)
 
-    pairs_by_thread(work, len(asked), n)
-    return _moments(n, found)
+    pairs_by_thread(work, len(places), n)
+    return _moments(n, sums)
 
 
 def _mean(x: SortedColumn, y: SortedColumn) -> float:
@@ -207,9 +206,9 @@ def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int
         pass
 
 
-def _moments(n: int, found: Floats) -> list[Moments]:
-    """Return moments from the numbers that the kernel found, shape (pairs, 8)."""
-    wins, losses, not_zero, mean, largest, exponent, squares, cubes = found.T
+def _moments(n: int, sums: Floats) -> list[Moments]:
+    """Return moments from the sums of the kernel, shape (pairs, 8)."""
+    wins, losses, not_zero, mean, largest, exponent, squares, cubes = sums.T
     exponent = exponent.astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(squares / (n - 1))
@@ -342,104 +341,6 @@ class TestResult:
     __test__ = False  # pytest collects classes called Test…
 
 
-@dataclass(frozen=True, eq=False)
-class Differences:
-    """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
-
-    ``paired`` is False if x alone was given; ``known`` are the moments, and ``sides`` x and y with
-    what other pairs have asked of them, if they were computed for many pairs at once.
-    """
-
-    x: Floats
-    y: Floats
-    omitted: int = 0
-    sides: tuple[SortedColumn, SortedColumn] | None = None
-    known: Moments | None = None
-    paired: bool = True
-
-    @cached_property
-    def _sides(self) -> tuple[SortedColumn, SortedColumn]:
-        return self.sides or (SortedColumn(self.x), SortedColumn(self.y))
-
-    @cached_property
-    def _moments(self) -> Moments:
-        return self.known or moments_of_pairs(self._sides, [(0, 1)])[0]
-
-    @cached_property
-    def d(self) -> Floats:
-        """The differences; those within rounding error are 0."""
-        return paired_differences(self.x, self.y)
-
-    @property
-    def n(self) -> int:
-        """Number of pairs."""
-        return len(self.x)
-
-    @property
-    def mean(self) -> float:
-        """The mean difference; NaN without pairs."""
-        return self._moments.mean
-
-    @property
-    def deviation(self) -> float:
-        """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
-        return self._moments.deviation
-
-    @property
-    def skewness(self) -> float:
-        """The skewness of the differences: 0 if they are symmetric, or do not vary."""
-        return self._moments.skewness
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean difference."""
-        return self.deviation / self.n**0.5 if self.n else float("nan")
-
-    @property
-    def nonzero(self) -> int:
-        """Number of pairs that differ."""
-        return self.wins + self.losses
-
-    @property
-    def wins(self) -> int:
-        """Number of pairs in which x is larger."""
-        return self._moments.wins
-
-    @property
-    def losses(self) -> int:
-        """Number of pairs in which y is larger."""
-        return self._moments.losses
-
-    @property
-    def d_z(self) -> float:
-        """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
-        return standardised(self)
-
-    @cached_property
-    def means(self) -> tuple[float, float]:
-        """The means of x and of y; NaN without pairs."""
-        if not self.n:
-            return float("nan"), float("nan")
-        return self._sides[0].mean, self._sides[1].mean
-
-    @property
-    def covariance(self) -> Floats:
-        """The covariance matrix of x and y (n − 1), from their variances and that of x − y."""
-        of_x, of_y = (side.variance for side in self._sides)
-        both = (of_x + of_y - self.deviation**2) / 2
-        return np.array([[of_x, both], [both, of_y]])
-
-    @property
-    def not_zero(self) -> int:
-        """Number of pairs that are not both 0."""
-        return self._moments.not_zero
-
-    @cached_property
-    def flags(self) -> tuple[str, ...]:
-        """Caveats about these pairs."""
-        return caveats(self)
-
-
 class PairStatistics(Protocol):
     """The interface of pairs for tests: of `Differences`, or of the sums in `PairSums`."""
 
@@ -475,30 +376,122 @@ class PairStatistics(Protocol):
     def flags(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
-def standardised(pairs: PairStatistics) -> float:
-    """Return the mean difference in standard deviations."""
-    if pairs.n > 1 and not pairs.nonzero:
-        return 0.0
-    return pairs.mean / pairs.deviation if pairs.n > 1 and pairs.deviation else float("nan")
+class DerivedStatistics:
+    """What follows from the counts, the mean and the deviation of pairs."""
+
+    @property
+    def nonzero(self: PairStatistics) -> int:
+        """Number of pairs that differ."""
+        return self.wins + self.losses
+
+    @property
+    def error(self: PairStatistics) -> float:
+        """The standard error of the mean difference."""
+        return self.deviation / self.n**0.5 if self.n else float("nan")
+
+    @property
+    def d_z(self: PairStatistics) -> float:
+        """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
+        if self.n > 1 and not self.nonzero:
+            return 0.0
+        return self.mean / self.deviation if self.n > 1 and self.deviation else float("nan")
+
+    @property
+    def flags(self: PairStatistics) -> tuple[str, ...]:
+        """Caveats about these pairs."""
+        flags = []
+        if self.omitted:
+            flags.append(f"{self.omitted} {'pairs with a missing value' if self.paired else 'missing values'} omitted")
+        if self.n < 2:
+            flags.append("fewer than two pairs" if self.paired else "fewer than two values")
+        elif not self.nonzero:
+            flags.append("identical")
+        elif not self.deviation:
+            flags.append("zero variance")
+        elif self.nonzero < FEW:
+            flags.append(f"only {self.nonzero} {'pairs differ' if self.paired else 'values are not 0'}")
+        if too_skewed(self):
+            skewed = "pairs for the skewness of differences" if self.paired else "values for their skewness"
+            flags.append(f"too few {skewed}: p and interval approximate")
+        return tuple(flags)
 
 
-def caveats(pairs: PairStatistics) -> tuple[str, ...]:
-    """Return the caveats of a test of these pairs."""
-    flags = []
-    if pairs.omitted:
-        flags.append(f"{pairs.omitted} {'pairs with a missing value' if pairs.paired else 'missing values'} omitted")
-    if pairs.n < 2:
-        flags.append("fewer than two pairs" if pairs.paired else "fewer than two values")
-    elif not pairs.nonzero:
-        flags.append("identical")
-    elif not pairs.deviation:
-        flags.append("zero variance")
-    elif pairs.nonzero < FEW:
-        flags.append(f"only {pairs.nonzero} {'pairs differ' if pairs.paired else 'values are not 0'}")
-    if too_skewed(pairs):
-        skewed = "pairs for the skewness of differences" if pairs.paired else "values for their skewness"
-        flags.append(f"too few {skewed}: p and interval approximate")
-    return tuple(flags)
+@dataclass(frozen=True, eq=False)
+class Differences(DerivedStatistics):
+    """Paired differences x − y; ``omitted`` pairs were dropped because a value was missing.
+
+    ``paired`` is False if x alone was given; ``moments``, and ``columns`` x and y with what all their
+    pairs share, come with them if they were computed for many pairs at once.
+    """
+
+    x: Floats
+    y: Floats
+    omitted: int = 0
+    columns: tuple[SortedColumn, SortedColumn] | None = None
+    moments: Moments | None = None
+    paired: bool = True
+
+    @cached_property
+    def _columns(self) -> tuple[SortedColumn, SortedColumn]:
+        return self.columns or (SortedColumn(self.x), SortedColumn(self.y))
+
+    @cached_property
+    def _moments(self) -> Moments:
+        return self.moments or moments_of_pairs(self._columns, [(0, 1)])[0]
+
+    @cached_property
+    def d(self) -> Floats:
+        """The differences; those within rounding error are 0."""
+        return paired_differences(self.x, self.y)
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return len(self.x)
+
+    @property
+    def mean(self) -> float:
+        """The mean difference; NaN without pairs."""
+        return self._moments.mean
+
+    @property
+    def deviation(self) -> float:
+        """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
+        return self._moments.deviation
+
+    @property
+    def skewness(self) -> float:
+        """The skewness of the differences: 0 if they are symmetric, or do not vary."""
+        return self._moments.skewness
+
+    @property
+    def wins(self) -> int:
+        """Number of pairs in which x is larger."""
+        return self._moments.wins
+
+    @property
+    def losses(self) -> int:
+        """Number of pairs in which y is larger."""
+        return self._moments.losses
+
+    @cached_property
+    def means(self) -> tuple[float, float]:
+        """The means of x and of y; NaN without pairs."""
+        if not self.n:
+            return float("nan"), float("nan")
+        return self._columns[0].mean, self._columns[1].mean
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance matrix of x and y (n − 1), from their variances and that of x − y."""
+        of_x, of_y = (side.variance for side in self._columns)
+        both = (of_x + of_y - self.deviation**2) / 2
+        return np.array([[of_x, both], [both, of_y]])
+
+    @property
+    def not_zero(self) -> int:
+        """Number of pairs that are not both 0."""
+        return self._moments.not_zero
 
 
 def too_skewed(pairs: PairStatistics) -> bool:

@@ -175,32 +175,32 @@ class Distribution:
     def above(self, other: Distribution) -> int:
         """Return in how many pairs a value here is above one there, less those it is below."""
         at = np.searchsorted(other.values, self.values)
-        known = at < len(other.values)
+        inside = at < len(other.values)
         equal = np.zeros(len(at), dtype=bool)
-        equal[known] = other.values[at[known]] == self.values[known]
+        equal[inside] = other.values[at[inside]] == self.values[inside]
         over = other.up_to[at] + other.up_to[at + equal] - other.up_to[-1]
         return int((np.diff(self.up_to) * over).sum())
 
 
 def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]) -> list[float]:
     """Return Cliff's delta of some pairs of distributions, the first against the second."""
-    asked, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
-    above = np.zeros(len(asked), dtype=np.int64)
-    starts = offsets(np.array([len(some.values) for some in distributions]))
-    values = np.concatenate([some.values for some in distributions])
-    up_to = np.concatenate([some.up_to for some in distributions]).astype(np.int64, copy=False)
+    places, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
+    above = np.zeros(len(places), dtype=np.int64)
+    starts = offsets(np.array([len(distribution.values) for distribution in distributions]))
+    values = np.concatenate([distribution.values for distribution in distributions])
+    up_to = np.concatenate([distribution.up_to for distribution in distributions]).astype(np.int64, copy=False)
 
     def work(first: int, stop: int) -> None:
         if library is None:
-            for at, (x, y) in enumerate(asked[first:stop], start=first):
+            for at, (x, y) in enumerate(places[first:stop], start=first):
                 above[at] = distributions[x].above(distributions[y])
         else:
-            library.rw_above_pairs(values, up_to, starts, asked, first, stop, above)
+            library.rw_above_pairs(values, up_to, starts, places, first, stop, above)
 
-    pairs_by_thread(work, len(asked), len(values) // len(distributions))
-    n = np.array([some.n for some in distributions])
+    pairs_by_thread(work, len(places), len(values) // len(distributions))
+    n = np.array([distribution.n for distribution in distributions])
     with np.errstate(invalid="ignore"):  # NaN where one has no users
-        out: list[float] = (above / (n[asked[:, 0]] * n[asked[:, 1]])).tolist()
+        out: list[float] = (above / (n[places[:, 0]] * n[places[:, 1]])).tolist()
     return out
 
 

@@ -229,8 +229,8 @@ def non_inferiority(
     >>> new, old = [0.5, 0.25, 0.75, 0.5] * 50, [0.5, 0.5, 0.5, 0.5] * 50
     >>> non_inferiority(new, old, margin=0.05).shown
     True
-    >>> found = non_inferiority(new, old, margin=0.02)
-    >>> found.shown, found.users_needed
+    >>> test = non_inferiority(new, old, margin=0.02)
+    >>> test.shown, test.users_needed
     (False, 486)
     """
     check_above_zero("margin", margin)
@@ -333,9 +333,9 @@ def _power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
     if shift > limit + 9:  # the power differs from 1 by less than 10**-18
         return 1.0
     opposite = nct.cdf(-limit, n - 1, shift) if sides == 2 and shift < 5 else 0.0  # SciPy may give NaN beyond
-    found = float(nct.sf(limit, n - 1, shift) + opposite)
+    power = float(nct.sf(limit, n - 1, shift) + opposite)
     # SciPy gives NaN for some large parameters, where the shifted normal is as good.
-    return float(norm.sf(limit - shift)) if math.isnan(found) else found
+    return float(norm.sf(limit - shift)) if math.isnan(power) else power
 
 
 def users_needed(

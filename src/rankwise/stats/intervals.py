@@ -210,8 +210,8 @@ def constant_interval(
     A share q of others may have been missed: :math:`(1 - q)^n \ge \alpha / 2`. They can move the
     mean as far as the range of the values allows; NaN limits if that is not known.
 
-    >>> found = constant_interval(0.0, 30, 0.0, 1.0, confidence=0.95)  # 30 users without a hit
-    >>> found.low, found.high
+    >>> interval = constant_interval(0.0, 30, 0.0, 1.0, confidence=0.95)  # 30 users without a hit
+    >>> interval.low, interval.high
     (0.0, 0.1157)
     """
     missed = 1 - ((1 - confidence) / 2) ** (1 / n)

@@ -443,8 +443,8 @@ def rank_systems(
     Examples
     --------
     >>> values = np.random.default_rng(0).normal([0.3, 0.28, 0.1], 0.2, (500, 3))
-    >>> found = rank_systems(values)
-    >>> found.low.tolist(), found.high.tolist(), found.may_be_best.tolist()
+    >>> ranks = rank_systems(values)
+    >>> ranks.low.tolist(), ranks.high.tolist(), ranks.may_be_best.tolist()
     ([1, 1, 3], [2, 2, 3], [True, True, False])
     """
     check_level("confidence", confidence)

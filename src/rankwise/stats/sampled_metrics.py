@@ -111,8 +111,8 @@ def rank_bounds(
     >>> hit = (np.arange(500) < 10).astype(float)[:, None]  # at 10, of 500 items
     >>> among = np.arange(200) ** 2 // 800  # sampled ranks (from 0) of 200 users, 50 negatives
     >>> given_rank = rank_probabilities(500, 50, replacement=False)
-    >>> found = rank_bounds(given_rank, hit, np.eye(51)[among])
-    >>> found.low.round(2).item(), found.high.round(2).item()
+    >>> bounds = rank_bounds(given_rank, hit, np.eye(51)[among])
+    >>> bounds.low.round(2).item(), bounds.high.round(2).item()
     (0.03, 0.33)
     """
     if decreasing:
@@ -122,13 +122,13 @@ def rank_bounds(
     n = counts.shape[0]
     fold = np.random.default_rng(seed).permutation(n) % _FOLDS
     tail = (1.0 - confidence) / 2.0
-    found = []
+    limits = []
     for metric in values.T:
         functions = _bounding_functions(probabilities, metric)
         upper = _upper(functions, metric, counts, fold, tail)
         lower = _upper(functions, -metric, counts, fold, tail)
-        found.append((-lower[0], upper[0], max(0.0, upper[1] + lower[1])))
-    low, high, unresolved = np.array(found).reshape(-1, 3).T
+        limits.append((-lower[0], upper[0], max(0.0, upper[1] + lower[1])))
+    low, high, unresolved = np.array(limits).reshape(-1, 3).T
     crossed = low > high
     return RankBounds(*(np.where(crossed, np.nan, part) for part in (low, high, unresolved)))
 
@@ -141,8 +141,7 @@ def _upper(
     ceiling, largest = metric.max(), -np.inf
     for each in np.unique(fold):
         inside = fold == each
-        others = len(fold) - int(inside.sum())
-        function = functions.above(metric, total - counts[inside].sum(axis=0), others)
+        function = functions.above(metric, total - counts[inside].sum(axis=0), len(fold) - int(inside.sum()))
         values[inside] = counts[inside] @ function
         largest = max(largest, function.max())
     if total.sum() < len(fold) - 1e-6:  # what was not ranked has the value 0
@@ -180,16 +179,16 @@ class _BoundingFunctions:
         size = np.eye(len(step))
         # Tiny coefficients, and a presolver that meets them, make the solver fail now and then.
         expected = np.where(np.abs(self.expected[rows]) < _TINY, 0.0, self.expected[rows])
-        found = linprog(
+        solution = linprog(
             self._costs(counts, n),
             A_ub=np.block([[-expected, np.zeros((len(rows), len(step)))], [step, -size], [-step, -size]]),
             b_ub=np.concatenate([-scaled[rows], np.zeros(2 * len(step))]),
             bounds=[(-_LARGEST, _LARGEST)] * len(self.steps) + [(0, None)] * len(step),
             options={"presolve": False},
         )
-        if found.x is None:
-            raise InputError("bounds of a metric were not found", found=found.message)
-        at_steps = found.x[: len(self.steps)]
+        if solution.x is None:
+            raise InputError("bounds of a metric were not found", found=solution.message)
+        at_steps = solution.x[: len(self.steps)]
         # Ranks between those of the program, and its tolerance: a constant raises the function
         # by what is missing, because probabilities add up to 1.
         short = max(0.0, float((scaled - self.expected @ at_steps).max()))
@@ -249,15 +248,15 @@ def rank_probabilities(n_items: int, n_negatives: int, *, replacement: bool) -> 
     def log_choose(n: Any, k: Any) -> Any:
         return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
-    m, others = n_negatives, n_items - 1
+    m, rest = n_negatives, n_items - 1
     above, sampled = np.arange(n_items)[:, None], np.arange(m + 1)[None, :]
     if replacement:
-        share = above / others
+        share = above / rest
         logs = log_choose(m, sampled) + xlogy(sampled, share) + xlog1py(m - sampled, -share)
         return np.asarray(np.exp(logs))
-    possible = (sampled <= above) & (m - sampled <= others - above)
-    up, down = np.where(possible, above, m), np.where(possible, others - above, m)
-    logs = log_choose(up, sampled) + log_choose(down, m - sampled) - log_choose(others, m)
+    possible = (sampled <= above) & (m - sampled <= rest - above)
+    up, down = np.where(possible, above, m), np.where(possible, rest - above, m)
+    logs = log_choose(up, sampled) + log_choose(down, m - sampled) - log_choose(rest, m)
     return np.exp(np.where(possible, logs, -np.inf))
 
 

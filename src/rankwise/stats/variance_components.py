@@ -15,15 +15,14 @@ from rankwise.stats.differences import (
     DIGITS,
     LEAST,
     UNVARIED,
+    DerivedStatistics,
     Differences,
     Floats,
     Interval,
-    caveats,
     check_level,
     column,
     never_zero,
     numbers,
-    standardised,
     t_around,
 )
 from rankwise.stats.paired_tests import smallest_p
@@ -33,7 +32,7 @@ __all__ = [
     "PairSums",
     "Part",
     "TwoLevel",
-    "Variance",
+    "VarianceComponents",
     "deviation_of",
     "over_data_sets",
     "seed_variance",
@@ -43,7 +42,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSums:
+class PairSums(DerivedStatistics):
     """Paired differences x − y of which only sums are known; those of other pairs can be added.
 
     It has what t tests and intervals ask of `Differences`. Sums are exact, so that the variance
@@ -143,26 +142,6 @@ class PairSums:
         xy = _covariance(x, y, self.xy, n)
         return np.array([[_covariance(x, x, self.xx, n), xy], [xy, _covariance(y, y, self.yy, n)]])
 
-    @property
-    def nonzero(self) -> int:
-        """Number of pairs that differ."""
-        return self.wins + self.losses
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean difference."""
-        return self.deviation / self.n**0.5 if self.n else float("nan")
-
-    @property
-    def d_z(self) -> float:
-        """The mean difference in standard deviations: 0 if all agree, NaN if they do not vary."""
-        return standardised(self)
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Caveats about these pairs."""
-        return caveats(self)
-
 
 def _covariance(a: ExactTotal, b: ExactTotal, products: ExactTotal, n: int) -> float:
     """Return the sample covariance from exact sums: no digit is lost before the last step."""
@@ -175,7 +154,7 @@ _MORE = 1_000  # further seeds that are worth naming
 
 
 @dataclass(frozen=True)
-class Variance:
+class VarianceComponents:
     r"""The variance of an estimate as a sum of independent parts, each known from a sample.
 
     Quantiles and p-values weight those of each part's t distribution by its variance,
@@ -252,13 +231,13 @@ class Variance:
         half = self.quantile((1 - confidence) / 2) * self.error
         return Interval(estimate, estimate - half, estimate + half, confidence, "two-level t", n)
 
-    def with_more(self, seeds: int) -> Variance:
+    def with_more(self, seeds: int) -> VarianceComponents:
         """Return the variance that so many further seeds of each system would leave."""
         parts = []
         for variance, freedom in self.seeds:
             count = freedom + 1
             parts.append((variance * count / (count + seeds), freedom + seeds))
-        return Variance(self.users, tuple(parts))
+        return VarianceComponents(self.users, tuple(parts))
 
     def seeds_to_halve(self, confidence: float = 0.95) -> int | None:
         """Return how many more seeds of each system halve the interval; None if no number does."""
@@ -294,23 +273,22 @@ def seed_variance(values: Floats) -> tuple[Part | None, float]:
     return part, float((rest**2).sum()) / ((m - 1) * (n - 1)) / (m * n)
 
 
-def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> Variance:
+def variance_of_means(users: Floats, seeds: Sequence[Floats], part: Part | None = None) -> VarianceComponents:
     """Return the variance of a mean over users, from users' means over the seeds of systems.
 
     ``part`` is that of users, if they are not independent of each other. The residual is taken off
     the part of users, where it is known well, not off that of the seeds, where it would leave too
     little as often as too much.
     """
-    found = [seed_variance(values) for values in seeds]
-    residual = sum(rest for _, rest in found)
+    parts, residuals = zip(*map(seed_variance, seeds), strict=True)
     n = len(users)
-    alone = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
-    between, freedom = alone if part is None else part
+    independent = (float(users.var(ddof=1)) / n if n > 1 else math.nan, float(n - 1))
+    between, freedom = independent if part is None else part
     largest = max(float(np.abs(values).max(initial=0.0)) for values in seeds)
     rounding = (DIGITS * largest) ** 2  # a variance below is none
-    parts = tuple((v if v > rounding else 0.0, f) for v, f in (p for p, _ in found if p))
-    own = between - residual
-    return Variance((0.0 if own <= rounding else own, freedom), parts)
+    of_seeds = tuple((v if v > rounding else 0.0, f) for v, f in filter(None, parts))
+    of_users = between - sum(residuals)
+    return VarianceComponents((0.0 if of_users <= rounding else of_users, freedom), of_seeds)
 
 
 @dataclass(frozen=True)
@@ -471,8 +449,8 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
 
     Examples
     --------
-    >>> found = over_data_sets([0.02, 0.03, 0.01, 0.04], [0.002, 0.004, 0.003, 0.01])
-    >>> found.interval.estimate, found.interval.low, found.p, found.tau
+    >>> over = over_data_sets([0.02, 0.03, 0.01, 0.04], [0.002, 0.004, 0.003, 0.01])
+    >>> over.interval.estimate, over.interval.low, over.p, over.tau
     (0.025, 0.0045, 0.0305, 0.0116)
     """
     from scipy.stats import t

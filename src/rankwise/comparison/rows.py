@@ -1,0 +1,432 @@
+"""Rows of comparisons by section; the columns of every output are derived from the fields of sections.
+
+A new column is a field of one section and what computes it: the table, files, text for readers and the report have
+it then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from rankwise.core.terminal import number
+from rankwise.stats.differences import MANY, Interval, PairStatistics, TestResult
+from rankwise.stats.effect_sizes import lift_interval
+from rankwise.stats.equivalence import equivalence_of, minimum_detectable, non_inferiority_of
+from rankwise.stats.paired_tests import smallest_p
+
+__all__ = [
+    "COLUMNS",
+    "IN_PAIR_TABLE",
+    "IN_SYSTEM_TABLE",
+    "Clusters",
+    "Column",
+    "DataSets",
+    "EffectSizes",
+    "MarginTests",
+    "Means",
+    "PairRow",
+    "Seeds",
+    "TestOutcome",
+    "column",
+    "columns_of",
+    "detectable",
+    "hidden",
+    "is_missing",
+    "named_p",
+    "p_value",
+    "row_of",
+    "row_of_all_lists",
+    "table_of",
+    "values_of",
+    "verdict",
+    "with_adjusted",
+]
+
+_LEAST = 1e-4
+_TYPES: dict[str, Any] = {
+    "str": pl.String,
+    "bool": pl.Boolean,
+    "int": pl.Int64,
+    "float": pl.Float64,
+    "tuple[str, ...]": pl.List(pl.String),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, as its field declares it.
+
+    Attributes
+    ----------
+    dtype : polars data type
+        Derived from the annotation of the field.
+    head : str
+        The head in tables of pairs for readers: text, HTML, the report; empty if the column is not in them.
+    text : callable
+        The cell of these tables, from the row.
+    in_systems : str
+        The format in the cells of tables of systems (Markdown, LaTeX), for ``name_baseline`` and ``name_system``
+        declared at the second one; empty if the column is not in them.
+    """
+
+    dtype: Any
+    head: str
+    text: Callable[[Mapping[str, Any]], str]
+    in_systems: str
+
+
+def column(
+    default: Any = None, head: str = "", text: Callable[[Mapping[str, Any]], str] | None = None, *, in_systems: str = ""
+) -> Any:
+    """Declare a column that readers see, in tables of pairs or of systems; any other column is a plain field."""
+    return field(default=default, metadata={"head": head, "text": text, "in_systems": in_systems})
+
+
+def hidden(default: Any) -> Any:
+    """Declare a field that is no column: what later steps compute with."""
+    return field(default=default, metadata={"hidden": True})
+
+
+def columns_of(row: type) -> dict[str, Column]:
+    """Return the columns of a dataclass of rows by name, those of its sections in their places."""
+    columns: dict[str, Column] = {}
+    for entry in fields(row):
+        if is_dataclass(entry.default):
+            columns |= columns_of(type(entry.default))
+        elif "hidden" not in entry.metadata:
+            dtype = _TYPES[str(entry.type).removesuffix(" | None")]
+            text = entry.metadata.get("text") or _plain_text(entry.name)
+            columns[entry.name] = Column(
+                dtype, entry.metadata.get("head", ""), text, entry.metadata.get("in_systems", "")
+            )
+    return columns
+
+
+def _plain_text(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return the text of a column without one of its own: numbers as `number` writes them, counts with commas."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        value = row[name]
+        if value is None or isinstance(value, float):
+            return number(value)
+        return f"{value:,}" if type(value) is int else str(value)
+
+    return text
+
+
+def values_of(row: Any) -> dict[str, Any]:
+    """Return the value of each column of a row."""
+    values: dict[str, Any] = {}
+    for entry in fields(row):
+        value = getattr(row, entry.name)
+        if is_dataclass(value):
+            values |= values_of(value)
+        elif "hidden" not in entry.metadata:
+            values[entry.name] = value
+    return values
+
+
+def table_of(rows: Sequence[Any], row: type) -> pl.DataFrame:
+    """Return rows of one dataclass as a table."""
+    schema = {name: column.dtype for name, column in columns_of(row).items()}
+    values = [values_of(one) for one in rows]
+    return pl.DataFrame({name: [value[name] for value in values] for name in schema}, schema=schema)
+
+
+def is_missing(value: float | None) -> bool:
+    """Return whether a number is null or NaN."""
+    return value is None or math.isnan(value)
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value for a cell of a table.
+
+    >>> p_value(0.01234), p_value(1e-9), p_value(None)
+    ('0.0123', '<0.0001', '–')
+    """
+    return f"<{_LEAST:.4f}" if p is not None and p < _LEAST else number(p)
+
+
+def named_p(name: str, p: float) -> str:
+    """Return a p-value for a sentence.
+
+    >>> named_p("p", 0.01234), named_p("adjusted p", 1e-9)
+    ('p = 0.0123', 'adjusted p < 0.0001')
+    """
+    return f"{name} < {_LEAST:.4f}" if p < _LEAST else f"{name} = {number(p)}"
+
+
+def _lift_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference, with its interval where that is known."""
+    if is_missing(row["lift"]):
+        return "–"
+    limits = [row["lift_low"], row["lift_high"]]
+    if any(map(is_missing, limits)):
+        return f"{row['lift']:+.1%}"
+    return f"{row['lift']:+.1%} [{', '.join(f'{100 * limit:+.1f}' for limit in limits)}]"
+
+
+def _verdict_text(row: Mapping[str, Any]) -> str:
+    """Return the verdict with its qualification: the detectable difference, or the margin."""
+    text, difference = str(row["verdict"]), row["minimum_detectable"]
+    if text == "undecided":
+        if is_missing(difference):
+            return text
+        size = "nothing is detectable here" if math.isinf(difference) else f"detectable: {number(difference)}"
+        return f"{text} ({size})"
+    if text != "equivalent" and row["within_margin"]:
+        text += ", within the margin"
+    return text if row["primary"] else f"{text} (exploratory)"
+
+
+@dataclass(frozen=True)
+class Means:
+    """Both means, their difference and relative lift, with intervals: of the pair alone, and of all pairs together."""
+
+    mean_baseline: float = column(math.nan, "baseline")
+    mean_system: float = column(math.nan, "system", in_systems="{}")
+    difference: float = column(math.nan, "difference", lambda row: f"{row['difference']:+.4f}")
+    low: float = column(math.nan, "interval", lambda row: f"{number(row['low'])} to {number(row['high'])}")
+    high: float = math.nan
+    low_together: float = math.nan
+    high_together: float = math.nan
+    lift: float = column(math.nan, "lift", _lift_text)
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+
+
+@dataclass(frozen=True)
+class TestOutcome:
+    """The test of a pair, its p-value, and the verdict after correction with the error rate that it controls."""
+
+    test: str | None = None
+    p: float = column(math.nan, "p", lambda row: p_value(row["p"]))
+    p_adjusted: float = column(math.nan, "adjusted", lambda row: p_value(row["p_adjusted"]))
+    verdict: str | None = column(None, "verdict", _verdict_text)
+    error_rate: str | None = None
+
+    __test__ = False  # pytest collects classes called Test…
+
+
+@dataclass(frozen=True)
+class EffectSizes:
+    """Effect sizes, users who gain and lose, users compared and left out, and the difference that would be found."""
+
+    d_z: float = column(math.nan, "d_z")
+    cliffs_delta: float = math.nan
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    users: int | None = column(None, "users")
+    users_dropped: int | None = None
+    dropped_because: str | None = None
+    users_not_zero: int | None = None
+    minimum_detectable: float = math.nan
+
+
+@dataclass(frozen=True)
+class MarginTests:
+    """Equivalence and non-inferiority with a margin."""
+
+    p_equivalence: float = math.nan
+    p_equivalence_adjusted: float = math.nan
+    within_margin: bool | None = None
+    p_non_inferior: float = math.nan
+    users_needed: int | None = None
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Numbers of seeds, standard deviations between them, and their share in the variance of the difference."""
+
+    seeds_baseline: int | None = None
+    seeds_system: int | None = None
+    deviation_baseline: float = math.nan
+    deviation_system: float = column(math.nan, in_systems=" ± {}")
+    share_of_seeds: float = math.nan
+    seeds_to_halve: int | None = None
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The number of clusters of users."""
+
+    clusters: int | None = None
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """The number of data sets, and the standard deviation of true differences between them."""
+
+    data_sets: int | None = None
+    tau: float = math.nan
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """One pair of systems on one metric, over a group of users, all of them, or all data sets.
+
+    Attributes
+    ----------
+    metric, group, baseline, system, primary, flags
+        Columns that belong to no section.
+    means, test, effect, equivalence, seeds, clusters, data_sets
+        Sections, each with the columns of one subject; without a value these are NaN or null.
+    better : bool or None
+        Whether a higher value is better; None if neither is. It is no column, as what follows.
+    error : float
+        The standard error of the difference.
+    largest : float
+        The largest difference that the range of the metric allows.
+    """
+
+    metric: str
+    group: str | None
+    baseline: str
+    system: str
+    primary: bool | None = None
+    means: Means = Means()
+    test: TestOutcome = TestOutcome()
+    effect: EffectSizes = EffectSizes()
+    equivalence: MarginTests = MarginTests()
+    seeds: Seeds = Seeds()
+    clusters: Clusters = Clusters()
+    data_sets: DataSets = DataSets()
+    flags: tuple[str, ...] = ()
+    better: bool | None = hidden(None)
+    error: float = hidden(math.nan)
+    largest: float = hidden(math.inf)
+
+
+_DECLARED = columns_of(PairRow)
+COLUMNS: dict[str, Any] = {name: column.dtype for name, column in _DECLARED.items()}
+"""The data type of each column of a comparison."""
+IN_PAIR_TABLE = sorted((c for c in _DECLARED.values() if c.head), key=lambda column: column.head == "verdict")
+"""The columns of pairs for readers, the verdict last: it concludes from the others."""
+IN_SYSTEM_TABLE = {
+    name.removesuffix("_system"): column.in_systems for name, column in _DECLARED.items() if column.in_systems
+}
+"""The formats of values of each system, by the name without its side."""
+
+
+def row_of(
+    cell: str,
+    pair: tuple[str, str],
+    pairs: PairStatistics,
+    tested: TestResult,
+    intervals: tuple[Interval, Interval],
+    *,
+    alpha: float,
+    margin: float | None,
+    better: bool | None,
+    tests: int,
+    dropped: tuple[int, str],
+    largest: float,
+    delta: float = math.nan,
+) -> PairRow:
+    """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
+
+    ``intervals`` are that of the pair alone and that of all pairs of the family together. ``dropped``
+    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's,
+    which sums do not tell; ``largest`` the largest difference that is possible.
+    """
+    n, (after, before), (interval, together), claims = pairs.n, pairs.means, intervals, MarginTests()
+    limits = (interval.low, interval.high, together.low, together.high)
+    if margin is not None:
+        same = equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
+        claims = MarginTests(p_equivalence=same.p)
+    if margin is not None and better is not None:
+        no_worse = non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better)
+        claims = replace(claims, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+    lift = lift_interval(pairs, confidence=1 - alpha)
+    return PairRow(
+        cell,
+        None,
+        *pair,
+        means=Means(before, after, pairs.mean, *limits, *lift),
+        test=TestOutcome(tested.test, tested.p),
+        effect=EffectSizes(
+            pairs.d_z,
+            delta,
+            wins=pairs.wins,
+            ties=n - pairs.nonzero,
+            losses=pairs.losses,
+            users=n,
+            users_dropped=dropped[0] - n,
+            dropped_because=dropped[1],
+            users_not_zero=pairs.not_zero,
+            minimum_detectable=_detectable(pairs, alpha / tests, largest),
+        ),
+        equivalence=claims,
+        flags=tuple(dict.fromkeys((*tested.flags, *interval.flags))),
+        better=better,
+        error=pairs.error,
+        largest=largest,
+    )
+
+
+def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
+    """Return the difference found with power 0.8; NaN if differences do not vary.
+
+    It is infinite if nothing can be detected: too few pairs differ for any outcome to be
+    significant, or the difference is larger than the range of the values allows.
+    """
+    if not pairs.deviation > 0:
+        return math.nan
+    if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
+        return math.inf
+    return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
+
+
+def detectable(difference: float, largest: float) -> float:
+    """Return a minimum detectable difference; infinite if it is larger than values allow."""
+    return math.inf if difference > largest else difference
+
+
+def row_of_all_lists(
+    cell: str,
+    pair: tuple[str, str],
+    values: tuple[float, float],
+    users: int,
+    tested: TestResult,
+    interval: Interval,
+    *,
+    error: float,
+    better: bool | None,
+) -> PairRow:
+    """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
+    before, after = values
+    lift = tested.difference / before if before else math.nan
+    return PairRow(
+        cell,
+        None,
+        *pair,
+        means=Means(before, after, tested.difference, interval.low, interval.high, lift=lift),
+        test=TestOutcome(tested.test, tested.p),
+        effect=EffectSizes(users=users, users_dropped=0, dropped_because=""),
+        flags=(*tested.flags, "of all lists together"),
+        better=better,
+        error=error,
+    )
+
+
+def with_adjusted(rows: Sequence[PairRow], adjusted: Sequence[float]) -> list[PairRow]:
+    """Return rows with their adjusted p-values."""
+    return [replace(row, test=replace(row.test, p_adjusted=float(p))) for row, p in zip(rows, adjusted, strict=True)]
+
+
+def verdict(row: PairRow, alpha: float) -> str:
+    """Return what a row shows: better, worse, different, equivalent or undecided.
+
+    A significant difference is never hidden: within the margin it is still better or worse.
+    """
+    if not row.test.p_adjusted < alpha:
+        return "equivalent" if row.equivalence.p_equivalence_adjusted < alpha else "undecided"
+    if row.better is None:
+        return "different"
+    return "better" if (row.means.difference > 0) == row.better else "worse"

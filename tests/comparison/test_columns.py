@@ -1,0 +1,92 @@
+"""A column of comparisons is one field of a section and what computes it: every output has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankwise as rw
+from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of, values_of
+
+SOURCE = Path(rw.__file__).parent
+PAIR = """
+    spread_baseline: float = math.nan
+    spread_system: float = column(math.nan, 'spread', in_systems=' spread {}')
+"""
+OUTPUTS = ("json", "csv", "markdown", "latex", "text", "html", "report")
+SCRIPT = """
+import sys, json
+from pathlib import Path
+import rankwise as rw
+truth = {user: {1, 2} for user in range(60)}
+one = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+two = rw.evaluate({user: [1, 2] if user % 3 else [1, 3] for user in truth}, truth, "recall@2")
+comparison = rw.compare({"one": one, "two": two}, baseline="one")
+folder = Path(sys.argv[1])
+comparison.save(folder / "saved")
+comparison.table.write_parquet(folder / "table.parquet")
+for form in ("json", "csv", "markdown", "latex"):
+    (folder / form).write_text(comparison.export(form), encoding="utf-8")
+(folder / "text").write_text(repr(comparison), encoding="utf-8")
+(folder / "html").write_text(comparison._repr_html_(), encoding="utf-8")
+(folder / "report").write_text(rw.report(comparison).html, encoding="utf-8")
+print(rw.__file__, rw.Comparison.load(folder / "saved")["two"]["spread_system"])
+"""
+
+
+@pytest.mark.slow
+def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
+    pytest.importorskip("jinja2")
+    copy = tmp_path / "src"
+    shutil.copytree(SOURCE, copy / "rankwise", ignore=shutil.ignore_patterns("__pycache__"))
+    rows = copy / "rankwise" / "comparison" / "rows.py"
+    text = rows.read_text(encoding="utf-8")
+    end = "    lift_high: float = math.nan\n"
+    assert text.count(end) == 1
+    computed = "Means(before, after, pairs.mean, *limits, *lift)"
+    assert text.count(computed) == 1
+    text = text.replace(end, end.rstrip("\n") + PAIR)
+    more = computed.replace(")", ", spread_baseline=pairs.covariance[1, 1], spread_system=777.5)")
+    rows.write_text(text.replace(computed, more), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert str(copy) in done.stdout
+    assert "777.5" in done.stdout  # saved and read again
+    outputs = {name: (tmp_path / name).read_text(encoding="utf-8") for name in OUTPUTS}
+    assert json.loads(outputs["json"])["pairs"][0]["spread_system"] == 777.5
+    assert pl.read_parquet(tmp_path / "table.parquet")["spread_system"].to_list() == [777.5]
+    assert "spread_baseline,spread_system" in outputs["csv"]
+    assert all("spread 777.5" in outputs[name] for name in ("markdown", "latex"))
+    for name in ("text", "html", "report"):
+        assert "spread" in outputs[name]
+        assert "777.5" in outputs[name]
+
+
+def test_the_columns_are_the_fields_of_sections_in_their_order():
+    row = PairRow("ndcg@3", None, "a", "b")
+    assert list(values_of(row)) == list(COLUMNS) == list(columns_of(PairRow))
+    assert not {"better", "error", "largest"} & COLUMNS.keys()
+    table = table_of([row], PairRow)
+    assert dict(table.schema) == COLUMNS
+    assert dict(table_of([], PairRow).schema) == COLUMNS
+
+
+def test_a_row_without_values_is_nan_for_numbers_and_null_otherwise():
+    values = values_of(PairRow("ndcg@3", None, "a", "b"))
+    assert values["d_z"] != values["d_z"]
+    assert values["wins"] is None
+    assert values["verdict"] is None
+    assert values["flags"] == ()
