@@ -256,15 +256,11 @@ class Collection(UserStates):
         with torch.no_grad():
             blocks = (block.rank(spec, facts) for block in batch.parts(step))
             ranked = [part for block in blocks for part in block.parts()]
-            signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
-            if batch.has_users:
-                ranked, signed, n_repeated = distinct(ranked, self.repeated_users)
+            ranked, n_repeated = distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
             added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts
         self._write_n_items()
-        for sums, signature in zip(added, signed, strict=True):
-            self._keep(sums, signature)
-        self._count_repeated(n_repeated)
+        self._keep(added, n_repeated)
         self._last = ranked if batch.has_users else []
 
     def extra_repr(self) -> str:
@@ -325,7 +321,7 @@ class Collection(UserStates):
         self._read_n_items()
         if self.spec.lacks_items:
             raise _no_user()
-        states = self._states() if self._is_synced else self._without_repeats(None, 0)
+        states = self._states() if self._is_synced else self._without_repeats()
         counts = named_counts(self.spec, self._layout, states["counts"])
         job = self.spec.job(from_scores=not counts["from_lists"])
         partial = partial_of(self.spec, self._layout, job, states, counts, self._facts.counts)

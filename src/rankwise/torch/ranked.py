@@ -29,6 +29,7 @@ __all__ = [
     "top_of",
 ]
 
+_FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)  # of hashes
 _TIED_RANKS = 1 << 22  # of a part: metrics hold some ten numbers for each
 
 
@@ -125,6 +126,17 @@ class Ranked:
         """Whether scores were ranked; else these are ready lists."""
         return self.scores is not None
 
+    @cached_property
+    def signature(self) -> Tensor:
+        """A number for every list and its ground truth: equal for equal ones, shape (B,)."""
+        place = torch.arange(1, self.items.shape[1] + 1, device=self.items.device)
+        lists = _mixed(self.items * _FACTORS[0] + place)
+        lists = torch.where(self.items == PAD, 0, lists).sum(1)
+        judged = self.judged
+        truth = _mixed(judged.rows.item * _FACTORS[1] + judged.rows.gain.view(torch.int64))
+        truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
+        return lists.index_add(0, judged.rows.row, truth)
+
     def parts(self) -> Iterator[Ranked]:
         """Yield the lists of so many users at a time as have a bounded number of tied ranks.
 
@@ -168,6 +180,11 @@ class Ranked:
             judged=chosen(self.judged),
             item_sets={name: chosen(found) for name, found in self.item_sets.items()},
         )
+
+
+def _mixed(number: Tensor) -> Tensor:
+    number = (number ^ (number >> 29)) * _FACTORS[2]
+    return number ^ (number >> 32)
 
 
 @dataclass(frozen=True)
