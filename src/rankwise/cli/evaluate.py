@@ -76,9 +76,9 @@ def listing(every: list[Description]) -> str:
     width = terminal_width()
     formatter = click.HelpFormatter(width=width or _UNLIMITED)
     for family in dict.fromkeys(description.cls.family for description in every):
-        own = (description for description in every if description.cls.family == family)
+        members = (description for description in every if description.cls.family == family)
         with formatter.section(FAMILIES.get(family, family)):
-            rows = [(one.cls.name + one.cutoff, _line(one)) for one in own]
+            rows = [(one.cls.name + one.cutoff, _line(one)) for one in members]
             formatter.write_dl(rows, col_max=30 if width else _UNLIMITED)
     return formatter.getvalue().strip("\n")
 
@@ -358,15 +358,15 @@ def _across(
     from rankwise.evaluation.across_conventions import across_conventions, convention_of
     from rankwise.evaluation.settings import DEFAULT_METRICS, TableOptions
 
-    asked = options.pop("convention", "all")
-    known = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
+    convention = options.pop("convention", "all")
+    allowed = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
     for name in options:
-        if name not in known:
+        if name not in allowed:
             raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)
-    chosen = None if asked.lower() == "all" else [asked]
+    chosen = None if convention.lower() == "all" else [convention]
     if number is None:
-        wanted = metrics or DEFAULT_METRICS
-        return across_conventions(run, truth, list(wanted), conventions=chosen, **options)
+        requested = metrics or DEFAULT_METRICS
+        return across_conventions(run, truth, list(requested), conventions=chosen, **options)
     if len(metrics) != 1:
         raise click.UsageError("--convention-of is about one metric: -m ndcg", ctx)
     return convention_of(number, run, truth, metrics[0], conventions=chosen, **options)
@@ -421,14 +421,14 @@ def _with_gates(
     from rankwise.metrics.base import parse_all
 
     reader = Convention.named(convention)
-    out, known = list(requested), list(parse_all(requested, reader))
+    out, parsed = list(requested), list(parse_all(requested, reader))
     for text in required:
         (metric,) = parse_all(text, reader)
         if len(metric.cells) > 1:
             raise click.UsageError(f"--require {text!r} has several cut-offs: give each its own", ctx)
-        if not any(set(metric.cells) <= set(one.cells) for one in known):
+        if not any(set(metric.cells) <= set(one.cells) for one in parsed):
             out.append(text)
-            known.append(metric)
+            parsed.append(metric)
     return out
 
 

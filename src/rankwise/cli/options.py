@@ -53,9 +53,9 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
-def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for text in given:
+    for text in texts:
         role, equals, name = text.partition("=")
         if not role or not equals:
             raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
@@ -72,8 +72,8 @@ def settings_options(*names: str) -> Callable[[_F], _F]:
     """
 
     def decorate(function: _F) -> _F:
-        wanted = names or [name for name in option_fields() if name != "columns"]
-        for name in reversed(wanted):
+        chosen = names or [name for name in option_fields() if name != "columns"]
+        for name in reversed(chosen):
             function = _settings_option(name)(function)
         return function
 
@@ -174,11 +174,11 @@ def output_options(function: _F) -> _F:
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
 
 
-def _format(ctx: click.Context, _option: click.Parameter, given: str | None) -> str:
+def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> str:
     """Return the format of the output: as given, or by its suffix."""
     output = ctx.params["output"]
-    if given is not None or output is None:
-        return given or "table"
+    if form is not None or output is None:
+        return form or "table"
     if output.suffix not in _SUFFIXES:
         raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else pass --format", ctx)
     return _SUFFIXES[output.suffix]
@@ -230,24 +230,24 @@ def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[s
     ``NAME=PATH`` may come several times, once per seed. ``NAME@DATA=PATH`` is the result on one
     data set.
     """
-    found: dict[str, dict[str, list[Result]]] = {}
+    results_of: dict[str, dict[str, list[Result]]] = {}
     named: dict[str, bool] = {}
     seen: dict[tuple[str, str], list[str]] = {}
     for text in systems:
         name, data_set, path, has_name = _parts(ctx, text)
         results = read_seeds(ctx, path, read)
-        by_set = found.setdefault(name, {})
+        by_set = results_of.setdefault(name, {})
         if data_set in by_set and not (has_name and named[name]):
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         named[name] = has_name and named.get(name, True)
-        known = seen.setdefault((name, data_set), [])
-        if os.path.realpath(path) in known:
+        paths = seen.setdefault((name, data_set), [])
+        if os.path.realpath(path) in paths:
             raise click.UsageError(f"{path!r} is given twice for {name!r}", ctx)
-        known.append(os.path.realpath(path))
+        paths.append(os.path.realpath(path))
         by_set.setdefault(data_set, []).extend(results)
-    if any("" in by_set and len(by_set) > 1 for by_set in found.values()):
+    if any("" in by_set and len(by_set) > 1 for by_set in results_of.values()):
         raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)
-    return {name: _simplest(by_set) for name, by_set in found.items()}
+    return {name: _simplest(by_set) for name, by_set in results_of.items()}
 
 
 def _parts(ctx: click.Context, text: str) -> tuple[str, str, str, bool]:
@@ -288,5 +288,5 @@ def _in_order(path: str) -> list[tuple[int, str]]:
 
 def _simplest(by_set: dict[str, list[Result]]) -> Any:
     """Return results without the levels that there is only one of."""
-    results = {name: some[0] if len(some) == 1 else some for name, some in by_set.items()}
+    results = {name: seeds[0] if len(seeds) == 1 else seeds for name, seeds in by_set.items()}
     return results.get("", results)

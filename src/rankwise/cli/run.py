@@ -300,7 +300,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
 
     result = load(folder)
     provenance = result.provenance
-    own = provenance.get("own_definitions")
+    definitions = provenance.get("own_definitions")
     settings = {name: value for name, value in provenance["settings"].items() if name != "metrics"}
     return {
         "folder": str(folder),
@@ -310,7 +310,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "users": result.counts["users"],
         "values": result.values,
         "settings": settings,
-        **({"rankwise's own definitions": ", ".join(own.values())} if own else {}),
+        **({"rankwise's own definitions": ", ".join(definitions.values())} if definitions else {}),
         "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
     }
 
@@ -343,8 +343,8 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command
-        said = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
-        return {"problem": "; ".join(line.strip() for line in str(said).splitlines())}
+        problem = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
+        return {"problem": "; ".join(line.strip() for line in str(problem).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {
         role: f"column {column!r}, {frame.schema[role]!s}" for role, column in table.columns.items()

@@ -76,10 +76,10 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
 def _own_definitions(experiment: Experiment) -> str:
     """Return the comment that names the metrics that the convention does not have."""
     convention = experiment.settings.convention
-    own = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
-    if not own:
+    definitions = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
+    if not definitions:
         return ""
-    lines = "".join(f"#   {text}\n" for text in own.values())
+    lines = "".join(f"#   {text}\n" for text in definitions.values())
     return f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
 
 
@@ -116,7 +116,7 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if experiment.candidates != "all":
         values["evaluation"]["candidates"] = experiment.candidates
     usual = {name: default for name, (_, default, _) in options_of(compare).items()}
-    values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
+    values["comparison"] = [_plain({**usual, **options}) for options in experiment.comparisons]
     if experiment.decision is not None:
         usual = {
             name: default
@@ -164,12 +164,12 @@ class Inputs:
         self.experiment, self.out, self._say = experiment, out, say
         data = experiment.config.data
         self._local = experiment.config.engine.name == "local"
-        given = self._split() if experiment.splitter is not None else None
-        self.truth: Any = given or self._source(data.truth, "truth")
-        self.train: Any = None if given else self._source(data.train, "train")
+        folder = self._split() if experiment.splitter is not None else None
+        self.truth: Any = folder or self._source(data.truth, "truth")
+        self.train: Any = None if folder else self._source(data.train, "train")
         if self._local:  # a folder of a split is read once, for all systems
             self.truth, self.train = self.parts
-        self._others: dict[str, Any] = {
+        self._side_tables: dict[str, Any] = {
             "items": self._source(data.items, "items"),
             "users": self._source(data.users, "users"),
             "reference": self._source(data.reference, "reference"),
@@ -179,9 +179,9 @@ class Inputs:
         """Return the tables and options to evaluate a system with."""
         options = self.experiment.options
         if isinstance(system, Source) and system.columns:
-            own = {f"recommendations.{key}": name for key, name in system.columns.items()}
-            options["columns"] = (options["columns"] or {}) | own
-        return {"train": self.train, **self._others, **options}
+            columns = {f"recommendations.{key}": name for key, name in system.columns.items()}
+            options["columns"] = (options["columns"] or {}) | columns
+        return {"train": self.train, **self._side_tables, **options}
 
     @cached_property
     def parts(self) -> tuple[Any, Any]:
@@ -192,13 +192,13 @@ class Inputs:
     @property
     def items(self) -> Any:
         """The table of items, or its path."""
-        return self._others["items"]
+        return self._side_tables["items"]
 
     def run(self, name: str, system: Any) -> Any:
         """Return the recommendation lists of a system."""
         run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
-        whole = not self.experiment.sampled and self.experiment.candidates == "all"
-        return run if whole else self._over_candidates(run, system)
+        is_full = not self.experiment.sampled and self.experiment.candidates == "all"
+        return run if is_full else self._over_candidates(run, system)
 
     def _split(self) -> str:
         """Split the interactions, and return the folder of the parts."""
@@ -258,8 +258,8 @@ class Inputs:
                     found=f"{truth['user'].n_unique():,} users, {k:,} items",
                     hint="write strategy: full, candidates: all",
                 )
-        given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
-        model = MODELS[system.model](**given).fit(train)
+        parameters = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
+        model = MODELS[system.model](**parameters).fit(train)
         lists = model.recommend(truth["user"].unique().sort(), k)
         path = self.out / "runs" / f"{folder_names(self.experiment.systems)[name]}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -295,7 +295,7 @@ class Inputs:
             truth,
             chosen.num_negatives,
             seed=chosen.seed,
-            items=self._others["items"],
+            items=self._side_tables["items"],
             train=train,
             by=chosen.negative_sampling,
             power=chosen.neg_alpha if popular else 1.0,
@@ -309,7 +309,7 @@ class Inputs:
         training = read_table(train, "train", columns)
         if self.experiment.candidates == "warm":
             return these(training.frame["item"].unique().sort())
-        catalogue = read_table(self._others["items"], "items", columns).frame.select("item").unique()
+        catalogue = read_table(self._side_tables["items"], "items", columns).frame.select("item").unique()
         seen = matching(training, "item", catalogue["item"]).select("item")
         cold = catalogue.join(seen, on="item", how="anti")
         if cold.is_empty():
@@ -460,7 +460,7 @@ def write_report(
     out: Path,
     results: Mapping[str, Result],
     comparisons: Sequence[Comparison],
-    found: Audit | None,
+    audited: Audit | None,
     inputs: Inputs,
     runs: Mapping[str, Any],
     decision: Decision | None,
@@ -475,7 +475,7 @@ def write_report(
     page = report(
         comparisons[0] if comparisons else dict(results),
         title=output.title,
-        audit=found,
+        audit=audited,
         decision=decision,
         recommendations=local,
         columns=experiment.settings.columns,
@@ -587,9 +587,9 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
     if decision is not None:
         write_decision(out, decision)
         done.append("the decision")
-    found = _audited(experiment, inputs, say)
-    missing = write_report(experiment, out, results, comparisons, found, inputs, runs, decision)
-    return Outcome(out, results, comparisons, found, missing, decision)
+    audited = _audited(experiment, inputs, say)
+    missing = write_report(experiment, out, results, comparisons, audited, inputs, runs, decision)
+    return Outcome(out, results, comparisons, audited, missing, decision)
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

@@ -150,9 +150,9 @@ def read_document(path: str | Path) -> Document:
         raise FileError("this file is not UTF-8", where=name, found=str(error)) from error
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        said = " ".join(filter(None, (error.context, error.problem)))
+        problem = " ".join(filter(None, (error.context, error.problem)))
         hint = _syntax_hint((text.splitlines() or [""])[line - 1 :][:1], error.problem or "")
-        raise _no_yaml(name, f"line {line}: {said}{hint}") from error
+        raise _no_yaml(name, f"line {line}: {problem}{hint}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise _no_yaml(name, str(error).splitlines()[0]) from error
     if not isinstance(node, yaml.MappingNode):
@@ -380,10 +380,10 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
         if getattr(significance, key)
     ]
     tests = [test for key, test in _TESTS.items() if getattr(significance, key)]
-    given = significance.corrections
-    corrections = [c for key, c in _CORRECTIONS.items() if getattr(given, key)] or ["none"]
+    chosen = significance.corrections
+    corrections = [c for key, c in _CORRECTIONS.items() if getattr(chosen, key)] or ["none"]
     options = [
-        {"test": test, "correction": correction, "alpha": given.alpha} for test in tests for correction in corrections
+        {"test": test, "correction": correction, "alpha": chosen.alpha} for test in tests for correction in corrections
     ]
     return options, refused
 
@@ -427,17 +427,19 @@ def _text(entry: ComplexMetric, convention: Convention | None) -> str:
 
 
 def _renamed(
-    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], metric: str
+    params: Mapping[str, Any], names: Mapping[str, str], parameters: Mapping[str, Any], metric: str
 ) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
-    for asked, value in params.items():
-        name = names.get(asked, asked)
-        if name not in known:
+    for key, value in params.items():
+        name = names.get(key, key)
+        if name not in parameters:
             raise ParameterError(
-                f"{metric} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+                f"{metric} has no parameter {key!r}",
+                found=", ".join(parameters) or "none",
+                hint=nearest(name, parameters),
             )
         if name in renamed:
-            raise ParameterError(f"{asked} is another name of a parameter that is given already", found=f"{name}")
+            raise ParameterError(f"{key} is another name of a parameter that is given already", found=f"{name}")
         renamed[name] = tuple(value) if isinstance(value, list) else value
     return renamed
 
@@ -458,8 +460,8 @@ def with_propensity(metric: Metric, propensity: Propensity) -> Metric:
         elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
             parts[name] = tuple(with_propensity(part, propensity) for part in value)
     if isinstance(metric, ByPropensity) and metric.propensity == "popularity":
-        own = {"power": propensity.power, "clip": propensity.clip}
-        parts |= {name: value for name, value in own.items() if name not in changed}
+        options = {"power": propensity.power, "clip": propensity.clip}
+        parts |= {name: value for name, value in options.items() if name not in changed}
     return replace(metric, **parts) if parts else metric
 
 
@@ -512,14 +514,14 @@ class Data(_Strict):
 
 def _baseline_fields() -> dict[str, Any]:
     """Return the parameters of all baselines: which of them has which is checked later."""
-    known: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, model in MODELS.items():
         hints = get_type_hints(model, vars(recommenders))
         for entry in fields(model):
             if entry.init:
                 text = f"Parameter of {name}.  [default: {entry.default}]"
-                known[entry.name] = (hints[entry.name] | None, Field(None, description=text))
-    return known
+                parameters[entry.name] = (hints[entry.name] | None, Field(None, description=text))
+    return parameters
 
 
 def _made(name: str, text: str, described: dict[str, Any]) -> Any:
@@ -621,10 +623,10 @@ def _plain_type(kind: Any) -> Any:
 
 def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     """Return the options of `Settings` as fields of a model, with the shorthands of `evaluate`."""
-    known, types = option_fields(), option_types()
+    entries, types = option_fields(), option_types()
     made: dict[str, tuple[Any, Any]] = {}
     for name in ListOptions.__annotations__ | types:
-        entry = known.get(name)
+        entry = entries.get(name)
         default = None if entry is None else entry.default
         text = "" if entry is None else entry.metadata["text"].replace("``", "")
         kind = _plain_type(types[name])

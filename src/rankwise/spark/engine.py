@@ -202,28 +202,28 @@ def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[Table
             number += not shared
         chosen = [column(name).alias(inside) for name, inside in names[role].items()]
         frames.append(table.frame.select(sf.lit(code).cast("byte").alias("table"), *chosen))
-    whole = frames[0]
+    rows = frames[0]
     for frame in frames[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole, names
+        rows = rows.unionByName(frame, allowMissingColumns=True)
+    return rows, names
 
 
-def work_on_buckets(lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
+def work_on_buckets(lists: DataFrame, rest: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
     """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
     """
 
-    def evaluate(key: tuple[Any, ...], lists: pa.Table, others: pa.Table) -> pa.Table:
-        return work.run(key[0].as_py(), lambda: work.frames(lists, others))
+    def evaluate(key: tuple[Any, ...], lists: pa.Table, rest: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, rest))
 
-    def alone(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
+    def evaluate_lists(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
         return work.run(key[0].as_py(), lambda: work.frames(lists, None))
 
     grouped = _in_buckets(lists, buckets)
-    if others is None:
-        return grouped.applyInArrow(alone, SCHEMA)
-    return grouped.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
+    if rest is None:
+        return grouped.applyInArrow(evaluate_lists, SCHEMA)
+    return grouped.cogroup(_in_buckets(rest, buckets)).applyInArrow(evaluate, SCHEMA)
 
 
 def _in_buckets(frame: DataFrame, buckets: int) -> GroupedData:
@@ -347,8 +347,8 @@ class Engine:
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
         unify_ids(tables)
-        known = {role: table.empty for role, table in tables.items()}
-        check_train_groups(settings.by, known.get("users"), known.get("train"))
+        empty = {role: table.empty for role, table in tables.items()}
+        check_train_groups(settings.by, empty.get("users"), empty.get("train"))
         for role in ("recommendations", "reference"):
             if role in tables:
                 check_order(tables[role], settings.ties)
@@ -414,9 +414,9 @@ class Engine:
             return work, work_on_files(self.spark, files, work), files["recommendations"].buckets
         buckets = self.buckets or default_buckets(self.spark, needed.values())
         lists = needed.pop("recommendations").frame
-        others, names = union(needed) if needed else (None, {})
+        rest, names = union(needed) if needed else (None, {})
         work = BucketWork(data, sources, names)
-        return work, work_on_buckets(lists, others, work, buckets), buckets
+        return work, work_on_buckets(lists, rest, work, buckets), buckets
 
 
 @dataclass(frozen=True)
@@ -514,8 +514,8 @@ def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     tables = [table for _, table in parts if table is not None]
     if tables:
         assert job.shared.users is not None
-        whole = job.shared.users.with_frame(pl.concat(tables))
-        job = job.for_users(Tables(users=whole))
+        users_table = job.shared.users.with_frame(pl.concat(tables))
+        job = job.for_users(Tables(users=users_table))
     return finish(job, [replace(merged, users=users)])
 
 

@@ -132,9 +132,9 @@ def compare(
     for cell, (users, _, dropped, _) in sums.users.items():
         if dropped and missing == "error":
             raise some_missing(cell, f"{dropped} such users of {users}")
-    others = max(len(pairs) * (len(cells) - 1), 1)
+    n_exploratory = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
-        _row(sums, named, cell, pair, len(pairs) if cell == main else None, others, alpha, margins)
+        _row(sums, named, cell, pair, len(pairs) if cell == main else None, n_exploratory, alpha, margins)
         for cell in cells
         for pair in pairs
     ]
@@ -238,8 +238,8 @@ class _Work:
         total: _Sums | None = None
         for batch in batches:
             frame = pl.DataFrame(batch)
-            some = self.of(frame)
-            total = some if total is None else total + some
+            sums = self.of(frame)
+            total = sums if total is None else total + sums
         if total is not None:
             yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(total)]})
 
@@ -255,8 +255,8 @@ class _Work:
                 pair = Differences(columns[system], columns[baseline])
                 sums[cell, baseline, system] = PairSums.of(pair)
         relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
-        known = frame.select(*relevant).drop_nulls()
-        other = known.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
+        complete = frame.select(*relevant).drop_nulls()
+        other = complete.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
         return _Sums(sums, users, len(other))
 
 
@@ -266,7 +266,7 @@ def _row(
     cell: str,
     pair: tuple[str, str],
     tests: int | None,
-    others: int,
+    n_exploratory: int,
     alpha: float,
     margins: Margin,
 ) -> dict[str, Any]:
@@ -274,30 +274,30 @@ def _row(
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
     first = next(iter(results.values()))
-    known, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
-    tested = t_test(known)
-    if known.n < MANY:
+    pair_sums, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
+    tested = t_test(pair_sums)
+    if pair_sums.n < MANY:
         few = f"t of fewer than {MANY} users"
         tested = replace(tested, flags=(*tested.flags, few))
     largest = largest_difference(results, cell)
-    alone, together = (
-        interval_of_test(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
+    single, together = (
+        interval_of_test(pair_sums, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
         for level in (alpha, alpha / (tests or 1))
     )
     row = row_of(
         cell,
         pair,
-        known,
+        pair_sums,
         tested,
-        (alone, together),
+        (single, together),
         alpha=alpha,
-        margin=size_of(margin, known.means[1]),
+        margin=size_of(margin, pair_sums.means[1]),
         better=first.direction(cell),
-        tests=tests or others,
+        tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         largest=largest,
     )
-    flags = [*row["flags"], *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"])]
+    flags = [*row["flags"], *margin_flags(margin, pair_sums.means[1]), *([] if tests else ["exploratory"])]
     return {**row, "group": None, "primary": tests is not None, "flags": flags}
 
 
@@ -490,8 +490,8 @@ def bucket(
     numbered = source.frame.withColumn(BUCKET, bucket_of(sf.col("user"), number))
     files = numbered.repartition(number, BUCKET).sortWithinPartitions(*order)
     with output_errors_of_spark(uri):
-        whole = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
-        whole.partitionBy(BUCKET).parquet(uri)
+        writer = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        writer.partitionBy(BUCKET).parquet(uri)
         rows = session.read.parquet(uri).count()  # of a table that is not the same twice
         write_head(uri, {"role": role, "buckets": number, "rows": rows, "columns": names})
     return uri

@@ -523,12 +523,12 @@ def _one_row_per_item(source: DataFrame, role: TableRole) -> DataFrame:
             inner = kind.elementType.names
             if not names_of(inner, role, "item"):
                 continue
-            others = [name for name in source.columns if name != field.name]
-            _check_names([*others, *inner], role)
+            rest = [name for name in source.columns if name != field.name]
+            _check_names([*rest, *inner], role)
             none = sf.array(sf.lit(None).cast(kind.elementType))
-            rows = source.select(*map(column, others), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
+            rows = source.select(*map(column, rest), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
             fields = (sf.col("row").getField(name).alias(name) for name in inner)
-            return rows.select(*map(column, others), *fields)
+            return rows.select(*map(column, rest), *fields)
     return source
 
 
@@ -564,7 +564,7 @@ def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
         )
 
 
-def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> None:
+def _refuse_lists(empty: pl.DataFrame, role: TableRole, columns: Mapping[str, str | None]) -> None:
     """Raise if a column of ids or numbers holds whole lists."""
     if role in ("users", "items"):
         return
@@ -572,8 +572,8 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
     user = next(iter(names_of(empty.columns, role, "user")), "user")
     for name in nested:
         singular = plain_name(name).removesuffix("s")
-        known = any(names_of([singular], role, standard) for standard in ROLES[role])
-        if known or name in given.values():
+        is_role = any(names_of([singular], role, standard) for standard in ROLES[role])
+        if is_role or name in columns.values():
             raise ColumnError(
                 "a Spark table has one row per item, and this column holds lists",
                 where=f"{role}, column {name!r}",

@@ -106,9 +106,9 @@ class MetricSpec:
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
-        given: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "reference": reference}
-        by_position = tuple(role for role, value in given.items() if is_by_position(value, role))
-        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in given.items()}
+        raw: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "reference": reference}
+        by_position = tuple(role for role, value in raw.items() if is_by_position(value, role))
+        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in raw.items()}
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
         tables = read_inputs(settings, **sources)
@@ -201,8 +201,8 @@ class MetricSpec:
     @cached_property
     def top(self) -> int:
         """How many items of a complete ranking some metric looks at one by one."""
-        wanted = {"recommended", "overlap_history", "overlap_reference"}
-        leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & wanted]
+        row_sets = {"recommended", "overlap_history", "overlap_reference"}
+        leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & row_sets]
         if any(not leaf.k for leaf in leaves):
             return 2**31
         return max((k for leaf in leaves for k in leaf.k), default=1)
@@ -438,13 +438,13 @@ def read_batch(
         return _read_scored(scores, target, user, users is not None, exclude, candidates, spec)
 
 
-def _check_tensors(scores: object, device: torch.device, **given: Tensor | None) -> None:
+def _check_tensors(scores: object, device: torch.device, **rest: Tensor | None) -> None:
     """Raise unless everything is a tensor on the device of the metric."""
     if isinstance(scores, Factors):
         check_device("the embeddings", scores.users, device, "the metric")
-        named: dict[str, object] = {**given}
+        named: dict[str, object] = {**rest}
     else:
-        named = {"scores": scores, **given}
+        named = {"scores": scores, **rest}
     for name, value in named.items():
         if name == "users" and value is not None and not isinstance(value, Tensor):
             raise InputError(

@@ -158,8 +158,8 @@ class Ranked:
         number = self.user.new_full((self.user.shape[0],), -1)
         number[rows] = torch.arange(rows.shape[0], device=rows.device)
 
-        def chosen(found: ItemRanks) -> ItemRanks:
-            return found.chosen((number[found.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
+        def chosen(ranks: ItemRanks) -> ItemRanks:
+            return ranks.chosen((number[ranks.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
         names = (
             "user",
@@ -178,7 +178,7 @@ class Ranked:
             self,
             **columns,
             judged=chosen(self.judged),
-            item_sets={name: chosen(found) for name, found in self.item_sets.items()},
+            item_sets={name: chosen(ranks) for name, ranks in self.item_sets.items()},
         )
 
 
@@ -248,11 +248,11 @@ class Scored:
     def columns(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return the column of each item, and whether it is a candidate at all."""
         if self.items is None:
-            column, known = rows.item, None
+            column, listed = rows.item, None
         else:
-            column, known = _columns_of(rows, self._order_of_keys, self.items.shape[1])
+            column, listed = _columns_of(rows, self._order_of_keys, self.items.shape[1])
         is_candidate = self.scores[rows.row, column] > -_INFINITY
-        return column, is_candidate if known is None else is_candidate & known
+        return column, is_candidate if listed is None else is_candidate & listed
 
     @cached_property
     def _order_of_keys(self) -> tuple[Tensor, Tensor]:
@@ -385,16 +385,16 @@ def _columns_of(rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int) ->
     """Return the column in which each item stands (0 where it stands in none), and if it does."""
     keys, order = order_of_keys
     at = find(keys, rows.key)
-    known = at < keys.shape[0]
-    return torch.where(known, torch.cat([order, order.new_zeros(1)])[at] % width, 0), known
+    listed = at < keys.shape[0]
+    return torch.where(listed, torch.cat([order, order.new_zeros(1)])[at] % width, 0), listed
 
 
 def cells_of(rows: Rows, items: Tensor | None, width: int) -> tuple[Tensor, Tensor]:
     """Return row and column of each item; ``items`` has those of columns, None: the same."""
     if items is None:
         return rows.row, rows.item.clamp(0, width - 1)
-    column, known = _columns_of(rows, _order_of_keys(items), items.shape[1])
-    keep = known.nonzero()[:, 0]
+    column, listed = _columns_of(rows, _order_of_keys(items), items.shape[1])
+    keep = listed.nonzero()[:, 0]
     return rows.row[keep], column[keep]
 
 
@@ -635,5 +635,5 @@ def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, R
     length = (items != PAD).sum(1)
     listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False
-    found = {name: listed.find(rows) for name, rows in item_sets.items()}
-    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=found, is_full=is_full)
+    ranks = {name: listed.find(rows) for name, rows in item_sets.items()}
+    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=ranks, is_full=is_full)

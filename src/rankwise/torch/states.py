@@ -81,7 +81,7 @@ def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]
 
 def _selected(ranked: list[Ranked], keep: Tensor) -> list[Ranked]:
     """Return the lists for which ``keep``, which has an entry for each of all blocks, is true."""
-    parts = keep.split([block.user.shape[0] for block in ranked])
+    parts = torch.split(keep, [block.user.shape[0] for block in ranked])
     rows = [(block, part.nonzero()[:, 0]) for block, part in zip(ranked, parts, strict=True)]
     return [block.select(positions) for block, positions in rows if len(positions)]
 

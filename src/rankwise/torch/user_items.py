@@ -111,12 +111,12 @@ def place_of(user: Tensor) -> Tensor:
     return places - torch.searchsorted(user, user)
 
 
-def find(keys: Tensor, wanted: Tensor) -> Tensor:
-    """Return where each wanted key stands among ascending keys; their number where it does not."""
-    at = torch.searchsorted(keys, wanted)
+def find(keys: Tensor, sought: Tensor) -> Tensor:
+    """Return where each key stands among ascending keys; their number where it does not."""
+    at = torch.searchsorted(keys, sought)
     if not keys.shape[0]:
         return at
-    there = keys[at.clamp(max=keys.shape[0] - 1)] == wanted
+    there = keys[at.clamp(max=keys.shape[0] - 1)] == sought
     return torch.where(there, at, keys.shape[0])
 
 
@@ -389,9 +389,9 @@ def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch
     InputError
         If shapes or devices do not fit.
     """
-    given = [("users", users, 2), ("items", items, 2)]
-    given += [] if bias is None else [("bias", bias, 1)]
-    for name, value, dimensions in given:
+    tensors = [("users", users, 2), ("items", items, 2)]
+    tensors += [] if bias is None else [("bias", bias, 1)]
+    for name, value, dimensions in tensors:
         device = users.device if isinstance(users, Tensor) else torch.device("cpu")
         check_device(name, value, device, "users")
         if value.ndim != dimensions or value.layout != torch.strided:
