@@ -246,18 +246,12 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
         shown_error: RankwiseError = error
         if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
             shown_error = with_option_names(error, command, cli)
-        return _code(error), f"error: {shown_error}"
+        code = 3 if isinstance(error, InputError) else 6 if isinstance(error, OutputError) else 2
+        return code, f"error: {shown_error}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()
     lines = traceback.format_exception(error, limit=-20)  # the innermost calls, if it is recursion
     return 4, "".join(lines) + "error inside rankwise: please report it with the lines above"
-
-
-def _code(error: RankwiseError) -> int:
-    """Return the exit code of an error: 2 is wrong usage and nothing else."""
-    if isinstance(error, InputError):
-        return 3
-    return 6 if isinstance(error, OutputError) else 2
 
 
 def _unwritable(error: OSError | UnicodeEncodeError) -> RankwiseError:

@@ -34,6 +34,7 @@ __all__ = [
     "read_systems",
     "settings_options",
     "table_options",
+    "table_or_json",
     "time_format_option",
     "time_unit_option",
     "write_out",
@@ -198,6 +199,9 @@ def write_out(shown: Any, form: str, output: Path | None) -> None:
             write_text(output, text())
 
 
+table_or_json = choice_option("--format", "form", kind=Literal["table", "json"], default="table")
+
+
 def name_and_path(ctx: click.Context, text: str, shape: str = "[NAME=]PATH") -> tuple[str, str, bool]:
     """Return what ``[NAME=]PATH`` names, by default after the file or folder, and if it did."""
     from rankwise.tables.formats import plain_stem
@@ -247,7 +251,11 @@ def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[s
         by_set.setdefault(data_set, []).extend(results)
     if any("" in by_set and len(by_set) > 1 for by_set in results_of.values()):
         raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)
-    return {name: _simplest(by_set) for name, by_set in results_of.items()}
+    by_system = {
+        name: {data_set: seeds[0] if len(seeds) == 1 else seeds for data_set, seeds in by_set.items()}
+        for name, by_set in results_of.items()
+    }  # without the levels that there is only one of
+    return {name: by_set.get("", by_set) for name, by_set in by_system.items()}
 
 
 def _parts(ctx: click.Context, text: str) -> tuple[str, str, str, bool]:
@@ -284,9 +292,3 @@ def _is_result(path: Path) -> bool:
 def _in_order(path: str) -> list[tuple[int, str]]:
     """Return what sorts seed 2 before seed 10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path)]
-
-
-def _simplest(by_set: dict[str, list[Result]]) -> Any:
-    """Return results without the levels that there is only one of."""
-    results = {name: seeds[0] if len(seeds) == 1 else seeds for name, seeds in by_set.items()}
-    return results.get("", results)

@@ -72,11 +72,13 @@ __all__ = [
     "decision_of",
     "expected_results",
     "has_training",
+    "listed",
     "metrics_of",
     "sources_of",
     "systems_by_name",
 ]
 
+_TRAIN, _TRUTH = "write data: {train: …}, or split", "write data: {truth: …}, or split"  # hints
 _T = TypeVar("_T")
 _V = TypeVar("_V")
 AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
@@ -193,7 +195,8 @@ def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tupl
     first = problems[0]
     if kinds == {"extra_forbidden"}:
         keys = _keys(schema, place[:-1])
-        return "there is no such key", nearest(str(place[-1]), keys) or _listed(keys)
+        few = f"known: {', '.join(sorted(keys))}" if 0 < len(keys) <= 12 else None
+        return "there is no such key", nearest(str(place[-1]), keys) or few
     if kinds == {"missing"}:
         return "this key is missing", None
     value = repr(first["input"])
@@ -220,8 +223,9 @@ def _in_keys(text: str) -> str:
     return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
 
-def _listed(names: set[str]) -> str | None:
-    return f"known: {', '.join(sorted(names))}" if 0 < len(names) <= 12 else None
+def listed(values: Any) -> list[Any]:
+    """Return values as a list: a text or a number alone is the only one, None is none."""
+    return [values] if isinstance(values, str | int) else list(values or ())
 
 
 def _keys(schema: dict[str, Any], place: Place) -> set[str]:
@@ -287,7 +291,7 @@ def has_training(config: Config, folder: Path) -> bool:
 
 def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
     """Check that the tables that are needed are named, and none twice."""
-    data, place = config.data, ("data",)
+    data = config.data
     if config.split is None and data.interactions is not None:
         mistakes.add(
             ("data", "interactions"),
@@ -299,19 +303,15 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
             mistakes.add(("split",), "there are no interactions to split", "write data: {interactions: ratings.csv}")
         for role in ("truth", "train"):
             if getattr(data, role) is not None:
-                mistakes.add((*place, role), "split makes it from data.interactions")
+                mistakes.add(("data", role), "split makes it from data.interactions")
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     trained = has_training(config, folder)
     if fitted and not trained:
-        mistakes.add(
-            ("systems", fitted[0]), "a baseline needs training interactions", "write data: {train: …}, or split"
-        )
+        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
     if fitted and data.truth is None and config.split is None:
-        mistakes.add(
-            ("systems", fitted[0]), "a baseline needs the users of the ground truth", "write data: {truth: …}, or split"
-        )
+        mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
     sliced = None if config.decision is None else config.decision.slices
-    by = _name_set(config.evaluation.by) | _name_set(sliced)
+    by = {*listed(config.evaluation.by), *listed(sliced)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")
@@ -319,12 +319,8 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
         mistakes.add(
             ("evaluation", "by"),
             f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
-            "write data: {train: …}, or split",
+            _TRAIN,
         )
-
-
-def _name_set(names: Any) -> set[str]:
-    return {names} if isinstance(names, str) else set(names or ())
 
 
 def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
@@ -357,13 +353,9 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
     keys = evaluation.model_fields_set
     drawn_by = evaluation.negative_sampling if sampled else "uniform"
     if sampled and config.data.truth is None and config.split is None:
-        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", "write data: {truth: …}, or split")
+        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", _TRUTH)
     if drawn_by == "popularity" and not trained:
-        mistakes.add(
-            ("evaluation", "negative_sampling"),
-            "drawing by popularity needs training interactions",
-            "write data: {train: …}, or split",
-        )
+        mistakes.add(("evaluation", "negative_sampling"), "drawing by popularity needs training interactions", _TRAIN)
     if not sampled:
         notes += [
             f"evaluation.{key} has no effect with strategy: full"
@@ -384,9 +376,7 @@ def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Conf
     if evaluation.candidates != "all" and evaluation.strategy == "full":
         if not trained:
             mistakes.add(
-                ("evaluation", "candidates"),
-                "cold and warm items are told apart by training interactions",
-                "write data: {train: …}, or split",
+                ("evaluation", "candidates"), "cold and warm items are told apart by training interactions", _TRAIN
             )
         if evaluation.candidates == "cold" and config.data.items is None:
             mistakes.add(
@@ -476,8 +466,8 @@ def check_inputs(
     """Check that every metric and option has the tables that it needs."""
     tables = _tables(config, folder, mistakes)
     for metric, place in metrics.items():
-        for problem in _problems(metric, config, settings, tables):
-            mistakes.tried(place, partial(_raise, problem))
+        for check in _input_checks(metric, config, settings, tables):
+            mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
         mistakes.tried(("evaluation",), partial(without_truth, settings))
     train = True if "train" in tables else None
@@ -505,10 +495,6 @@ def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes
     mistakes.tried(("evaluation",), check)
 
 
-def _raise(error: RankwiseError) -> None:
-    raise error
-
-
 def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
     """Return the tables that the configuration names, wrongly or not, those of a split as well."""
     roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
@@ -522,8 +508,8 @@ def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRo
     return tables
 
 
-def _problems(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[RankwiseError]:
-    """Return everything that a metric lacks: every table, not only the first."""
+def _input_checks(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[Any]:
+    """Return the checks of what a metric needs: of every table, not only of the first that it lacks."""
     plan = Plan((metric,), settings.rules, settings.by)
     groups = {*TRAIN_GROUPS} & {*settings.by}
     checks: list[Any] = [partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()]
@@ -534,13 +520,7 @@ def _problems(metric: Metric, config: Config, settings: Settings, tables: set[Ta
         checks.append(partial(check_reads_no_truth, metric))
     if config.evaluation.strategy == "sampled":
         checks.append(partial(check_sampled, plan, "strategy: sampled"))
-    problems: dict[str, RankwiseError] = {}
-    for check in checks:
-        try:
-            check()
-        except RankwiseError as error:
-            problems.setdefault(str(error), error)
-    return list(problems.values())
+    return checks
 
 
 def check_comparisons(
@@ -558,20 +538,20 @@ def check_comparisons(
         return
     first = next(iter(expected.values()))
 
-    def known_before(name: str) -> bool:
+    def is_known(name: str) -> bool:
         return not _is_group(first, name) and (complete or _is_evaluated(first, name))
 
     for place, options in comparisons:
         before, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
-        primary, margin, names = options.get("primary"), options.get("margin"), _name_list(options.get("metrics"))
+        primary, margin, names = options.get("primary"), options.get("margin"), listed(options.get("metrics"))
         for key, name in [("primary", primary), *(("metrics", name) for name in names)]:
-            if name is not None and known_before(name):
+            if name is not None and is_known(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
                 mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
         for name in margin if isinstance(margin, Mapping) else ():
-            if known_before(name):
+            if is_known(name):
                 mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
         if complete and len(mistakes) == before and primary is None and not names:
             mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
@@ -581,10 +561,6 @@ def check_comparisons(
 
 _NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
 """Options of a comparison that are checked one by one, with a path of their own."""
-
-
-def _name_list(names: str | Sequence[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _is_evaluated(result: Result, name: str) -> bool:
@@ -618,7 +594,7 @@ def check_decision(
     before, first = len(mistakes), next(iter(expected.values()))
     for key in ("success", "guardrails", "deterioration"):
         names = options.get(key) or ()
-        for at, name in enumerate([names] if isinstance(names, str) else names):
+        for at, name in enumerate(listed(names)):
             place: Place = ("decision", key)
             place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(names, str) else place
             if complete or _is_evaluated(first, name):
@@ -730,10 +706,8 @@ def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
         mistakes.add(("evaluation", "top_k"), "this is the same as k")
     key = "top_k" if evaluation.k is None else "k"
     cutoffs = getattr(evaluation, key)
-    if cutoffs is None:
-        return []
     right: list[int] = []
-    for at, k in enumerate([cutoffs] if isinstance(cutoffs, int) else cutoffs):
+    for at, k in enumerate(listed(cutoffs)):
         place: Place = ("evaluation", key) if isinstance(cutoffs, int) else ("evaluation", key, at)
         if not 1 <= k <= LARGEST:
             mistakes.add(place, f"a cut-off is a whole number from 1 to {LARGEST:,} ({k})")
@@ -756,7 +730,7 @@ def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigEr
             places.setdefault(_with_propensity(metric, config, mistakes), place)
 
     names = evaluation.metrics
-    for at, name in enumerate([names] if isinstance(names, str) else names or []):
+    for at, name in enumerate(listed(names)):
         place: Place = ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
         ask(place, partial(_named, name, cutoffs, convention, strict))
     for at, metric in enumerate(evaluation.complex_metrics):

@@ -27,6 +27,7 @@ from rankwise.experiments.checks import (
     comparisons_of,
     decision_of,
     expected_results,
+    listed,
     metrics_of,
     sources_of,
     systems_by_name,
@@ -268,13 +269,11 @@ def _options(
             columns[f"{role}.{key}"] = name
     if columns:
         options["columns"] = columns
-    sliced = (decision or {}).get("slices") or []
-    named = {by for one in comparisons for key in ("by", "clusters") if (by := one.get(key))}
-    columns_of_groups = sorted(named | ({sliced} if isinstance(sliced, str) else set(sliced)))
-    if columns_of_groups:  # groups are compared where they were evaluated
-        by = options.get("by") or []
-        listed = [by] if isinstance(by, str) else list(by)
-        options["by"] = [*listed, *(by for by in columns_of_groups if by not in listed)]
+    groups = {name for one in comparisons for key in ("by", "clusters") if (name := one.get(key))}
+    groups |= {*listed((decision or {}).get("slices"))}
+    if groups:  # groups are compared where they were evaluated
+        by = listed(options.get("by"))
+        options["by"] = [*by, *(name for name in sorted(groups) if name not in by)]
     return options
 
 

@@ -469,9 +469,9 @@ MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours
 """The baselines that a system may name."""
 
 
-def _as_source(value: Any) -> Any:
-    """Return a path alone as a source; a list is left for pydantic to refuse."""
-    return {"path": value} if isinstance(value, str) else value
+def _as_named(key: str) -> Callable[[Any], Any]:
+    """Return a function that makes a text alone a section of one key; the rest is left for pydantic to refuse."""
+    return lambda value: {key: value} if isinstance(value, str) else value
 
 
 class Source(_Strict):
@@ -491,7 +491,7 @@ class Source(_Strict):
     )
 
 
-SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_source, json_schema_input_type=str | Source)]
+SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_named("path"), json_schema_input_type=str | Source)]
 
 
 class Data(_Strict):
@@ -621,6 +621,13 @@ def _plain_type(kind: Any) -> Any:
     return kind
 
 
+def _field(kind: Any, default: Any, text: str) -> tuple[Any, Any]:
+    """Return a field of a model as `create_model` takes it; a default that is empty makes it required."""
+    if default is inspect.Parameter.empty:
+        return kind, Field(description=text)
+    return kind, Field(list(default) if isinstance(default, tuple) else default, description=text)
+
+
 def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     """Return the options of `Settings` as fields of a model, with the shorthands of `evaluate`."""
     entries, types = option_fields(), option_types()
@@ -628,10 +635,8 @@ def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     for name in ListOptions.__annotations__ | types:
         entry = entries.get(name)
         default = None if entry is None else entry.default
-        text = "" if entry is None else entry.metadata["text"].replace("``", "")
-        kind = _plain_type(types[name])
-        default = list(default) if isinstance(default, tuple) else default
-        made[name] = (kind, Field(default, description=text or _SHORT.get(name, "")))
+        text = _SHORT.get(name, "") if entry is None else entry.metadata["text"].replace("``", "")
+        made[name] = _field(_plain_type(types[name]), default, text)
     return made
 
 
@@ -657,15 +662,7 @@ Evaluation: Any = _made(
 
 def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a function as fields of a model."""
-    return {
-        name: (
-            kind,
-            Field(description=text)
-            if default is inspect.Parameter.empty
-            else Field(list(default) if isinstance(default, tuple) else default, description=text),
-        )
-        for name, (kind, default, text) in options_of(function).items()
-    }
+    return {name: _field(*option) for name, option in options_of(function).items()}
 
 
 Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
@@ -681,14 +678,6 @@ def _as_systems(value: Any) -> Any:
     return value
 
 
-def _as_engine(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list) or value is None else [value]
-
-
 def _kind(value: Any) -> str:
     model = "model" in value if isinstance(value, Mapping) else isinstance(value, Baseline)
     return "baseline" if model else "run"
@@ -697,7 +686,7 @@ def _kind(value: Any) -> str:
 _System: Any = Annotated[
     Annotated[Source, Tag("run")] | Annotated[Baseline, Tag("baseline")],
     Discriminator(_kind),
-    BeforeValidator(_as_source, json_schema_input_type=str | Source | Baseline),
+    BeforeValidator(_as_named("path"), json_schema_input_type=str | Source | Baseline),
 ]
 
 
@@ -712,12 +701,16 @@ class Config(_Strict):
     ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
     evaluation: Evaluation = Field(default_factory=lambda: Evaluation(), description="The metrics and their options.")
     comparison: Annotated[
-        list[Comparison] | None, BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None)
+        list[Comparison] | None,
+        BeforeValidator(
+            lambda value: value if isinstance(value, list) or value is None else [value],
+            json_schema_input_type=Comparison | list[Comparison] | None,
+        ),
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
-        Engine, BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine)
+        Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
 
 

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -72,8 +72,6 @@ __all__ = [
     "values_of",
 ]
 
-SCHEMA = "bucket int, buckets array<int>, n_users long, partial binary, users binary, nulls string, error binary"
-"""The output of a bucket, in Spark's words."""
 _OUTPUT = pa.schema(
     [
         ("bucket", pa.int32()),
@@ -85,6 +83,8 @@ _OUTPUT = pa.schema(
         ("error", pa.binary()),
     ]
 )
+SCHEMA = from_arrow_schema(_OUTPUT)
+"""The output of a bucket, in Spark's words."""
 _VERSION = 1
 RELEVANT = "relevant_truth_rows"
 """The count of relevant rows of the ground truth, for the driver."""
@@ -124,14 +124,14 @@ class BucketWork:
             frames = read()
             nulls = _nulls(frames)
             if nulls:
-                return _row(bucket, nulls=json.dumps(nulls))
+                return _row([bucket], nulls=json.dumps(nulls))
             partial, users = self.evaluate(frames)
         except RankwiseError as error:
-            return _row(bucket, error=pickle.dumps(_in_a_bucket(error)))
+            return _row([bucket], error=pickle.dumps(_in_a_bucket(error)))
         evaluated = partial.users
         packed = pack("users", _VERSION, {}, {"evaluated": evaluated} | users)
         partial = replace(partial, users=evaluated.clear())
-        return _row(bucket, len(evaluated), partial.to_bytes(), packed)
+        return _row([bucket], n_users=len(evaluated), partial=partial.to_bytes(), users=packed)
 
     def _check_version(self) -> None:
         if self.version != __version__:
@@ -183,7 +183,7 @@ def load_job(data: bytes) -> Job:
 
 
 def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
-    """Remove seen items, and say who has a training history; None for lists that are empty."""
+    """Return the tables without seen items, with who has a training history; None for lists that are empty."""
     settings, counts = job.settings, Counter[str]()
     lists, train = piece.recommendations, piece.train
     assert lists is not None
@@ -196,9 +196,8 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
         lists = None
     piece = replace(piece, recommendations=lists)
     piece = with_history(piece) if HISTORY in settings.by else piece
-    counted = job.counted
-    if counted is not None:
-        piece = with_train_groups(piece, counted.train_groups, counted.popularity)
+    if job.counted is not None:
+        piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
     return piece, counts
 
 
@@ -219,26 +218,9 @@ def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
     }
 
 
-def _row(
-    bucket: int,
-    n_users: int = 0,
-    partial: bytes | None = None,
-    users: bytes | None = None,
-    *,
-    nulls: str | None = None,
-    error: bytes | None = None,
-    buckets: Sequence[int] | None = None,
-) -> pa.Table:
-    row = {
-        "bucket": bucket,
-        "buckets": [bucket] if buckets is None else buckets,
-        "n_users": n_users,
-        "partial": partial,
-        "users": users,
-        "nulls": nulls,
-        "error": error,
-    }
-    return pa.Table.from_pylist([row], schema=_OUTPUT)
+def _row(buckets: Sequence[int], **values: Any) -> pa.Table:
+    """Return one row of the output, whose ``bucket`` is the first; what is not passed is null."""
+    return pa.Table.from_pylist([{"bucket": buckets[0], "buckets": buckets, "n_users": 0} | values], schema=_OUTPUT)
 
 
 def merge_rows(rows: pa.Table) -> pa.Table:
@@ -247,7 +229,6 @@ def merge_rows(rows: pa.Table) -> pa.Table:
     A bucket that comes twice was split, or counted twice: its users would be, too.
     """
     outputs = sorted(rows.to_pylist(), key=lambda row: row["bucket"])
-    first = outputs[0]["bucket"]
     buckets = sorted(bucket for row in outputs for bucket in row["buckets"])
     try:
         twice = next((a for a, b in pairwise(buckets) if a == b), None)
@@ -262,15 +243,12 @@ def merge_rows(rows: pa.Table) -> pa.Table:
         for row in outputs:
             nulls.update(json.loads(row["nulls"] or "{}"))
         if errors or nulls:
-            return _row(
-                first, nulls=json.dumps(nulls) if nulls else None, buckets=buckets, error=errors[0] if errors else None
-            )
+            return _row(buckets, nulls=json.dumps(nulls) if nulls else None, error=errors[0] if errors else None)
         partials = [Partial.from_bytes(row["partial"]) for row in outputs]
         merged = partials[0].merge(*partials[1:])
     except RankwiseError as error:
-        return _row(first, error=pickle.dumps(error), buckets=buckets)
-    n_users = sum(row["n_users"] for row in outputs)
-    return _row(first, n_users, merged.to_bytes(), buckets=buckets)
+        return _row(buckets, error=pickle.dumps(error))
+    return _row(buckets, n_users=sum(row["n_users"] for row in outputs), partial=merged.to_bytes())
 
 
 def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> None:
@@ -290,7 +268,7 @@ def users_of(packed: bytes) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     return frames["evaluated"], frames.get("users")
 
 
-def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
+def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
     """Return the users of a bucket, ready to be summed or listed."""
     evaluated, users = users_of(packed)
     if users is not None:
@@ -320,7 +298,7 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
         for packed in _packed(batches):
             share: PartitionState | RankwiseError
             try:
-                share = evaluated_users(load_job(job), packed, catalogue_size).share()
+                share = _evaluated_users(load_job(job), packed, catalogue_size).share()
             except RankwiseError as error:
                 share = error
             yield pa.RecordBatch.from_pydict({"share": [pickle.dumps(share)]})
@@ -340,7 +318,7 @@ def values_of(
 
     def values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for one in _packed(batches):
-            frame = evaluated_users(load_job(job), one, catalogue_size).values()
+            frame = _evaluated_users(load_job(job), one, catalogue_size).values()
             yield from frame.to_arrow().cast(schema).to_batches()
 
     return packed.mapInArrow(values, from_arrow_schema(schema)), empty
@@ -376,14 +354,7 @@ def count_over_users(
 ) -> tuple[Counted, dict[str, int]]:
     """Return the popularity of items and their users by group, and what was counted on the way.
 
-    Parameters
-    ----------
-    job : Job
-        What is asked.
-    train, users : SparkTable or None
-        Training interactions, and the table of users.
-    groups : mapping of str to polars.Series
-        The groups of users by column, from `groups_named`.
+    ``groups`` are those of users by column, from `groups_named`.
     """
     plan, settings = job.plan, job.settings
     kinds = {fact.kind for fact in plan.facts}
@@ -513,10 +484,7 @@ def dealt_users(
             value = sf.col("relevance")
             relevant = relevant.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
     ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
-    every = ids[0]
-    for other in ids[1:]:
-        every = every.union(other)
-    every = every.distinct()
+    every = reduce(DataFrame.union, ids).distinct()
     with_relevant = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
     marked = every.join(with_relevant, "user", "left").fillna(True, ["irrelevant"])
     schema = f"user {marked.schema['user'].dataType.simpleString()}, irrelevant boolean, hash long"
@@ -556,6 +524,6 @@ def _user_columns(job: Job) -> list[str]:
     named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
-    columns = [*settings.by, *weights, *named, *dealt]
-    made = {HISTORY, *(name for name in settings.by if name in TRAIN_GROUPS)}
-    return ["user", *(name for name in dict.fromkeys(columns) if name not in made)]
+    made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
+    columns = dict.fromkeys([*settings.by, *weights, *named, *dealt])
+    return ["user", *(name for name in columns if name not in made)]

@@ -60,7 +60,7 @@ from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table, TableRole
+from rankwise.tables.table import TableRole
 
 __all__ = ["bucket", "compare", "evaluate"]
 
@@ -235,13 +235,9 @@ class _Work:
 
     def sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the sums of the users of a partition, in one row."""
-        total: _Sums | None = None
-        for batch in batches:
-            frame = pl.DataFrame(batch)
-            sums = self.of(frame)
-            total = sums if total is None else total + sums
-        if total is not None:
-            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(total)]})
+        sums = [self.of(pl.DataFrame(batch)) for batch in batches]
+        if sums:
+            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(reduce(add, sums))]})
 
     def of(self, frame: pl.DataFrame) -> _Sums:
         """Return the sums of some users."""
@@ -273,12 +269,10 @@ def _row(
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
-    first = next(iter(results.values()))
     pair_sums, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
     tested = t_test(pair_sums)
     if pair_sums.n < MANY:
-        few = f"t of fewer than {MANY} users"
-        tested = replace(tested, flags=(*tested.flags, few))
+        tested = replace(tested, flags=(*tested.flags, f"t of fewer than {MANY} users"))
     largest = largest_difference(results, cell)
     single, together = (
         interval_of_test(pair_sums, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
@@ -292,7 +286,7 @@ def _row(
         (single, together),
         alpha=alpha,
         margin=size_of(margin, pair_sums.means[1]),
-        better=first.direction(cell),
+        better=next(iter(results.values())).direction(cell),
         tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         largest=largest,
@@ -394,35 +388,18 @@ def evaluate(
         train = truth
     if truth is None:
         settings = without_truth(settings)
-    sources: dict[Any, Any] = {
-        "recommendations": recommendations,
-        "truth": truth,
-        "train": train,
-        "users": users,
-        "reference": reference,
-    }
-    tables = {
-        role: read_spark(session, source, role, settings.columns)
-        for role, source in sources.items()
-        if source is not None or role == "recommendations"
-    }
+    sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
+    sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
+    tables = {role: read_spark(session, source, role, settings.columns) for role, source in sources.items()}
+    catalogue = collected(items) if is_spark(items) else items
     return Engine(
         spark=session,
         settings=settings,
         tables=tables,
-        items=_read_items(items, settings),
+        items=None if items is None else read_table(catalogue, "items", settings.columns),
         buckets=buckets,
         collect=collect,
     ).result()
-
-
-def _read_items(items: Any, settings: Settings) -> Table | None:
-    """Return the catalogue, which every executor gets."""
-    if items is None:
-        return None
-    if is_spark(items):
-        items = collected(items)
-    return read_table(items, "items", settings.columns)
 
 
 _ORDERS = ("rank", "score")

@@ -184,11 +184,10 @@ def _ticks(rows: SparkRows) -> Column:
 
 def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
     """Return the rows with their extent and times; raise if values are missing."""
-    numbers = ["time"] if timed else []
-    missing = {role: sf.col(role).isNull() for role in ("user", "item", *numbers)}
-    for role in numbers:
-        number = sf.col(role).cast("double")
-        missing[role] |= sf.isnan(number) | (sf.abs(number) == float("inf"))
+    missing = {role: sf.col(role).isNull() for role in ("user", "item")}
+    if timed:
+        number = sf.col("time").cast("double")
+        missing["time"] = sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
     counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
     row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction")).collect()[0]
@@ -218,16 +217,14 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
 
 
 def _missing(rows: SparkRows, role: str, count: int) -> InputError:
-    errors: dict[str, tuple[type[InputError], str]] = {
-        "user": (IdError, "a user id is null"),
-        "item": (IdError, "an item id is null"),
-        "time": (ColumnError, "a timestamp is null, NaN or infinite"),
+    errors: dict[str, tuple[type[InputError], str, str]] = {
+        "user": (IdError, "user", "a user id is null"),
+        "item": (IdError, "item", "an item id is null"),
+        "time": (ColumnError, "timestamp", "a timestamp is null, NaN or infinite"),
     }
-    error, message = errors[role]
-    role = "timestamp" if role == "time" else role
-    return error(
-        message, where=where_in(rows.table, role), found=f"{count} such rows", hint="drop those rows, or fill them"
-    )
+    error, name, message = errors[role]
+    where, hint = where_in(rows.table, name), "drop those rows, or fill them"
+    return error(message, where=where, found=f"{count} such rows", hint=hint)
 
 
 def hashed(rows: SparkRows, *names: str) -> SparkRows:

@@ -134,7 +134,8 @@ def _label_per_user(rule: Holdout | LeaveOut, rows: SparkRows) -> Labelled:
         tested = sf.when(short, of_short).otherwise(rule.n)
         note, counted = "users_too_short", short
     else:
-        tested = sf.least(_rounded(rule.share, size), size - 1)
+        number: Any = _Whole(size)
+        tested = sf.least(rounded(rule.share, number).column, size - 1)
         note, counted = "users_without_test_rows", tested == 0
     frame = frame.withColumn(note, counted & (position == 1))  # one row of each such user
     if isinstance(rule, LeaveOut) and rule.short == "error":
@@ -261,12 +262,6 @@ class _Whole:
 
     def __floordiv__(self, divisor: int) -> _Whole:
         return _Whole(sf.call_function("div", self.column, sf.lit(divisor)))
-
-
-def _rounded(share: float, size: Column) -> Column:
-    number: Any = _Whole(size)
-    column: Column = rounded(share, number).column
-    return column
 
 
 def filtered(filters: Iterable[Filter], rows: SparkRows, notes: dict[str, Any]) -> SparkRows:

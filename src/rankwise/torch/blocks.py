@@ -35,7 +35,7 @@ from rankwise.options import IdType
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import Table, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
-from rankwise.torch.user_items import PAD, Rows, find, place_of, read_rows, uncoalesced
+from rankwise.torch.user_items import PAD, Rows, find, is_whole, place_of, read_rows, uncoalesced
 
 __all__ = ["SideTensors", "UserIds", "as_source", "check_positions", "cut", "is_by_position", "mapped", "read_facts"]
 
@@ -120,7 +120,7 @@ def read_facts(
     history: bool,
     id_type: IdType = "typed",
 ) -> SideTensors:
-    """Turn the facts that metrics need into tensors.
+    """Return the facts that metrics need as tensors.
 
     Parameters
     ----------
@@ -128,10 +128,8 @@ def read_facts(
         What is needed, and the tables that have it.
     tables : Tables
         All tables.
-    items : Axis or None
-        The ids of items; None where nothing is known or counted by item.
-    users : Axis or None
-        What the numbers of users stand for; None: users come as ids.
+    items, users : Axis or None
+        The ids of items and of users; None where nothing is known or counted by item, or users come as ids.
     history : bool
         Whether training histories are needed.
     id_type : str, default="typed"
@@ -203,8 +201,7 @@ def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
         with checks_at_end():
             rows = read_rows(value, role, size=value.shape[0], n_items=None)
         return rows.row, rows.item
-    is_whole = not (value.dtype.is_floating_point or value.dtype.is_complex)
-    if value.ndim == 2 and is_whole and value.dtype != torch.bool:
+    if value.ndim == 2 and is_whole(value):
         if role == "reference":
             user, place = (value != PAD).nonzero(as_tuple=True)
             return user, value[user, place]

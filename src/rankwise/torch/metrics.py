@@ -133,13 +133,10 @@ class Collection(UserStates):
         spec = MetricSpec.read(
             metrics,
             options,
+            {"train": train, "items": items, "users": users, "reference": reference},
             n_items=n_items,
             item_ids=item_ids,
             user_ids=user_ids,
-            train=train,
-            items=items,
-            users=users,
-            reference=reference,
             exclude_seen=exclude_seen,
             list_length=list_length,
             negatives=negatives,
@@ -201,11 +198,7 @@ class Collection(UserStates):
         ParameterError
             If the number of items is needed, was not passed, and the first batch does not tell it.
         """
-        self._add(
-            read_batch(
-                scores, target, users=users, exclude=exclude, candidates=candidates, device=self.device, spec=self.spec
-            )
-        )
+        self._add(read_batch(self.spec, self.device, scores, target, users, exclude, candidates))
 
     def update_factors(
         self,
@@ -232,17 +225,8 @@ class Collection(UserStates):
             The precision of the product; by default that of the embeddings. In half precision the
             factors are rounded, and products are added up and kept in float32.
         """
-        self._add(
-            read_batch(
-                read_factors(user_factors, item_factors, bias, dtype),
-                target,
-                users=users,
-                exclude=exclude,
-                candidates=None,
-                device=self.device,
-                spec=self.spec,
-            )
-        )
+        factors = read_factors(user_factors, item_factors, bias, dtype)
+        self._add(read_batch(self.spec, self.device, factors, target, users, exclude, None))
         self._computed = None  # TorchMetrics keeps these for a method called `update` alone
         self._update_count += 1
         if self.compute_on_cpu:  # as TorchMetrics does after `update`

@@ -206,14 +206,8 @@ def rank_relevant(
         judged = ranked.judged
         assert judged.score is not None
         assert ranked.n_candidates is not None
-        parts = (
-            judged.rows.row + first,
-            judged.rows.item,
-            judged.first,
-            judged.last,
-            judged.score,
-            ranked.n_candidates,
-        )
+        row = judged.rows.row + first
+        parts = (row, judged.rows.item, judged.first, judged.last, judged.score, ranked.n_candidates)
         blocks.append((parts, None if k is None else _top_of(ranked)))
         first += ranked.user.shape[0]
     user, item, low, high, score, n_candidates = (

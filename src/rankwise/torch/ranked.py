@@ -161,25 +161,10 @@ class Ranked:
         def chosen(ranks: ItemRanks) -> ItemRanks:
             return ranks.chosen((number[ranks.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        names = (
-            "user",
-            "items",
-            "length",
-            "scores",
-            "n_candidates",
-            "n_tied",
-            "cut_in_tie",
-            "n_unranked",
-            "n_taken_out",
-        )
-        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
-        columns = {name: None if x is None else x[rows] for name, x in columns.items()}
-        return replace(
-            self,
-            **columns,
-            judged=chosen(self.judged),
-            item_sets={name: chosen(ranks) for name, ranks in self.item_sets.items()},
-        )
+        columns: dict[str, Any] = {name: x[rows] for name, x in vars(self).items() if isinstance(x, Tensor)}
+        columns.pop("signature", None)  # computed again where it is read
+        item_sets = {name: chosen(ranks) for name, ranks in self.item_sets.items()}
+        return replace(self, **columns, judged=chosen(self.judged), item_sets=item_sets)
 
 
 def _mixed(number: Tensor) -> Tensor:
@@ -310,19 +295,7 @@ class Top:
 
 
 def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
-    """Return the top of every list, with its ties in order; refuse scores that are no numbers.
-
-    Parameters
-    ----------
-    user : tensor of int, shape (B,)
-        The users, for messages.
-    scored : Scored
-        The scores.
-    kept : int
-        The length of the lists.
-    order : TieOrder
-        How ties are broken.
-    """
+    """Return the top of every list up to length ``kept``, its ties in order; refuse scores that are no numbers."""
     size, width = scored.scores.shape
     kept = min(kept, width)
     values, columns = scored.scores.topk(min(kept + 1, width), dim=1)

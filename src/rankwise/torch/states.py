@@ -25,7 +25,7 @@ from rankwise.core.digests import FINALISER, added, start_and_factors
 from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
-from rankwise.options import Population, members
+from rankwise.options import members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
 from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
@@ -209,18 +209,7 @@ def layout_of(spec: MetricSpec) -> Layout:
 
 
 def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> States:
-    """Return what some lists add to the states.
-
-    Parameters
-    ----------
-    spec : MetricSpec
-        What is asked.
-    layout : Layout
-        What the states hold.
-    ranked : Ranked
-        The lists.
-    facts : FactTensors
-        What metrics need to know, on the device of the lists.
+    """Return what some lists add to the states; facts are on the device of the lists.
 
     Raises
     ------
@@ -232,7 +221,8 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTe
     size, device = ranked.user.shape[0], ranked.user.device
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
-    counted = _evaluated(spec.settings.evaluated, ranked, n_relevant > 0)
+    is_judged = count(ranked.judged.rows.row, size) > 0
+    counted: Tensor = members(spec.settings.evaluated, n_relevant > 0, ranked.length > 0, is_judged)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _metric(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
@@ -281,14 +271,6 @@ def _shifted(numbers: Tensor, bits: int) -> Tensor:
     """Return integers shifted to the right, with zeros in front."""
     shifted: Tensor = (numbers >> bits) & (2 ** (64 - bits) - 1)
     return shifted
-
-
-def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:
-    """Return which users are evaluated."""
-    has_list = ranked.length > 0
-    n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
-    evaluated: Tensor = members(population, has_relevant, has_list, n_rows > 0)
-    return evaluated
 
 
 def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
@@ -381,22 +363,9 @@ def partial_of(
     counts: Mapping[str, int],
     shared_counts: Mapping[str, int],
 ) -> Partial:
-    """Return the states as the mergeable result of these users, with ids for numbers.
+    """Return the states of all processes as a mergeable result, with ids for numbers.
 
-    Parameters
-    ----------
-    spec : MetricSpec
-        What is asked.
-    layout : Layout
-        The names of columns and sums.
-    job : Job
-        The job of it: for scores, or for ready lists.
-    states : dict of str to tensor
-        The states of all processes.
-    counts : dict of str to int
-        What was counted, by name.
-    shared_counts : dict of str to int
-        What was counted in the tables that facts come from.
+    ``counts`` are those of the lists by name, ``shared_counts`` those of the tables that facts come from.
     """
     protocol = Protocol(PASSED) if counts["with_candidates"] else None
     if spec.negatives is not None:
@@ -410,11 +379,7 @@ def partial_of(
         items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
         counts={name: n for name, n in counts.items() if name not in KINDS},
         protocol="" if protocol is None else protocol.write(),
-        ties=tuple(
-            sorted(
-                spec.ties(from_scores=kind == "from_scores") for kind in ("from_scores", "from_lists") if counts[kind]
-            )
-        ),
+        ties=tuple(sorted(spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind])),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
         shared_counts=dict(shared_counts),
         digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
@@ -471,31 +436,15 @@ class UserStates(Metric):
         What is asked: it names the columns and the sums.
     repeated_users : {"error", "first"}
         What to do with a user who comes twice with different lists.
-    compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
-        As in ``torchmetrics.Metric``.
+    **torchmetrics
+        Options of ``torchmetrics.Metric``.
     """
 
     full_state_update = False
     is_differentiable = False
 
-    def __init__(
-        self,
-        spec: MetricSpec,
-        repeated_users: RepeatRule,
-        *,
-        compute_on_cpu: bool,
-        dist_sync_on_step: bool,
-        process_group: Any,
-        dist_sync_fn: Callable[..., Any] | None,
-        sync_on_compute: bool,
-    ) -> None:
-        super().__init__(
-            compute_on_cpu=compute_on_cpu,
-            dist_sync_on_step=dist_sync_on_step,
-            process_group=process_group,
-            dist_sync_fn=dist_sync_fn,
-            sync_on_compute=sync_on_compute,
-        )
+    def __init__(self, spec: MetricSpec, repeated_users: RepeatRule, **torchmetrics: Any) -> None:
+        super().__init__(**torchmetrics)
         self.spec, self.repeated_users = spec, repeated_users
         # Which columns and sums there are does not depend on the number of items: that of one tells it.
         sized = spec.with_items(1) if spec.lacks_items else spec
