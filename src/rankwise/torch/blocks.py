@@ -122,18 +122,8 @@ def read_facts(
 ) -> SideTensors:
     """Return the facts that metrics need as tensors.
 
-    Parameters
-    ----------
-    facts : SideTables
-        What is needed, and the tables that have it.
-    tables : Tables
-        All tables.
-    items, users : Axis or None
-        The ids of items and of users; None where nothing is known or counted by item, or users come as ids.
-    history : bool
-        Whether training histories are needed.
-    id_type : str, default="typed"
-        Whether ids order tied items as they are or as text.
+    ``items`` is None where nothing is known or counted by item, ``users`` where users come as ids; ``history`` is
+    whether training histories are needed, and ``id_type`` whether ids order tied items as they are or as text.
     """
     user_ids = _users(tables, users)
     user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
@@ -275,12 +265,14 @@ def _user_items(
     context = encode_side_information(needed, aligned, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
+    user_axis = Axis("user", users.ids, len(users.ids))
     for name, item_sets in (("history", context.history), ("reference", context.reference)):
         if item_sets is None or (name == "history" and not history):
             continue
         lengths = np.diff(item_sets.starts)
-        owner = _users_of(ids.users.decode(np.flatnonzero(lengths)), users)
-        user = np.repeat(owner, lengths[lengths > 0])
+        owners = ids.users.decode(np.flatnonzero(lengths)).alias("user").to_frame()
+        codes = user_axis.codes(Table(owners, "users", "users", "", {}))  # -1 for an unknown user
+        user = np.repeat(codes, lengths[lengths > 0])
         table = Table(pl.DataFrame({"item": ids.items.decode(item_sets.items)}), "train", name, "", {})
         item = items.codes(table)
         matched = (user >= 0) & (item >= 0)
@@ -291,12 +283,6 @@ def _user_items(
         starts = torch.from_numpy(offsets(sizes))
         out[name] = _UserItems(starts, torch.from_numpy(item[matched][order].astype(np.int64)))
     return out, counts
-
-
-def _users_of(ids: pl.Series, users: UserIds) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the row of each id among the known users, -1 for none."""
-    axis = Axis("user", users.ids, len(users.ids))
-    return axis.codes(Table(ids.alias("user").to_frame(), "users", "users", "", {}))
 
 
 def _as_tensor(value: Any) -> Any:
@@ -328,22 +314,8 @@ def cut(
 ) -> Block:
     """Return the block of some ranked lists.
 
-    Parameters
-    ----------
-    ranked : Ranked
-        The lists.
-    code : tensor of int, shape (B,)
-        The row of each user in user facts.
-    needs : frozenset of str
-        What the block must hold beyond hits.
-    order : TieOrder
-        How ties are broken.
-    facts : mapping of Fact to object
-        What is known about items and users.
-    n_items : int or None
-        The number of items; None where nothing is counted by item.
-    threshold : float or None
-        Minimum relevance of a relevant item.
+    ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must hold beyond hits;
+    ``n_items`` is None where nothing is counted by item; ``threshold`` is the minimum relevance of a relevant item.
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)

@@ -541,26 +541,11 @@ def rank_scores(
     depth: int | None,
     top: int,
 ) -> Ranked:
-    """Rank candidates by score.
+    """Return candidates ranked by score, shape (B, C); a score of -inf excludes an item from the candidate set.
 
-    Parameters
-    ----------
-    user : tensor of int, shape (B,)
-        The users.
-    scores : tensor of float, shape (B, C)
-        Scores; -inf excludes an item from the candidate set.
-    items : tensor of int, shape (B, C), or None
-        The item of every score; None where columns are items.
-    judged : Rows
-        The ground truth.
-    item_sets : dict of str to Rows
-        Other items to be found in the lists.
-    order : TieOrder
-        How ties are broken.
-    depth : int or None
-        The length of the lists; None: all candidates are ranked.
-    top : int
-        How many items of every list are wanted, best first.
+    ``items`` has the item of every score, None where columns are items; ``judged`` is the ground truth, and
+    ``item_sets`` are other items to be found in the lists. Lists have the length ``depth``; None ranks all candidates,
+    of which the best ``top`` are returned one by one.
     """
     scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)

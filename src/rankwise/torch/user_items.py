@@ -374,16 +374,7 @@ class Factors:
 
 
 def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None) -> Factors:
-    """Check embeddings, and round them to the precision of the product.
-
-    Parameters
-    ----------
-    users, items : tensor of float, shapes (U, d) and (I, d)
-        The embeddings.
-    bias : tensor of float, shape (I,), or None
-        Item biases.
-    dtype : torch.dtype or None
-        The precision of the product; None: that of the embeddings.
+    """Return embeddings and item biases in the precision of the product; None: that of the embeddings.
 
     Raises
     ------
