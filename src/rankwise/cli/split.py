@@ -130,9 +130,9 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
         rule = read_json(path)
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
     except (FileError, KeyError, TypeError) as error:
-        found = error.what if isinstance(error, FileError) else str(error)
+        reason = error.what if isinstance(error, FileError) else str(error)
         raise FileError(
-            "this is not a rule", where=str(path), found=found, hint='write {"rule": "GlobalTime", "share": 0.2}'
+            "this is not a rule", where=str(path), found=reason, hint='write {"rule": "GlobalTime", "share": 0.2}'
         ) from error
     return from_dict(rule)
 
