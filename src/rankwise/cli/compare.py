@@ -27,7 +27,6 @@ from rankwise.errors import printable
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
-    from rankwise.reporting.report import Report
     from rankwise.results.result import Result
 
 __all__ = ["compare_command", "decide_command", "report_command"]
@@ -105,7 +104,13 @@ def report_command(
         columns=columns or None,
         audit=_audit(ctx, train, truth, columns) if audit else None,
     )
-    _write(page, output, assets)
+    page.save(output)
+    if assets is not None:
+        files = page.save_assets(assets)
+        click.echo(f"{len(files)} files in {assets}", err=True)
+    for what, why in page.missing.items():
+        click.echo(f"without {what}: {why}", err=True)
+    click.echo(str(output))
 
 
 def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]) -> Any:
@@ -114,17 +119,6 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     if train is None or truth is None:
         raise click.UsageError("--audit needs --train and --truth", ctx)
     return audit(train, truth, columns=columns or None)
-
-
-def _write(page: Report, output: Path, assets: Path | None) -> None:
-    """Write a page and its charts, and say what it is without."""
-    page.save(output)
-    if assets is not None:
-        files = page.save_assets(assets)
-        click.echo(f"{len(files)} files in {assets}", err=True)
-    for what, why in page.missing.items():
-        click.echo(f"without {what}: {why}", err=True)
-    click.echo(str(output))
 
 
 @click.command(
@@ -280,11 +274,11 @@ def compare_command(
     write_out(comparison, form, output)
     if gate is None:
         return 0
-    found = _held(comparison) if looks is None else _looked(comparison, looks, planned_users)
-    for outcome, pair, why in found:
+    outcomes = _outcomes(comparison) if looks is None else _looked(comparison, looks, planned_users)
+    for outcome, pair, why in outcomes:
         click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
     wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
-    return int(any(outcome in wrong for outcome, _, _ in found))
+    return int(any(outcome in wrong for outcome, _, _ in outcomes))
 
 
 def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:
@@ -307,18 +301,14 @@ def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tup
     ]
 
 
-def _held(comparison: Comparison) -> list[tuple[str, str, str]]:
+def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return outcome, pair and reason of every system."""
-    found = []
-    for row in comparison.table.iter_rows(named=True):
-        if not row["primary"]:
-            continue
-        by = comparison.settings["by"]
+    outcomes, by = [], comparison.settings["by"]
+    for row in comparison.table.filter("primary").iter_rows(named=True):
         group = "" if by is None else f", {by}={row['group']}"
         outcome, why = _outcome(row, comparison.settings["alpha"])
-        pair = f"{row['system']} against {row['baseline']} in {row['metric']}{group}"
-        found.append((outcome, pair, why))
-    return found
+        outcomes.append((outcome, f"{row['system']} against {row['baseline']} in {row['metric']}{group}", why))
+    return outcomes
 
 
 def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
@@ -343,9 +333,9 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
     return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}{more}"
 
 
-def _margins(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, float | str]:
+def _margins(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float | str]:
     margins: dict[str, float | str] = {}
-    for text in given:
+    for text in texts:
         metric, equals, size = text.rpartition("=")
         if not equals or not metric.strip():
             raise click.BadParameter(f"{text!r} is not METRIC=MARGIN")
@@ -411,8 +401,8 @@ def decide_command(ctx: click.Context, /, baseline: str, system: str, record: Pa
 
     results = named_paths(ctx, (baseline, system), open_result)
     options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}
-    found = decide(results, **options)
+    decision = decide(results, **options)
     if record is not None:
-        click.echo(f"written to {found.save(record)}", err=True)
-    click.echo(repr(found))
-    return found.exit_code
+        click.echo(f"written to {decision.save(record)}", err=True)
+    click.echo(repr(decision))
+    return decision.exit_code

@@ -23,14 +23,12 @@ from rankwise.cli.options import (
     output_options,
     settings_options,
     table_options,
+    table_or_json,
     write_out,
 )
 from rankwise.core.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankwise.convention.convention import Convention
     from rankwise.evaluation.across_conventions import AcrossConventions
     from rankwise.metrics.description import Description
     from rankwise.results.result import Result
@@ -53,8 +51,8 @@ _PAGE = 80  # columns of a definition where there is no terminal
     epilog=examples("rankwise metrics", "rankwise metrics ndcg", "rankwise metrics 'ndcg(gain=exponential)@10'"),
 )
 @click.argument("name", required=False)
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def metrics_command(name: str | None, format_: str) -> None:
+@table_or_json
+def metrics_command(name: str | None, form: str) -> None:
     """List the metrics, or print the definition of the one called NAME."""
     from rankwise.metrics.description import Description, every_description
 
@@ -62,8 +60,8 @@ def metrics_command(name: str | None, format_: str) -> None:
         from rankwise.metrics.base import parse
 
         description = Description(type(parse(name)))
-        click.echo(json.dumps(description.as_dict()) if format_ == "json" else definition(description))
-    elif format_ == "json":
+        click.echo(json.dumps(description.as_dict()) if form == "json" else definition(description))
+    elif form == "json":
         click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
     else:
         click.echo(listing(every_description()))
@@ -76,16 +74,14 @@ def listing(every: list[Description]) -> str:
     width = terminal_width()
     formatter = click.HelpFormatter(width=width or _UNLIMITED)
     for family in dict.fromkeys(description.cls.family for description in every):
-        own = (description for description in every if description.cls.family == family)
+        members = (description for description in every if description.cls.family == family)
         with formatter.section(FAMILIES.get(family, family)):
-            rows = [(one.cls.name + one.cutoff, _line(one)) for one in own]
+            rows = []
+            for one in members:
+                needs = f"; needs {', '.join(one.needs)}" if one.needs else ""
+                rows.append((one.cls.name + one.cutoff, f"{one.summary} {one.range}, {one.direction}{needs}."))
             formatter.write_dl(rows, col_max=30 if width else _UNLIMITED)
     return formatter.getvalue().strip("\n")
-
-
-def _line(description: Description) -> str:
-    needs = f"; needs {', '.join(description.needs)}" if description.needs else ""
-    return f"{description.summary} {description.range}, {description.direction}{needs}."
 
 
 def definition(description: Description) -> str:
@@ -96,19 +92,18 @@ def definition(description: Description) -> str:
     for paragraph in sections[""].split("\n\n"):
         formatter.write_paragraph()
         if paragraph.startswith(".. math::"):
-            _write_formula(formatter, paragraph.removeprefix(".. math::"))
+            for line in plain_formula(paragraph.removeprefix(".. math::")).split("\n"):
+                filled = textwrap.fill(line, formatter.width, initial_indent="    ", subsequent_indent="        ")
+                formatter.write(f"{filled}\n")
         else:
             _write_paragraph(formatter, plain_text(paragraph))
     formatter.write_paragraph()
     formatter.write_dl(_facts(description))
     if description.parameters:
         with formatter.section("Parameters"):
-            formatter.write_dl(
-                [
-                    (one.name, f"{one.values}; default {one.default}. {plain_text(one.text)}")
-                    for one in description.parameters
-                ]
-            )
+            parameters = description.parameters
+            texts = [(p.name, f"{p.values}; default {p.default}. {plain_text(p.text)}") for p in parameters]
+            formatter.write_dl(texts)
     for title in ("Notes", "References"):
         if title in sections:
             with formatter.section(title):
@@ -116,14 +111,6 @@ def definition(description: Description) -> str:
     if "Examples" in sections:
         formatter.write(f"\nExamples:\n{sections['Examples']}\n")
     return formatter.getvalue().rstrip("\n")
-
-
-def _write_formula(formatter: click.HelpFormatter, latex: str) -> None:
-
-    for line in plain_formula(latex).split("\n"):
-        formatter.write(
-            textwrap.fill(line, formatter.width, initial_indent="    ", subsequent_indent="        ") + "\n"
-        )
 
 
 def _write_paragraph(formatter: click.HelpFormatter, text: str) -> None:
@@ -162,23 +149,14 @@ def conventions_command(name: str | None) -> int:
     A convention is a named set of choices that reproduces a library's values: how nDCG is defined,
     which users are evaluated, how ties are broken. `rankwise evaluate --convention NAME` uses it.
     """
-    from rankwise.convention.convention import conventions, find
+    from rankwise.convention import convention
     from rankwise.core.terminal import plain
 
     if name is None:
-        from rankwise.convention.convention import listing
-
-        click.echo(plain(listing(list(conventions().values()))))
+        click.echo(plain(convention.listing(list(convention.conventions().values()))))
     else:
-        click.echo(_in_full(find(name)))
+        click.echo(plain(*convention.in_full(convention.find(name))))
     return 0
-
-
-def _in_full(convention: Convention) -> str:
-    from rankwise.convention.convention import in_full
-    from rankwise.core.terminal import plain
-
-    return plain(*in_full(convention))
 
 
 @click.command(
@@ -316,8 +294,7 @@ def evaluate_command(
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
     if number is not None or str(options.get("convention")).lower() == "all":
-        outputs = [*required, save, per_user, master, buckets]
-        if engine == "spark" or any(output is not None for output in outputs):
+        if engine == "spark" or required or any(x is not None for x in (save, per_user, master, buckets)):
             raise click.UsageError(
                 "with many conventions there is only a table: no --require, --save, --per-user or Spark", ctx
             )
@@ -352,15 +329,14 @@ def _across(
     from rankwise.evaluation.across_conventions import across_conventions, convention_of
     from rankwise.evaluation.settings import DEFAULT_METRICS, TableOptions
 
-    asked = options.pop("convention", "all")
-    known = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
+    convention = options.pop("convention", "all")
+    allowed = {*TableOptions.__annotations__, "train", "items", "users", "reference"}
     for name in options:
-        if name not in known:
+        if name not in allowed:
             raise click.UsageError(f"--{name.replace('_', '-')} cannot be used with many conventions", ctx)
-    chosen = None if asked.lower() == "all" else [asked]
+    chosen = None if convention.lower() == "all" else [convention]
     if number is None:
-        wanted = metrics or DEFAULT_METRICS
-        return across_conventions(run, truth, list(wanted), conventions=chosen, **options)
+        return across_conventions(run, truth, list(metrics or DEFAULT_METRICS), conventions=chosen, **options)
     if len(metrics) != 1:
         raise click.UsageError("--convention-of is about one metric: -m ndcg", ctx)
     return convention_of(number, run, truth, metrics[0], conventions=chosen, **options)
@@ -415,38 +391,29 @@ def _with_gates(
     from rankwise.metrics.base import parse_all
 
     reader = Convention.named(convention)
-    out, known = list(requested), list(parse_all(requested, reader))
+    out, parsed = list(requested), list(parse_all(requested, reader))
     for text in required:
         (metric,) = parse_all(text, reader)
         if len(metric.cells) > 1:
             raise click.UsageError(f"--require {text!r} has several cut-offs: give each its own", ctx)
-        if not any(set(metric.cells) <= set(one.cells) for one in known):
+        if not any(set(metric.cells) <= set(one.cells) for one in parsed):
             out.append(text)
-            known.append(metric)
+            parsed.append(metric)
     return out
 
 
 def _write_per_user(result: Result, path: Path) -> None:
     from rankwise.tables.storage import new_file
 
-    frame = result.per_user
-    writers: dict[str, Callable[[Path], Any]] = {
-        ".json": frame.write_json,
-        ".csv": frame.write_csv,
-        ".parquet": frame.write_parquet,
-    }
-    new_file(path, writers[path.suffix])
+    new_file(path, getattr(result.per_user, f"write_{path.suffix[1:]}"))
 
 
 def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
     """Hold the result against the gates; 1 if one fails."""
-    failed = 0
-    for metric, sign, bound in required:
-        value = result[metric]
-        if not _SIGNS[sign](value, bound):  # NaN holds against nothing
-            failed = 1
-            click.echo(f"failed: {metric} = {value:.6g}, required {sign} {bound:g}", err=True)
-    return failed
+    failed = [gate for gate in required if not _SIGNS[gate[1]](result[gate[0]], gate[2])]  # NaN holds against nothing
+    for metric, sign, bound in failed:
+        click.echo(f"failed: {metric} = {result[metric]:.6g}, required {sign} {bound:g}", err=True)
+    return int(bool(failed))
 
 
 _SIGN = re.compile(r"\\[A-Za-z]+|\\.|\s+|\w(?<!_)|.")

@@ -66,8 +66,8 @@ def in_options(text: str, command: click.Command, group: click.Group) -> str:
     def called(match: re.Match[str]) -> str:
         if match["name"] not in commands:
             return match[0]
-        given = f" … {match['given']}" if match["given"] else ""
-        return f"rankwise {match['name']}{given}"
+        arguments = f" … {match['given']}" if match["given"] else ""
+        return f"rankwise {match['name']}{arguments}"
 
     text = _FUNCTION.sub(called, text)
     return _KEYWORD.sub(lambda match: _spelled(match, options), text)
@@ -166,8 +166,8 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, _COMMANDS[name]) for name in sorted(_COMMANDS)])
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, _: click.Parameter, is_set: bool) -> None:
+    if is_set:
         from rankwise.core import kernels  # loads NumPy, which --help does without
 
         click.echo(f"rankwise {__version__} (kernels: {kernels.road()})")
@@ -243,21 +243,15 @@ def _verdict(error: BaseException, ctx: click.Context | None) -> tuple[int, str]
     if isinstance(error, RankwiseError):
         name = None if ctx is None else ctx.invoked_subcommand
         command = None if ctx is None or name is None else cli.get_command(ctx, name)
-        said: RankwiseError = error
+        shown_error: RankwiseError = error
         if command is not None and not isinstance(error, ConfigError):  # that speaks of keys
-            said = with_option_names(error, command, cli)
-        return _code(error), f"error: {said}"
+            shown_error = with_option_names(error, command, cli)
+        code = 3 if isinstance(error, InputError) else 6 if isinstance(error, OutputError) else 2
+        return code, f"error: {shown_error}"
     if isinstance(error, MemoryError):
         return 4, f"error inside rankwise: there is not enough memory. {error}".rstrip()
     lines = traceback.format_exception(error, limit=-20)  # the innermost calls, if it is recursion
     return 4, "".join(lines) + "error inside rankwise: please report it with the lines above"
-
-
-def _code(error: RankwiseError) -> int:
-    """Return the exit code of an error: 2 is wrong usage and nothing else."""
-    if isinstance(error, InputError):
-        return 3
-    return 6 if isinstance(error, OutputError) else 2
 
 
 def _unwritable(error: OSError | UnicodeEncodeError) -> RankwiseError:

@@ -34,6 +34,7 @@ __all__ = [
     "read_systems",
     "settings_options",
     "table_options",
+    "table_or_json",
     "time_format_option",
     "time_unit_option",
     "write_out",
@@ -53,9 +54,9 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
-def _columns(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for text in given:
+    for text in texts:
         role, equals, name = text.partition("=")
         if not role or not equals:
             raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
@@ -72,8 +73,8 @@ def settings_options(*names: str) -> Callable[[_F], _F]:
     """
 
     def decorate(function: _F) -> _F:
-        wanted = names or [name for name in option_fields() if name != "columns"]
-        for name in reversed(wanted):
+        chosen = names or [name for name in option_fields() if name != "columns"]
+        for name in reversed(chosen):
             function = _settings_option(name)(function)
         return function
 
@@ -174,11 +175,11 @@ def output_options(function: _F) -> _F:
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
 
 
-def _format(ctx: click.Context, _option: click.Parameter, given: str | None) -> str:
+def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> str:
     """Return the format of the output: as given, or by its suffix."""
     output = ctx.params["output"]
-    if given is not None or output is None:
-        return given or "table"
+    if form is not None or output is None:
+        return form or "table"
     if output.suffix not in _SUFFIXES:
         raise click.UsageError(f"-o writes {', '.join(_SUFFIXES)}; else pass --format", ctx)
     return _SUFFIXES[output.suffix]
@@ -196,6 +197,9 @@ def write_out(shown: Any, form: str, output: Path | None) -> None:
     else:
         with contextlib.redirect_stdout(io.StringIO()):  # a file is as wide as its lines
             write_text(output, text())
+
+
+table_or_json = choice_option("--format", "form", kind=Literal["table", "json"], default="table")
 
 
 def name_and_path(ctx: click.Context, text: str, shape: str = "[NAME=]PATH") -> tuple[str, str, bool]:
@@ -230,24 +234,28 @@ def read_systems(ctx: click.Context, systems: tuple[str, ...], read: Callable[[s
     ``NAME=PATH`` may come several times, once per seed. ``NAME@DATA=PATH`` is the result on one
     data set.
     """
-    found: dict[str, dict[str, list[Result]]] = {}
+    results_of: dict[str, dict[str, list[Result]]] = {}
     named: dict[str, bool] = {}
     seen: dict[tuple[str, str], list[str]] = {}
     for text in systems:
         name, data_set, path, has_name = _parts(ctx, text)
         results = read_seeds(ctx, path, read)
-        by_set = found.setdefault(name, {})
+        by_set = results_of.setdefault(name, {})
         if data_set in by_set and not (has_name and named[name]):
             raise click.UsageError(f"two systems are called {name!r}; say NAME=PATH", ctx)
         named[name] = has_name and named.get(name, True)
-        known = seen.setdefault((name, data_set), [])
-        if os.path.realpath(path) in known:
+        paths = seen.setdefault((name, data_set), [])
+        if os.path.realpath(path) in paths:
             raise click.UsageError(f"{path!r} is given twice for {name!r}", ctx)
-        known.append(os.path.realpath(path))
+        paths.append(os.path.realpath(path))
         by_set.setdefault(data_set, []).extend(results)
-    if any("" in by_set and len(by_set) > 1 for by_set in found.values()):
+    if any("" in by_set and len(by_set) > 1 for by_set in results_of.values()):
         raise click.UsageError("name the data set of every result: NAME@DATA=PATH", ctx)
-    return {name: _simplest(by_set) for name, by_set in found.items()}
+    by_system = {
+        name: {data_set: seeds[0] if len(seeds) == 1 else seeds for data_set, seeds in by_set.items()}
+        for name, by_set in results_of.items()
+    }  # without the levels that there is only one of
+    return {name: by_set.get("", by_set) for name, by_set in by_system.items()}
 
 
 def _parts(ctx: click.Context, text: str) -> tuple[str, str, str, bool]:
@@ -284,9 +292,3 @@ def _is_result(path: Path) -> bool:
 def _in_order(path: str) -> list[tuple[int, str]]:
     """Return what sorts seed 2 before seed 10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path)]
-
-
-def _simplest(by_set: dict[str, list[Result]]) -> Any:
-    """Return results without the levels that there is only one of."""
-    results = {name: some[0] if len(some) == 1 else some for name, some in by_set.items()}
-    return results.get("", results)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankwise.cli.main import with_option_names
-from rankwise.cli.options import PATH, column_option, examples
+from rankwise.cli.options import PATH, column_option, examples, table_or_json
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def run_command(config: Path, output: Path | None) -> int:
     outcome = execute(
         experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True)
     )
-    shown: list[Any] = [*outcome.comparisons[:1]] or [*outcome.results.values()]
-    click.echo("\n\n".join(map(repr, shown)))
+    click.echo("\n\n".join(map(repr, outcome.comparisons[:1] or outcome.results.values())))
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)
@@ -102,18 +101,12 @@ def check_command(ctx: click.Context, /, config: Path | None, *, schema: bool) -
 
         click.echo(json.dumps(json_schema(), indent=2))
         return
-    click.echo("\n".join(_plan_lines(read(config))))
-
-
-def _plan_lines(experiment: Experiment) -> list[str]:
-    """Return what would be run, in a few lines."""
-    settings = experiment.settings
-    lines = [f"systems: {', '.join(experiment.systems)}"]
-    lines.append(f"metrics: {', '.join(map(str, settings.metrics))}")
+    experiment = read(config)
+    click.echo(f"systems: {', '.join(experiment.systems)}")
+    click.echo(f"metrics: {', '.join(map(str, experiment.settings.metrics))}")
     if experiment.splitter is not None:
-        lines.append(f"split: {experiment.splitter!r}")
-    lines += list(experiment.notes)
-    return [*lines, "no mistakes found"]
+        click.echo(f"split: {experiment.splitter!r}")
+    click.echo("\n".join([*experiment.notes, "no mistakes found"]))
 
 
 @click.command(
@@ -196,8 +189,13 @@ def demo_command(seed: int, folder: Path) -> None:
     comparison = demo.compared(outcome)
     click.echo(demo.tables(outcome, comparison))
     click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
-    configured, page = _configured(folder), _reported(folder, outcome, comparison)
-    extras = (", a configuration file" if configured else "") + page
+    configured = True
+    try:
+        demo.configuration(folder)
+    except ImportError:
+        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
+        configured = False
+    extras = (", a configuration file" if configured else "") + _reported(folder, outcome, comparison)
     tried = [line for line in NEXT if configured or not line.startswith("rankwise run")]
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
@@ -205,18 +203,6 @@ def demo_command(seed: int, folder: Path) -> None:
         f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
         err=True,
     )
-
-
-def _configured(folder: Path) -> bool:
-    """Write a configuration file, and return whether the libraries for it are installed."""
-    from rankwise.experiments import demo
-
-    try:
-        demo.configuration(folder)
-    except ImportError:
-        click.echo('no configuration file: pip install "rankwise[config]"', err=True)
-        return False
-    return True
 
 
 def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
@@ -240,8 +226,8 @@ def _reported(folder: Path, outcome: Outcome, comparison: Comparison) -> str:
 )
 @click.argument("path")
 @column_option
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def inspect_command(path: str, columns: dict[str, Any], format_: str) -> None:
+@table_or_json
+def inspect_command(path: str, columns: dict[str, Any], form: str) -> None:
     """Show how PATH is read: the format and columns of a file, or the content of a folder.
 
     For a file, the role of each column is shown as well; for a folder, the saved result, or the
@@ -254,7 +240,7 @@ def inspect_command(path: str, columns: dict[str, Any], format_: str) -> None:
     is_other = is_folder(path) and not is_table_folder(path)
     facts = _of_folder(Path(path), columns) if is_other else _of_file(path, columns)
     first_rows = facts.pop("first rows", [])
-    if format_ == "json":
+    if form == "json":
         click.echo(as_json(facts), nl=False)
         return
     rows = ["first rows:", *(f"  {row}" for row in first_rows)] if first_rows else []
@@ -300,7 +286,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
 
     result = load(folder)
     provenance = result.provenance
-    own = provenance.get("own_definitions")
+    definitions = provenance.get("own_definitions")
     settings = {name: value for name, value in provenance["settings"].items() if name != "metrics"}
     return {
         "folder": str(folder),
@@ -310,7 +296,7 @@ def _of_result(folder: Path) -> dict[str, Any]:
         "users": result.counts["users"],
         "values": result.values,
         "settings": settings,
-        **({"rankwise's own definitions": ", ".join(own.values())} if own else {}),
+        **({"rankwise's own definitions": ", ".join(definitions.values())} if definitions else {}),
         "inputs": {name: f"{source['source']}, {source['rows']} rows" for name, source in provenance["inputs"].items()},
     }
 
@@ -343,8 +329,8 @@ def _as(raw: Any, kind: Any, columns: dict[str, Any]) -> dict[str, Any]:
     except RankwiseError as error:
         ctx = click.get_current_context()
         group = ctx.find_root().command
-        said = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
-        return {"problem": "; ".join(line.strip() for line in str(said).splitlines())}
+        problem = with_option_names(error, ctx.command, group) if isinstance(group, click.Group) else error
+        return {"problem": "; ".join(line.strip() for line in str(problem).splitlines())}
     frame = table.frame
     facts: dict[str, Any] = {
         role: f"column {column!r}, {frame.schema[role]!s}" for role, column in table.columns.items()

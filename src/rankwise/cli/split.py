@@ -89,7 +89,7 @@ def split_command(
     form: Any,
     output: Path,
     overwrite: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Split the interactions in FILE, and write the parts and split.json into a folder.
 
@@ -100,7 +100,7 @@ def split_command(
     With --by time, windows and two-stage no training row is later than a test row. The other rules
     leak, and `rankwise audit DIR` says how much.
     """
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in options.items() if value is not None}
     splitter = _read_rule(ctx, by, rule, chosen) if rule else _rule(ctx, by or "time", chosen)
     split = splitter.split(  # type: ignore[attr-defined]
         file, columns=columns, time_unit=time_unit, time_format=time_format
@@ -130,9 +130,9 @@ def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str,
         rule = read_json(path)
         rule = rule["rule"] if isinstance(rule["rule"], dict) else rule
     except (FileError, KeyError, TypeError) as error:
-        found = error.what if isinstance(error, FileError) else str(error)
+        reason = error.what if isinstance(error, FileError) else str(error)
         raise FileError(
-            "this is not a rule", where=str(path), found=found, hint='write {"rule": "GlobalTime", "share": 0.2}'
+            "this is not a rule", where=str(path), found=reason, hint='write {"rule": "GlobalTime", "share": 0.2}'
         ) from error
     return from_dict(rule)
 

@@ -72,11 +72,13 @@ __all__ = [
     "decision_of",
     "expected_results",
     "has_training",
+    "listed",
     "metrics_of",
     "sources_of",
     "systems_by_name",
 ]
 
+_TRAIN, _TRUTH = "write data: {train: …}, or split", "write data: {truth: …}, or split"  # hints
 _T = TypeVar("_T")
 _V = TypeVar("_V")
 AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
@@ -88,7 +90,7 @@ class ConfigErrors:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._found: dict[tuple[int, str], None] = {}
+        self._mistakes: dict[tuple[int, str], None] = {}
         self._invalid: list[Place] = []
         for line, place, what in document.mistakes:
             self._keep(place, what, None, line)
@@ -109,7 +111,7 @@ class ConfigErrors:
     def _keep(self, place: Place, what: str, hint: str | None, line: int | None = None) -> None:
         line = self.document.line(place) if line is None else line
         text = f"line {line}, {spelled(place)}: {what}" + (f"; {hint}" if hint else "")
-        self._found[line, text] = None
+        self._mistakes[line, text] = None
 
     def tried(self, place: Place, make: Callable[[], _T]) -> _T | None:
         """Return the result of a function; if it raises, add a mistake and return None."""
@@ -136,15 +138,15 @@ class ConfigErrors:
         """
         right = {}
         for name, value in options.items():
-            known = len(self._found)
+            before = len(self._mistakes)
             where = (places or {}).get(name, (*place, name))
             self.tried(where, lambda name=name, value=value: make({name: value}))  # type: ignore[misc]
-            if len(self._found) == known:
+            if len(self._mistakes) == before:
                 right[name] = value
         return self.tried(place, lambda: make(right))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._mistakes)
 
     def add_pydantic(self, error: ValidationError, schema: dict[str, Any]) -> list[Place]:
         """Keep the mistakes that pydantic found, and return their places, the innermost only.
@@ -160,7 +162,7 @@ class ConfigErrors:
             if not any(other != place and other[: len(place)] == place for other in by_place)
         ]
         for place in inner:
-            self._keep(place, *_said(place, by_place[place], schema))
+            self._keep(place, *_describe(place, by_place[place], schema))
         self._invalid += inner
         return inner
 
@@ -181,32 +183,33 @@ class ConfigErrors:
         ConfigError
             With every mistake, in the order of the lines.
         """
-        if self._found:
-            lines = [text for _, text in sorted(self._found)]
+        if self._mistakes:
+            lines = [text for _, text in sorted(self._mistakes)]
             count = f"{len(lines)} mistakes" if len(lines) > 1 else "a mistake"
             raise ConfigError(f"this configuration has {count}", where=self.document.name, mistakes=lines)
 
 
-def _said(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
+def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tuple[str, str | None]:
     """Return what is wrong in one place, and what was probably meant."""
     kinds = {problem["type"] for problem in problems}
     first = problems[0]
     if kinds == {"extra_forbidden"}:
-        known = _keys(schema, place[:-1])
-        return "there is no such key", nearest(str(place[-1]), known) or _listed(known)
+        keys = _keys(schema, place[:-1])
+        few = f"known: {', '.join(sorted(keys))}" if 0 < len(keys) <= 12 else None
+        return "there is no such key", nearest(str(place[-1]), keys) or few
     if kinds == {"missing"}:
         return "this key is missing", None
-    found = repr(first["input"])
-    found = found if len(found) < 60 else found[:57] + "…"
+    value = repr(first["input"])
+    value = value if len(value) < 60 else value[:57] + "…"
     meant = AS_BOOLEAN.get(first["input"].lower()) if isinstance(first["input"], str) else None
     if meant is not None and "bool_type" in kinds:
-        return f"{found} is text, not a boolean", f"write {meant}"
+        return f"{value} is text, not a boolean", f"write {meant}"
     if kinds == {"literal_error"}:
         expected = first["ctx"]["expected"]
         choices = [choice.strip("' ") for choice in expected.replace(" or ", ", ").split(",")]
-        return f"{found} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
+        return f"{value} is none of {', '.join(choices)}", nearest(str(first["input"]), choices)
     wants = dict.fromkeys(problem["msg"].removeprefix("Input should be ") for problem in problems)
-    return f"{found} is not {' or '.join(wants)}", None
+    return f"{value} is not {' or '.join(wants)}", None
 
 
 def _in_keys(text: str) -> str:
@@ -220,8 +223,9 @@ def _in_keys(text: str) -> str:
     return re.sub(r"""(?<![(,\w])([a-z_]+)=["']?([\w.%]+)["']?""", r"\1: \2", text)
 
 
-def _listed(names: set[str]) -> str | None:
-    return f"known: {', '.join(sorted(names))}" if 0 < len(names) <= 12 else None
+def listed(values: Any) -> list[Any]:
+    """Return values as a list: a text or a number alone is the only one, None is none."""
+    return [values] if isinstance(values, str | int) else list(values or ())
 
 
 def _keys(schema: dict[str, Any], place: Place) -> set[str]:
@@ -256,19 +260,19 @@ def _plain(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[dict[str, A
 
 def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
     """Return the systems by name, those of ``data.recommendations`` as well."""
-    alone = config.data.recommendations
-    if alone is not None and config.systems:
+    single = config.data.recommendations
+    if single is not None and config.systems:
         mistakes.add(("data", "recommendations"), "systems already give the recommendation lists")
-    if alone is not None:
-        return {plain_stem(alone.path): alone}
+    if single is not None:
+        return {plain_stem(single.path): single}
     if not config.systems:
         mistakes.add(("systems",), "there is nothing to evaluate", "write systems: {name: run.csv}")
     for name, system in config.systems.items():
         if isinstance(system, Source):
             continue
-        known = MODELS[system.model].__dataclass_fields__
+        parameters = MODELS[system.model].__dataclass_fields__
         for key in system.model_fields_set - {"model", "k"}:
-            if key not in known:
+            if key not in parameters:
                 mistakes.add(("systems", name, key), f"{system.model} has no parameter {key!r}")
     return dict(config.systems)
 
@@ -287,7 +291,7 @@ def has_training(config: Config, folder: Path) -> bool:
 
 def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
     """Check that the tables that are needed are named, and none twice."""
-    data, place = config.data, ("data",)
+    data = config.data
     if config.split is None and data.interactions is not None:
         mistakes.add(
             ("data", "interactions"),
@@ -299,19 +303,15 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
             mistakes.add(("split",), "there are no interactions to split", "write data: {interactions: ratings.csv}")
         for role in ("truth", "train"):
             if getattr(data, role) is not None:
-                mistakes.add((*place, role), "split makes it from data.interactions")
+                mistakes.add(("data", role), "split makes it from data.interactions")
     fitted = [name for name, system in systems.items() if not isinstance(system, Source)]
     trained = has_training(config, folder)
     if fitted and not trained:
-        mistakes.add(
-            ("systems", fitted[0]), "a baseline needs training interactions", "write data: {train: …}, or split"
-        )
+        mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
     if fitted and data.truth is None and config.split is None:
-        mistakes.add(
-            ("systems", fitted[0]), "a baseline needs the users of the ground truth", "write data: {truth: …}, or split"
-        )
+        mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
     sliced = None if config.decision is None else config.decision.slices
-    by = _name_set(config.evaluation.by) | _name_set(sliced)
+    by = {*listed(config.evaluation.by), *listed(sliced)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")
@@ -319,12 +319,8 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
         mistakes.add(
             ("evaluation", "by"),
             f"{', '.join(sorted(of_train))}: these groups of users need training interactions",
-            "write data: {train: …}, or split",
+            _TRAIN,
         )
-
-
-def _name_set(given: Any) -> set[str]:
-    return {given} if isinstance(given, str) else set(given or ())
 
 
 def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
@@ -337,9 +333,9 @@ def check_output(out: Path, folder: Path, sources: Sequence[Source]) -> None:
     OutputError
         If it is a file.
     """
-    whole, here = out.resolve(), folder.resolve()
-    held = [path for source in sources if (path := (folder / source.path).resolve()).is_relative_to(whole)]
-    if whole == here or here.is_relative_to(whole) or held:
+    target, here = out.resolve(), folder.resolve()
+    held = [path for source in sources if (path := (folder / source.path).resolve()).is_relative_to(target)]
+    if target == here or here.is_relative_to(target) or held:
         raise ParameterError(
             "the output folder holds the configuration, or what it reads",
             where=str(out),
@@ -354,23 +350,19 @@ def check_ranking(config: Config, systems: Mapping[str, Any], folder: Path, mist
     """Check what is ranked, samples, candidate sets and seen items; return notes about it."""
     evaluation, trained = config.evaluation, has_training(config, folder)
     sampled, notes = evaluation.strategy == "sampled", []
-    given = evaluation.model_fields_set
+    keys = evaluation.model_fields_set
     drawn_by = evaluation.negative_sampling if sampled else "uniform"
     if sampled and config.data.truth is None and config.split is None:
-        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", "write data: {truth: …}, or split")
+        mistakes.add(("evaluation", "strategy"), "sampling needs the ground truth", _TRUTH)
     if drawn_by == "popularity" and not trained:
-        mistakes.add(
-            ("evaluation", "negative_sampling"),
-            "drawing by popularity needs training interactions",
-            "write data: {train: …}, or split",
-        )
+        mistakes.add(("evaluation", "negative_sampling"), "drawing by popularity needs training interactions", _TRAIN)
     if not sampled:
         notes += [
             f"evaluation.{key} has no effect with strategy: full"
             for key in ("negative_sampling", "neg_alpha")
-            if key in given
+            if key in keys
         ]
-    elif "neg_alpha" in given and drawn_by == "uniform":
+    elif "neg_alpha" in keys and drawn_by == "uniform":
         notes.append("evaluation.neg_alpha has no effect with negative_sampling: uniform")
     if evaluation.candidates != "all" and sampled:
         notes.append("evaluation.candidates has no effect with strategy: sampled")
@@ -384,9 +376,7 @@ def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Conf
     if evaluation.candidates != "all" and evaluation.strategy == "full":
         if not trained:
             mistakes.add(
-                ("evaluation", "candidates"),
-                "cold and warm items are told apart by training interactions",
-                "write data: {train: …}, or split",
+                ("evaluation", "candidates"), "cold and warm items are told apart by training interactions", _TRAIN
             )
         if evaluation.candidates == "cold" and config.data.items is None:
             mistakes.add(
@@ -412,13 +402,13 @@ def _check_candidates(config: Config, systems: Mapping[str, Any], mistakes: Conf
 def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, Source]]:
     """Return every file that is named, and where."""
     named = [(("data", role), getattr(config.data, role)) for role in type(config.data).model_fields]
-    found: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
-    found += [
+    sources: list[tuple[Place, Source]] = [(place, s) for place, s in named if s is not None]
+    sources += [
         (("systems", name), s)
         for name, s in systems.items()
         if isinstance(s, Source) and s is not config.data.recommendations
     ]
-    return found
+    return sources
 
 
 def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:
@@ -476,8 +466,8 @@ def check_inputs(
     """Check that every metric and option has the tables that it needs."""
     tables = _tables(config, folder, mistakes)
     for metric, place in metrics.items():
-        for problem in _problems(metric, config, settings, tables):
-            mistakes.tried(place, partial(_raise, problem))
+        for check in _input_checks(metric, config, settings, tables):
+            mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
         mistakes.tried(("evaluation",), partial(without_truth, settings))
     train = True if "train" in tables else None
@@ -505,10 +495,6 @@ def check_questions(metrics: Sequence[str], options: Mapping[str, Any], mistakes
     mistakes.tried(("evaluation",), check)
 
 
-def _raise(error: RankwiseError) -> None:
-    raise error
-
-
 def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRole]:
     """Return the tables that the configuration names, wrongly or not, those of a split as well."""
     roles: tuple[TableRole, ...] = ("truth", "train", "items", "users", "reference")
@@ -522,8 +508,8 @@ def _tables(config: Config, folder: Path, mistakes: ConfigErrors) -> set[TableRo
     return tables
 
 
-def _problems(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[RankwiseError]:
-    """Return everything that a metric lacks: every table, not only the first."""
+def _input_checks(metric: Metric, config: Config, settings: Settings, tables: set[TableRole]) -> list[Any]:
+    """Return the checks of what a metric needs: of every table, not only of the first that it lacks."""
     plan = Plan((metric,), settings.rules, settings.by)
     groups = {*TRAIN_GROUPS} & {*settings.by}
     checks: list[Any] = [partial(check_tables, {fact: name}, tables, groups) for fact, name in plan.facts.items()]
@@ -534,13 +520,7 @@ def _problems(metric: Metric, config: Config, settings: Settings, tables: set[Ta
         checks.append(partial(check_reads_no_truth, metric))
     if config.evaluation.strategy == "sampled":
         checks.append(partial(check_sampled, plan, "strategy: sampled"))
-    problems: dict[str, RankwiseError] = {}
-    for check in checks:
-        try:
-            check()
-        except RankwiseError as error:
-            problems.setdefault(str(error), error)
-    return list(problems.values())
+    return checks
 
 
 def check_comparisons(
@@ -558,33 +538,29 @@ def check_comparisons(
         return
     first = next(iter(expected.values()))
 
-    def known_before(name: str) -> bool:
+    def is_known(name: str) -> bool:
         return not _is_group(first, name) and (complete or _is_evaluated(first, name))
 
     for place, options in comparisons:
-        known, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
-        primary, margin, names = options.get("primary"), options.get("margin"), _name_list(options.get("metrics"))
+        before, means_only = len(mistakes), None if options.get("by") is None else MEANS_OF_GROUPS
+        primary, margin, names = options.get("primary"), options.get("margin"), listed(options.get("metrics"))
         for key, name in [("primary", primary), *(("metrics", name) for name in names)]:
-            if name is not None and known_before(name):
+            if name is not None and is_known(name):
                 where = (*place, key)
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
                 mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
         for name in margin if isinstance(margin, Mapping) else ():
-            if known_before(name):
+            if is_known(name):
                 mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
-        if complete and len(mistakes) == known and primary is None and not names:
+        if complete and len(mistakes) == before and primary is None and not names:
             mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}
-        mistakes.tried_together(place, named, lambda some: check_options(systems_of((expected,)), **some))
+        mistakes.tried_together(place, named, lambda subset: check_options(systems_of((expected,)), **subset))
 
 
 _NOT_CHECKED = ("primary", "metrics", "margin", "force", "alpha", "baseline")
 """Options of a comparison that are checked one by one, with a path of their own."""
-
-
-def _name_list(given: str | Sequence[str] | None) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
 
 
 def _is_evaluated(result: Result, name: str) -> bool:
@@ -615,21 +591,21 @@ def check_decision(
     """Check that what decides is evaluated, and can decide; ``complete`` as for comparisons."""
     if not expected:
         return
-    known, first = len(mistakes), next(iter(expected.values()))
+    before, first = len(mistakes), next(iter(expected.values()))
     for key in ("success", "guardrails", "deterioration"):
-        given = options.get(key) or ()
-        for at, name in enumerate([given] if isinstance(given, str) else given):
+        names = options.get(key) or ()
+        for at, name in enumerate(listed(names)):
             place: Place = ("decision", key)
-            place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(given, str) else place
+            place = (*place, name) if key == "guardrails" else (*place, at) if not isinstance(names, str) else place
             if complete or _is_evaluated(first, name):
                 mistakes.tried(place, partial(deciding_cell, first, name))
-    if len(expected) < 2 or not complete or len(mistakes) > known:
+    if len(expected) < 2 or not complete or len(mistakes) > before:
         return
     between = {name: options[name] for name in ("success", "baseline", "system") if name in options}
     mistakes.tried(("decision",), lambda: rule_for(expected, **between))
-    if len(mistakes) == known:
-        others = {name: value for name, value in options.items() if name not in between}
-        mistakes.tried_together(("decision",), others, lambda some: rule_for(expected, **between, **some))
+    if len(mistakes) == before:
+        rest = {name: value for name, value in options.items() if name not in between}
+        mistakes.tried_together(("decision",), rest, lambda subset: rule_for(expected, **between, **subset))
 
 
 def expected_results(
@@ -729,12 +705,10 @@ def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
     if evaluation.k is not None and evaluation.top_k is not None:
         mistakes.add(("evaluation", "top_k"), "this is the same as k")
     key = "top_k" if evaluation.k is None else "k"
-    given = getattr(evaluation, key)
-    if given is None:
-        return []
+    cutoffs = getattr(evaluation, key)
     right: list[int] = []
-    for at, k in enumerate([given] if isinstance(given, int) else given):
-        place: Place = ("evaluation", key) if isinstance(given, int) else ("evaluation", key, at)
+    for at, k in enumerate(listed(cutoffs)):
+        place: Place = ("evaluation", key) if isinstance(cutoffs, int) else ("evaluation", key, at)
         if not 1 <= k <= LARGEST:
             mistakes.add(place, f"a cut-off is a whole number from 1 to {LARGEST:,} ({k})")
         elif k in right:
@@ -746,9 +720,9 @@ def cutoffs_of(config: Config, mistakes: ConfigErrors) -> list[int]:
 
 def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigErrors) -> dict[Metric, Place]:
     """Return the metrics that are asked for, each once, with the first place that asks for it."""
-    evaluation, known = config.evaluation, len(mistakes)
+    evaluation, before = config.evaluation, len(mistakes)
     cutoffs = cutoffs_of(config, mistakes)
-    strict = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
+    strict = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in ("k", "top_k"))
     places: dict[Metric, Place] = {}
 
     def ask(place: Place, read: Callable[[], Iterable[Metric]]) -> None:
@@ -756,7 +730,7 @@ def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigEr
             places.setdefault(_with_propensity(metric, config, mistakes), place)
 
     names = evaluation.metrics
-    for at, name in enumerate([names] if isinstance(names, str) else names or []):
+    for at, name in enumerate(listed(names)):
         place: Place = ("evaluation", "metrics", at) if isinstance(names, list) else ("evaluation", "metrics")
         ask(place, partial(_named, name, cutoffs, convention, strict))
     for at, metric in enumerate(evaluation.complex_metrics):
@@ -767,7 +741,7 @@ def metrics_of(config: Config, convention: Convention | None, mistakes: ConfigEr
         for metric in mistakes.tried(place, partial(_named, primary, cutoffs, convention)) or ():
             if not any(set(metric.cells) <= set(other.cells) for other in places):
                 places[metric] = place
-    if not places and len(mistakes) == known:
+    if not places and len(mistakes) == before:
         for name in DEFAULT_METRICS:
             if convention is None or convention.means(name) is not None:
                 text = name.partition("@")[0] if cutoffs else name

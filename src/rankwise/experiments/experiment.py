@@ -27,6 +27,7 @@ from rankwise.experiments.checks import (
     comparisons_of,
     decision_of,
     expected_results,
+    listed,
     metrics_of,
     sources_of,
     systems_by_name,
@@ -63,7 +64,7 @@ class Experiment:
         The rule that splits the interactions.
     decision : dict or None
         The options of `rankwise.decide`.
-    given : mapping of str to object
+    explicit : mapping of str to object
         The options of the evaluation that the file gives.
     notes : sequence of str
         What a reader should know: keys without effect, defaults that were chosen.
@@ -76,7 +77,7 @@ class Experiment:
     comparisons: Sequence[dict[str, Any]]
     splitter: SingleSplitter | None
     decision: dict[str, Any] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    explicit: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = field(default_factory=tuple)
 
     def path(self, source: Source) -> Path:
@@ -104,7 +105,7 @@ class Experiment:
         """The options of `rankwise.evaluate`: all of them, or those that a convention leaves."""
         convention = self.settings.convention
         if convention is not None:
-            return {"convention": convention, **self.given}
+            return {"convention": convention, **self.explicit}
         return {name: getattr(self.settings, name) for name in option_fields()}
 
     @property
@@ -149,7 +150,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    settings, given = _evaluation(config, folder, systems, comparisons, decision, mistakes)
+    settings, explicit = _evaluation(config, folder, systems, comparisons, decision, mistakes)
     mistakes.check()
     assert settings is not None
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
@@ -161,7 +162,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
         comparisons=[one for _, one in comparisons],
         splitter=splitter,
         decision=decision,
-        given=given,
+        explicit=explicit,
         notes=notes,
     )
     check_questions(experiment.metrics, experiment.options, mistakes)
@@ -179,12 +180,12 @@ def _evaluation(
 ) -> tuple[Settings | None, dict[str, Any]]:
     """Return the settings of the evaluation and the options given, checked with what is made of its results."""
     options = _options(config, [one for _, one in comparisons], decision, mistakes)
-    known = len(mistakes)
-    convention, given = _shorthands(options, mistakes)
-    wrong_convention = len(mistakes) > known or mistakes.is_wrong(("evaluation", "convention"))
+    before = len(mistakes)
+    convention, explicit = _shorthands(options, mistakes)
+    wrong_convention = len(mistakes) > before or mistakes.is_wrong(("evaluation", "convention"))
     metrics = {} if wrong_convention else metrics_of(config, convention, mistakes)
-    complete = len(mistakes) == known and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
-    settings = _settings(metrics, convention, given, mistakes)
+    complete = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
+    settings = _settings(metrics, convention, explicit, mistakes)
     if metrics and settings is not None:
         check_inputs(config, folder, metrics, settings, mistakes)
         wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
@@ -192,7 +193,7 @@ def _evaluation(
         check_comparisons(comparisons, expected, mistakes, complete=complete)
         if decision is not None:
             check_decision(decision, expected, mistakes, complete=complete)
-    return settings, given
+    return settings, explicit
 
 
 def _validated(document: Document, mistakes: ConfigErrors) -> Config | None:
@@ -268,13 +269,11 @@ def _options(
             columns[f"{role}.{key}"] = name
     if columns:
         options["columns"] = columns
-    sliced = (decision or {}).get("slices") or []
-    named = {by for one in comparisons for key in ("by", "clusters") if (by := one.get(key))}
-    wanted = sorted(named | ({sliced} if isinstance(sliced, str) else set(sliced)))
-    if wanted:  # groups are compared where they were evaluated
-        given = options.get("by") or []
-        listed = [given] if isinstance(given, str) else list(given)
-        options["by"] = [*listed, *(by for by in wanted if by not in listed)]
+    groups = {name for one in comparisons for key in ("by", "clusters") if (name := one.get(key))}
+    groups |= {*listed((decision or {}).get("slices"))}
+    if groups:  # groups are compared where they were evaluated
+        by = listed(options.get("by"))
+        options["by"] = [*by, *(name for name in sorted(groups) if name not in by)]
     return options
 
 
@@ -282,11 +281,11 @@ def _shorthands(options: Mapping[str, Any], mistakes: ConfigErrors) -> tuple[Con
     """Return the convention, and all other options without shorthands."""
     chosen = options.get("convention")
     convention = mistakes.tried(("evaluation", "convention"), lambda: Convention.named(chosen))
-    others = {name: value for name, value in options.items() if name != "convention"}
-    read = mistakes.tried(("evaluation", "threshold"), lambda: without_shorthands(others))
+    rest = {name: value for name, value in options.items() if name != "convention"}
+    read = mistakes.tried(("evaluation", "threshold"), lambda: without_shorthands(rest))
     if read is None:
-        others.pop("threshold", None)
-    return convention, others if read is None else read[1]
+        rest.pop("threshold", None)
+    return convention, rest if read is None else read[1]
 
 
 _SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exclude_seen": "mask_seen"}
@@ -294,7 +293,7 @@ _SPELLED = {"relevance_threshold": "threshold", "block_size": "batch_size", "exc
 
 
 def _settings(
-    metrics: Mapping[Metric, Place], convention: Convention | None, given: Mapping[str, Any], mistakes: ConfigErrors
+    metrics: Mapping[Metric, Place], convention: Convention | None, explicit: Mapping[str, Any], mistakes: ConfigErrors
 ) -> Settings | None:
     """Return the settings of the evaluation without options that are wrong."""
     places: dict[str, Place] = {
@@ -308,4 +307,4 @@ def _settings(
             return Settings.of((), None, options)
         return whole_settings(tuple(metrics), convention, options)
 
-    return mistakes.tried_together(("evaluation",), given, make, places)
+    return mistakes.tried_together(("evaluation",), explicit, make, places)

@@ -39,48 +39,27 @@ from rankwise.tables.storage import new_file, new_folder, write_text
 from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
 from rankwise.tables.training import matching
 
-__all__ = [
-    "HEAD",
-    "Inputs",
-    "Outcome",
-    "Say",
-    "clear",
-    "evaluate_locally",
-    "execute",
-    "finished",
-    "over_candidates",
-    "resolved_text",
-    "unfinished",
-    "write_comparisons",
-    "write_decision",
-    "write_report",
-    "write_results",
-]
+__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates"]
 
-HEAD = """\
+_HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
 # `rankwise run` of this file gives the same bits, or says which file has changed.
 """
 
 
-def resolved_text(experiment: Experiment, folder: Path) -> str:
+def _resolved_text(experiment: Experiment, folder: Path) -> str:
     """Return the text of the configuration to be saved in ``folder``.
 
     Paths are relative to that folder, metrics are written in full, and what other names or
     sections said stands where rankwise has it.
     """
     text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
-    return HEAD.format(version=__version__) + _own_definitions(experiment) + text
-
-
-def _own_definitions(experiment: Experiment) -> str:
-    """Return the comment that names the metrics that the convention does not have."""
-    convention = experiment.settings.convention
-    own = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
-    if not own:
-        return ""
-    lines = "".join(f"#   {text}\n" for text in own.values())
-    return f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
+    comment, convention = "", experiment.settings.convention
+    definitions = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
+    if definitions:
+        lines = "".join(f"#   {text}\n" for text in definitions.values())
+        comment = f"# These metrics are not of convention {convention}; they are rankwise's own definitions:\n{lines}"
+    return _HEAD.format(version=__version__) + comment + text
 
 
 def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -115,21 +94,20 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["evaluation"] |= {key: getattr(evaluation, key) for key in keys}
     if experiment.candidates != "all":
         values["evaluation"]["candidates"] = experiment.candidates
-    usual = {name: default for name, (_, default, _) in options_of(compare).items()}
-    values["comparison"] = [_plain({**usual, **given}) for given in experiment.comparisons]
+    values["comparison"] = [_plain({**_defaults(compare), **options}) for options in experiment.comparisons]
     if experiment.decision is not None:
-        usual = {
-            name: default
-            for name, (_, default, _) in options_of(decide).items()
-            if default is not inspect.Parameter.empty
-        }
-        values["decision"] = _plain({**usual, **experiment.decision})
+        values["decision"] = _plain({**_defaults(decide), **experiment.decision})
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
         values["output"]["per_user"] = "csv"
     values["engine"] = config.engine.model_dump(exclude_none=True)
     return values
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    options = options_of(function).items()
+    return {name: default for name, (_, default, _) in options if default is not inspect.Parameter.empty}
 
 
 def _source(experiment: Experiment, source: Source, folder: Path) -> dict[str, Any]:
@@ -164,24 +142,21 @@ class Inputs:
         self.experiment, self.out, self._say = experiment, out, say
         data = experiment.config.data
         self._local = experiment.config.engine.name == "local"
-        given = self._split() if experiment.splitter is not None else None
-        self.truth: Any = given or self._source(data.truth, "truth")
-        self.train: Any = None if given else self._source(data.train, "train")
+        folder = self._split() if experiment.splitter is not None else None
+        self.truth: Any = folder or self._source(data.truth, "truth")
+        self.train: Any = None if folder else self._source(data.train, "train")
         if self._local:  # a folder of a split is read once, for all systems
             self.truth, self.train = self.parts
-        self._others: dict[str, Any] = {
-            "items": self._source(data.items, "items"),
-            "users": self._source(data.users, "users"),
-            "reference": self._source(data.reference, "reference"),
-        }
+        roles: tuple[TableRole, ...] = ("items", "users", "reference")
+        self._side_tables: dict[str, Any] = {role: self._source(getattr(data, role), role) for role in roles}
 
     def options(self, system: Any) -> dict[str, Any]:
         """Return the tables and options to evaluate a system with."""
         options = self.experiment.options
         if isinstance(system, Source) and system.columns:
-            own = {f"recommendations.{key}": name for key, name in system.columns.items()}
-            options["columns"] = (options["columns"] or {}) | own
-        return {"train": self.train, **self._others, **options}
+            columns = {f"recommendations.{key}": name for key, name in system.columns.items()}
+            options["columns"] = (options["columns"] or {}) | columns
+        return {"train": self.train, **self._side_tables, **options}
 
     @cached_property
     def parts(self) -> tuple[Any, Any]:
@@ -192,13 +167,15 @@ class Inputs:
     @property
     def items(self) -> Any:
         """The table of items, or its path."""
-        return self._others["items"]
+        return self._side_tables["items"]
 
     def run(self, name: str, system: Any) -> Any:
         """Return the recommendation lists of a system."""
         run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
-        whole = not self.experiment.sampled and self.experiment.candidates == "all"
-        return run if whole else self._over_candidates(run, system)
+        if not self.experiment.sampled and self.experiment.candidates == "all":
+            return run
+        table = read_table(run, "recommendations", self.options(system).get("columns"))
+        return over_candidates(table, self._candidates)
 
     def _split(self) -> str:
         """Split the interactions, and return the folder of the parts."""
@@ -258,8 +235,8 @@ class Inputs:
                     found=f"{truth['user'].n_unique():,} users, {k:,} items",
                     hint="write strategy: full, candidates: all",
                 )
-        given = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
-        model = MODELS[system.model](**given).fit(train)
+        parameters = {key: getattr(system, key) for key in system.model_fields_set - {"model", "k"}}
+        model = MODELS[system.model](**parameters).fit(train)
         lists = model.recommend(truth["user"].unique().sort(), k)
         path = self.out / "runs" / f"{folder_names(self.experiment.systems)[name]}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -277,12 +254,6 @@ class Inputs:
             raise EmptyError(f"there are no {role} interactions for a baseline")
         return read_table(source, role, self.experiment.settings.columns)
 
-    def _over_candidates(self, run: Any, system: Any) -> Recommendations:
-        """Return lists of candidates alone."""
-        columns = self.options(system).get("columns")
-        table = read_table(run, "recommendations", columns)
-        return over_candidates(table, self._candidates)
-
     @cached_property
     def _candidates(self) -> Candidates:
         """The candidates of all systems: sampled negatives, or the cold or warm items."""
@@ -295,7 +266,7 @@ class Inputs:
             truth,
             chosen.num_negatives,
             seed=chosen.seed,
-            items=self._others["items"],
+            items=self._side_tables["items"],
             train=train,
             by=chosen.negative_sampling,
             power=chosen.neg_alpha if popular else 1.0,
@@ -309,7 +280,7 @@ class Inputs:
         training = read_table(train, "train", columns)
         if self.experiment.candidates == "warm":
             return these(training.frame["item"].unique().sort())
-        catalogue = read_table(self._others["items"], "items", columns).frame.select("item").unique()
+        catalogue = read_table(self._side_tables["items"], "items", columns).frame.select("item").unique()
         seen = matching(training, "item", catalogue["item"]).select("item")
         cold = catalogue.join(seen, on="item", how="anti")
         if cold.is_empty():
@@ -372,7 +343,7 @@ _OURS = (
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 
 
-def clear(experiment: Experiment, out: Path) -> None:
+def _clear(experiment: Experiment, out: Path) -> None:
     """Make a folder ready: nothing of an earlier run is left to be taken for this one's.
 
     The resolved configuration is written first, beside a note that says that the run has not
@@ -386,8 +357,8 @@ def clear(experiment: Experiment, out: Path) -> None:
     check_output(out, experiment.folder, experiment.sources)
     out.mkdir(parents=True, exist_ok=True)
     config = out / "config.yaml"
-    resolved = resolved_text(experiment, out)
-    if config.is_file() and config.read_text(encoding="utf-8").startswith(HEAD.split("{")[0]):
+    resolved = _resolved_text(experiment, out)
+    if config.is_file() and config.read_text(encoding="utf-8").startswith(_HEAD.split("{")[0]):
         for name in _OURS:
             for old in out.glob(name):
                 if old.is_dir():
@@ -404,7 +375,7 @@ file by file; what is missing was not written. `rankwise run` of config.yaml mak
 """
 
 
-def unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
+def _unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
     """Write why a run ended and what was finished before, and return it in one line."""
     kept = ", ".join(done) or "nothing"
     reason = str(error) if isinstance(error, RankwiseError) else f"{type(error).__name__}: {error}"
@@ -414,27 +385,15 @@ def unfinished(out: Path, done: Sequence[str], error: BaseException) -> str:
     return f"finished before, and kept in {out}: {kept}; {_NOTE} has the error"
 
 
-def finished(out: Path) -> None:
-    """Remove the note: everything is written."""
-    (out / _NOTE).unlink(missing_ok=True)
-
-
-def write_comparisons(out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]) -> None:
+def _write_comparisons(out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]) -> None:
     """Write comparisons of saved results."""
-    if comparisons:
-        write_head(out, comparisons[0].to_dict(), results)
-        for at, other in enumerate(comparisons[1:], start=2):
-            settings = other.settings
-            name = f"comparison-{at}-{settings['test']}-{settings['correction']}.json"
-            write_text(out / name, other.export("json"))
+    write_head(out, comparisons[0].to_dict(), results)
+    for at, other in enumerate(comparisons[1:], start=2):
+        name = f"comparison-{at}-{other.settings['test']}-{other.settings['correction']}.json"
+        write_text(out / name, other.export("json"))
 
 
-def write_decision(out: Path, decision: Decision) -> None:
-    """Write the decision."""
-    decision.save(out / _DECISION)
-
-
-def write_results(
+def _write_results(
     experiment: Experiment, out: Path, results: Mapping[str, Result], comparisons: Sequence[Comparison]
 ) -> None:
     """Write tables of all users and of each of them."""
@@ -444,23 +403,18 @@ def write_results(
         write_text(out / f"table.{_SUFFIXES[form]}", shown.export(form))
     per_user = output.per_user or ("csv" if experiment.config.evaluation.save_per_user else None)
     if per_user is not None:
-        _write_per_user(out / "per_user", results, per_user)
+        folder = out / "per_user"
+        folder.mkdir(exist_ok=True)
+        for name, part in folder_names(results).items():
+            new_file(folder / f"{part}.{per_user}", getattr(results[name].per_user, f"write_{per_user}"))
 
 
-def _write_per_user(folder: Path, results: Mapping[str, Result], form: str) -> None:
-    folder.mkdir(exist_ok=True)
-    for name, part in folder_names(results).items():
-        frame = results[name].per_user
-        writers: dict[str, Any] = {"csv": frame.write_csv, "parquet": frame.write_parquet, "json": frame.write_json}
-        new_file(folder / f"{part}.{form}", writers[form])
-
-
-def write_report(
+def _write_report(
     experiment: Experiment,
     out: Path,
     results: Mapping[str, Result],
     comparisons: Sequence[Comparison],
-    found: Audit | None,
+    audited: Audit | None,
     inputs: Inputs,
     runs: Mapping[str, Any],
     decision: Decision | None,
@@ -475,7 +429,7 @@ def write_report(
     page = report(
         comparisons[0] if comparisons else dict(results),
         title=output.title,
-        audit=found,
+        audit=audited,
         decision=decision,
         recommendations=local,
         columns=experiment.settings.columns,
@@ -551,14 +505,14 @@ def execute(
         before stays in the folder, with a note.
     """
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
-    clear(experiment, out)
+    _clear(experiment, out)
     done: list[str] = []
     try:
         outcome = _executed(experiment, out, evaluate, say, done)
     except BaseException as error:
-        say(unfinished(out, done, error))
+        say(_unfinished(out, done, error))
         raise
-    finished(out)
+    (out / _NOTE).unlink(missing_ok=True)
     return outcome
 
 
@@ -580,16 +534,16 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
         done.append(f"the result of {name}")
     comparisons = _compared(experiment, results, say)
     if comparisons:
-        write_comparisons(out, results, comparisons)
+        _write_comparisons(out, results, comparisons)
         done.append("the comparison")
-    write_results(experiment, out, results, comparisons)
+    _write_results(experiment, out, results, comparisons)
     decision = None if experiment.decision is None else decide(results, **experiment.decision)
     if decision is not None:
-        write_decision(out, decision)
+        decision.save(out / _DECISION)
         done.append("the decision")
-    found = _audited(experiment, inputs, say)
-    missing = write_report(experiment, out, results, comparisons, found, inputs, runs, decision)
-    return Outcome(out, results, comparisons, found, missing, decision)
+    audited = _audited(experiment, inputs, say)
+    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision)
+    return Outcome(out, results, comparisons, audited, missing, decision)
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

@@ -150,9 +150,9 @@ def read_document(path: str | Path) -> Document:
         raise FileError("this file is not UTF-8", where=name, found=str(error)) from error
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        said = " ".join(filter(None, (error.context, error.problem)))
+        problem = " ".join(filter(None, (error.context, error.problem)))
         hint = _syntax_hint((text.splitlines() or [""])[line - 1 :][:1], error.problem or "")
-        raise _no_yaml(name, f"line {line}: {said}{hint}") from error
+        raise _no_yaml(name, f"line {line}: {problem}{hint}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise _no_yaml(name, str(error).splitlines()[0]) from error
     if not isinstance(node, yaml.MappingNode):
@@ -380,10 +380,10 @@ def tests_of(significance: Significance) -> tuple[list[dict[str, Any]], list[str
         if getattr(significance, key)
     ]
     tests = [test for key, test in _TESTS.items() if getattr(significance, key)]
-    given = significance.corrections
-    corrections = [c for key, c in _CORRECTIONS.items() if getattr(given, key)] or ["none"]
+    chosen = significance.corrections
+    corrections = [c for key, c in _CORRECTIONS.items() if getattr(chosen, key)] or ["none"]
     options = [
-        {"test": test, "correction": correction, "alpha": given.alpha} for test in tests for correction in corrections
+        {"test": test, "correction": correction, "alpha": chosen.alpha} for test in tests for correction in corrections
     ]
     return options, refused
 
@@ -427,17 +427,19 @@ def _text(entry: ComplexMetric, convention: Convention | None) -> str:
 
 
 def _renamed(
-    params: Mapping[str, Any], names: Mapping[str, str], known: Mapping[str, Any], metric: str
+    params: Mapping[str, Any], names: Mapping[str, str], parameters: Mapping[str, Any], metric: str
 ) -> dict[str, Any]:
     renamed: dict[str, Any] = {}
-    for asked, value in params.items():
-        name = names.get(asked, asked)
-        if name not in known:
+    for key, value in params.items():
+        name = names.get(key, key)
+        if name not in parameters:
             raise ParameterError(
-                f"{metric} has no parameter {asked!r}", found=", ".join(known) or "none", hint=nearest(name, known)
+                f"{metric} has no parameter {key!r}",
+                found=", ".join(parameters) or "none",
+                hint=nearest(name, parameters),
             )
         if name in renamed:
-            raise ParameterError(f"{asked} is another name of a parameter that is given already", found=f"{name}")
+            raise ParameterError(f"{key} is another name of a parameter that is given already", found=f"{name}")
         renamed[name] = tuple(value) if isinstance(value, list) else value
     return renamed
 
@@ -458,8 +460,8 @@ def with_propensity(metric: Metric, propensity: Propensity) -> Metric:
         elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
             parts[name] = tuple(with_propensity(part, propensity) for part in value)
     if isinstance(metric, ByPropensity) and metric.propensity == "popularity":
-        own = {"power": propensity.power, "clip": propensity.clip}
-        parts |= {name: value for name, value in own.items() if name not in changed}
+        options = {"power": propensity.power, "clip": propensity.clip}
+        parts |= {name: value for name, value in options.items() if name not in changed}
     return replace(metric, **parts) if parts else metric
 
 
@@ -467,9 +469,9 @@ MODELS = {model.__name__: model for model in (Random, Popularity, ItemNeighbours
 """The baselines that a system may name."""
 
 
-def _as_source(value: Any) -> Any:
-    """Return a path alone as a source; a list is left for pydantic to refuse."""
-    return {"path": value} if isinstance(value, str) else value
+def _as_named(key: str) -> Callable[[Any], Any]:
+    """Return a function that makes a text alone a section of one key; the rest is left for pydantic to refuse."""
+    return lambda value: {key: value} if isinstance(value, str) else value
 
 
 class Source(_Strict):
@@ -489,7 +491,7 @@ class Source(_Strict):
     )
 
 
-SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_source, json_schema_input_type=str | Source)]
+SourceOrPath: TypeAlias = Annotated[Source, BeforeValidator(_as_named("path"), json_schema_input_type=str | Source)]
 
 
 class Data(_Strict):
@@ -512,14 +514,14 @@ class Data(_Strict):
 
 def _baseline_fields() -> dict[str, Any]:
     """Return the parameters of all baselines: which of them has which is checked later."""
-    known: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, model in MODELS.items():
         hints = get_type_hints(model, vars(recommenders))
         for entry in fields(model):
             if entry.init:
                 text = f"Parameter of {name}.  [default: {entry.default}]"
-                known[entry.name] = (hints[entry.name] | None, Field(None, description=text))
-    return known
+                parameters[entry.name] = (hints[entry.name] | None, Field(None, description=text))
+    return parameters
 
 
 def _made(name: str, text: str, described: dict[str, Any]) -> Any:
@@ -619,17 +621,22 @@ def _plain_type(kind: Any) -> Any:
     return kind
 
 
+def _field(kind: Any, default: Any, text: str) -> tuple[Any, Any]:
+    """Return a field of a model as `create_model` takes it; a default that is empty makes it required."""
+    if default is inspect.Parameter.empty:
+        return kind, Field(description=text)
+    return kind, Field(list(default) if isinstance(default, tuple) else default, description=text)
+
+
 def _evaluation_options() -> dict[str, tuple[Any, Any]]:
     """Return the options of `Settings` as fields of a model, with the shorthands of `evaluate`."""
-    known, types = option_fields(), option_types()
+    entries, types = option_fields(), option_types()
     made: dict[str, tuple[Any, Any]] = {}
     for name in ListOptions.__annotations__ | types:
-        entry = known.get(name)
+        entry = entries.get(name)
         default = None if entry is None else entry.default
-        text = "" if entry is None else entry.metadata["text"].replace("``", "")
-        kind = _plain_type(types[name])
-        default = list(default) if isinstance(default, tuple) else default
-        made[name] = (kind, Field(default, description=text or _SHORT.get(name, "")))
+        text = _SHORT.get(name, "") if entry is None else entry.metadata["text"].replace("``", "")
+        made[name] = _field(_plain_type(types[name]), default, text)
     return made
 
 
@@ -655,15 +662,7 @@ Evaluation: Any = _made(
 
 def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a function as fields of a model."""
-    return {
-        name: (
-            kind,
-            Field(description=text)
-            if default is inspect.Parameter.empty
-            else Field(list(default) if isinstance(default, tuple) else default, description=text),
-        )
-        for name, (kind, default, text) in options_of(function).items()
-    }
+    return {name: _field(*option) for name, option in options_of(function).items()}
 
 
 Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
@@ -679,14 +678,6 @@ def _as_systems(value: Any) -> Any:
     return value
 
 
-def _as_engine(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list) or value is None else [value]
-
-
 def _kind(value: Any) -> str:
     model = "model" in value if isinstance(value, Mapping) else isinstance(value, Baseline)
     return "baseline" if model else "run"
@@ -695,7 +686,7 @@ def _kind(value: Any) -> str:
 _System: Any = Annotated[
     Annotated[Source, Tag("run")] | Annotated[Baseline, Tag("baseline")],
     Discriminator(_kind),
-    BeforeValidator(_as_source, json_schema_input_type=str | Source | Baseline),
+    BeforeValidator(_as_named("path"), json_schema_input_type=str | Source | Baseline),
 ]
 
 
@@ -710,12 +701,16 @@ class Config(_Strict):
     ] = Field(default_factory=dict, description="The systems to evaluate, by name.")
     evaluation: Evaluation = Field(default_factory=lambda: Evaluation(), description="The metrics and their options.")
     comparison: Annotated[
-        list[Comparison] | None, BeforeValidator(_as_list, json_schema_input_type=Comparison | list[Comparison] | None)
+        list[Comparison] | None,
+        BeforeValidator(
+            lambda value: value if isinstance(value, list) or value is None else [value],
+            json_schema_input_type=Comparison | list[Comparison] | None,
+        ),
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
-        Engine, BeforeValidator(_as_engine, json_schema_input_type=Literal["local", "spark"] | Engine)
+        Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
 
 

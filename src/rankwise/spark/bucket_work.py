@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -72,8 +72,6 @@ __all__ = [
     "values_of",
 ]
 
-SCHEMA = "bucket int, buckets array<int>, n_users long, partial binary, users binary, nulls string, error binary"
-"""The output of a bucket, in Spark's words."""
 _OUTPUT = pa.schema(
     [
         ("bucket", pa.int32()),
@@ -85,6 +83,8 @@ _OUTPUT = pa.schema(
         ("error", pa.binary()),
     ]
 )
+SCHEMA = from_arrow_schema(_OUTPUT)
+"""The output of a bucket, in Spark's words."""
 _VERSION = 1
 RELEVANT = "relevant_truth_rows"
 """The count of relevant rows of the ground truth, for the driver."""
@@ -124,14 +124,14 @@ class BucketWork:
             frames = read()
             nulls = _nulls(frames)
             if nulls:
-                return _row(bucket, nulls=json.dumps(nulls))
+                return _row([bucket], nulls=json.dumps(nulls))
             partial, users = self.evaluate(frames)
         except RankwiseError as error:
-            return _row(bucket, error=pickle.dumps(_in_a_bucket(error)))
+            return _row([bucket], error=pickle.dumps(_in_a_bucket(error)))
         evaluated = partial.users
         packed = pack("users", _VERSION, {}, {"evaluated": evaluated} | users)
         partial = replace(partial, users=evaluated.clear())
-        return _row(bucket, len(evaluated), partial.to_bytes(), packed)
+        return _row([bucket], n_users=len(evaluated), partial=partial.to_bytes(), users=packed)
 
     def _check_version(self) -> None:
         if self.version != __version__:
@@ -141,15 +141,15 @@ class BucketWork:
                 hint="install one version on all machines, or send it: spark-submit --py-files",
             )
 
-    def frames(self, lists: pa.Table, others: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
+    def frames(self, lists: pa.Table, rest: pa.Table | None) -> dict[TableRole, pl.DataFrame]:
         """Return the rows of each table, with its columns."""
         columns = self.sources["recommendations"].frame.columns
         out: dict[TableRole, pl.DataFrame] = {"recommendations": pl.DataFrame(lists).select(columns)}
-        whole = None if others is None else pl.DataFrame(others)
+        union = None if rest is None else pl.DataFrame(rest)
         for code, (role, names) in enumerate(self.names.items()):
-            assert whole is not None
-            some = whole.filter(pl.col("table") == code) if len(self.names) > 1 else whole
-            out[role] = some.select(pl.col(inside).alias(name) for name, inside in names.items())
+            assert union is not None
+            rows = union.filter(pl.col("table") == code) if len(self.names) > 1 else union
+            out[role] = rows.select(pl.col(inside).alias(name) for name, inside in names.items())
         return out
 
     def evaluate(self, frames: Mapping[TableRole, pl.DataFrame]) -> tuple[Partial, dict[str, pl.DataFrame]]:
@@ -183,7 +183,7 @@ def load_job(data: bytes) -> Job:
 
 
 def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
-    """Remove seen items, and say who has a training history; None for lists that are empty."""
+    """Return the tables without seen items, with who has a training history; None for lists that are empty."""
     settings, counts = job.settings, Counter[str]()
     lists, train = piece.recommendations, piece.train
     assert lists is not None
@@ -196,17 +196,16 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
         lists = None
     piece = replace(piece, recommendations=lists)
     piece = with_history(piece) if HISTORY in settings.by else piece
-    known = job.counted
-    if known is not None:
-        piece = with_train_groups(piece, known.train_groups, known.popularity)
+    if job.counted is not None:
+        piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
     return piece, counts
 
 
 def _in_a_bucket(error: RankwiseError) -> RankwiseError:
     """Return an error without the number of a row, which is one of the bucket."""
     where = None if error.where is None else re.sub(r", row \d+", "", error.where)
-    found = None if error.found is None else error.found.replace(" such ", " such, of one bucket, ")
-    return type(error)(error.what, where=where, found=found, hint=error.hint)
+    value = None if error.found is None else error.found.replace(" such ", " such, of one bucket, ")
+    return type(error)(error.what, where=where, found=value, hint=error.hint)
 
 
 def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
@@ -219,26 +218,9 @@ def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
     }
 
 
-def _row(
-    bucket: int,
-    n_users: int = 0,
-    partial: bytes | None = None,
-    users: bytes | None = None,
-    *,
-    nulls: str | None = None,
-    error: bytes | None = None,
-    buckets: Sequence[int] | None = None,
-) -> pa.Table:
-    row = {
-        "bucket": bucket,
-        "buckets": [bucket] if buckets is None else buckets,
-        "n_users": n_users,
-        "partial": partial,
-        "users": users,
-        "nulls": nulls,
-        "error": error,
-    }
-    return pa.Table.from_pylist([row], schema=_OUTPUT)
+def _row(buckets: Sequence[int], **values: Any) -> pa.Table:
+    """Return one row of the output, whose ``bucket`` is the first; what is not passed is null."""
+    return pa.Table.from_pylist([{"bucket": buckets[0], "buckets": buckets, "n_users": 0} | values], schema=_OUTPUT)
 
 
 def merge_rows(rows: pa.Table) -> pa.Table:
@@ -246,9 +228,8 @@ def merge_rows(rows: pa.Table) -> pa.Table:
 
     A bucket that comes twice was split, or counted twice: its users would be, too.
     """
-    some = sorted(rows.to_pylist(), key=lambda row: row["bucket"])
-    first = some[0]["bucket"]
-    buckets = sorted(bucket for row in some for bucket in row["buckets"])
+    outputs = sorted(rows.to_pylist(), key=lambda row: row["bucket"])
+    buckets = sorted(bucket for row in outputs for bucket in row["buckets"])
     try:
         twice = next((a for a, b in pairwise(buckets) if a == b), None)
         if twice is not None:
@@ -257,20 +238,17 @@ def merge_rows(rows: pa.Table) -> pa.Table:
                 where=f"bucket {twice}",
                 hint="report this: Spark has split a group of rows",
             )
-        errors = [row["error"] for row in some if row["error"] is not None]
+        errors = [row["error"] for row in outputs if row["error"] is not None]
         nulls = Counter[str]()
-        for row in some:
+        for row in outputs:
             nulls.update(json.loads(row["nulls"] or "{}"))
         if errors or nulls:
-            return _row(
-                first, nulls=json.dumps(nulls) if nulls else None, buckets=buckets, error=errors[0] if errors else None
-            )
-        partials = [Partial.from_bytes(row["partial"]) for row in some]
+            return _row(buckets, nulls=json.dumps(nulls) if nulls else None, error=errors[0] if errors else None)
+        partials = [Partial.from_bytes(row["partial"]) for row in outputs]
         merged = partials[0].merge(*partials[1:])
     except RankwiseError as error:
-        return _row(first, error=pickle.dumps(error), buckets=buckets)
-    n_users = sum(row["n_users"] for row in some)
-    return _row(first, n_users, merged.to_bytes(), buckets=buckets)
+        return _row(buckets, error=pickle.dumps(error))
+    return _row(buckets, n_users=sum(row["n_users"] for row in outputs), partial=merged.to_bytes())
 
 
 def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> None:
@@ -290,7 +268,7 @@ def users_of(packed: bytes) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     return frames["evaluated"], frames.get("users")
 
 
-def evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
+def _evaluated_users(job: Job, packed: bytes, catalogue_size: int) -> UserPartition:
     """Return the users of a bucket, ready to be summed or listed."""
     evaluated, users = users_of(packed)
     if users is not None:
@@ -320,7 +298,7 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
         for packed in _packed(batches):
             share: PartitionState | RankwiseError
             try:
-                share = evaluated_users(load_job(job), packed, catalogue_size).share()
+                share = _evaluated_users(load_job(job), packed, catalogue_size).share()
             except RankwiseError as error:
                 share = error
             yield pa.RecordBatch.from_pydict({"share": [pickle.dumps(share)]})
@@ -340,7 +318,7 @@ def values_of(
 
     def values(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for one in _packed(batches):
-            frame = evaluated_users(load_job(job), one, catalogue_size).values()
+            frame = _evaluated_users(load_job(job), one, catalogue_size).values()
             yield from frame.to_arrow().cast(schema).to_batches()
 
     return packed.mapInArrow(values, from_arrow_schema(schema)), empty
@@ -376,14 +354,7 @@ def count_over_users(
 ) -> tuple[Counted, dict[str, int]]:
     """Return the popularity of items and their users by group, and what was counted on the way.
 
-    Parameters
-    ----------
-    job : Job
-        What is asked.
-    train, users : SparkTable or None
-        Training interactions, and the table of users.
-    groups : mapping of str to polars.Series
-        The groups of users by column, from `groups_named`.
+    ``groups`` are those of users by column, from `groups_named`.
     """
     plan, settings = job.plan, job.settings
     kinds = {fact.kind for fact in plan.facts}
@@ -411,9 +382,9 @@ def count_over_users(
         digests["train"] = _digest_of(train)
         rows, repeated = int(frame["rows"].sum()), int((frame["rows"] - frame["count"]).sum())
         if train.trained is not train:  # what is known of users beside training is counted as well
-            known = train.frame.select("user", "item")
-            rows = known.count()
-            repeated = rows - known.distinct().count()
+            all_pairs = train.frame.select("user", "item")
+            rows = all_pairs.count()
+            repeated = rows - all_pairs.distinct().count()
         counts[rows_of("train")] = rows
         if by_popularity:
             counts["train_rows_repeated"] = repeated
@@ -452,18 +423,18 @@ def _train_groups(train: SparkTable, by: Iterable[str]) -> dict[str, TrainGroups
             counts = trained.groupBy("item").agg(sf.count("user").alias("count"))
             value = sf.coalesce(sf.sum("count"), sf.lit(0)) / sf.count("item")
             values = pairs.join(counts, "item", "left").groupBy("user").agg(value.alias("value"))
-        found = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
-        if found.is_empty():
+        counts_by_value = collected(values.groupBy("value").agg(sf.count(sf.lit(1)).alias("count")))
+        if counts_by_value.is_empty():
             raise empty_table(train.empty)
-        made[name] = TrainGroups(Terciles.of(found))
+        made[name] = TrainGroups(Terciles.of(counts_by_value))
     return made
 
 
 def _by_group(pairs: DataFrame, users: SparkTable | None, name: str, groups: pl.Series) -> pl.DataFrame:
     """Return the distinct training users of every item per group of users."""
     assert users is not None
-    known = users.frame.select("user", column(name).alias("group"))
-    counted = pairs.join(known, "user").groupBy("item", "group")
+    group_of_user = users.frame.select("user", column(name).alias("group"))
+    counted = pairs.join(group_of_user, "user").groupBy("item", "group")
     frame = collected(counted.agg(sf.count_distinct("user").alias("count")))
     code = read_groups(users.empty.with_frame(frame), "group", groups).code
     return frame.with_columns(group=pl.Series(code))
@@ -513,12 +484,9 @@ def dealt_users(
             value = sf.col("relevance")
             relevant = relevant.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
     ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
-    every = ids[0]
-    for other in ids[1:]:
-        every = every.union(other)
-    every = every.distinct()
-    known = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
-    marked = every.join(known, "user", "left").fillna(True, ["irrelevant"])
+    every = reduce(DataFrame.union, ids).distinct()
+    with_relevant = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
+    marked = every.join(with_relevant, "user", "left").fillna(True, ["irrelevant"])
     schema = f"user {marked.schema['user'].dataType.simpleString()}, irrelevant boolean, hash long"
     hashed = marked.mapInArrow(_hashes, schema)
     rank = sf.row_number().over(Window.orderBy("irrelevant", "hash"))
@@ -543,9 +511,9 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
         roles.add("train")
     needed = {role: table for role, table in tables.items() if role in roles}
     if "users" in needed:
-        asked = _user_columns(job)
-        needed["users"] = needed["users"].select(asked)
-        if asked == ["user"]:
+        columns = _user_columns(job)
+        needed["users"] = needed["users"].select(columns)
+        if columns == ["user"]:
             del needed["users"]
     return needed
 
@@ -556,6 +524,6 @@ def _user_columns(job: Job) -> list[str]:
     named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
-    asked = [*settings.by, *weights, *named, *dealt]
-    made = {HISTORY, *(name for name in settings.by if name in TRAIN_GROUPS)}
-    return ["user", *(name for name in dict.fromkeys(asked) if name not in made)]
+    made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
+    columns = dict.fromkeys([*settings.by, *weights, *named, *dealt])
+    return ["user", *(name for name in columns if name not in made)]

@@ -6,7 +6,7 @@ import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from rankwise.spark.bucket_work import (
     values_of,
 )
 from rankwise.spark.tables import (
+    AGAIN,
     BucketedFiles,
     SparkTable,
     active_session,
@@ -202,28 +203,25 @@ def union(tables: Mapping[TableRole, SparkTable]) -> tuple[DataFrame, dict[Table
             number += not shared
         chosen = [column(name).alias(inside) for name, inside in names[role].items()]
         frames.append(table.frame.select(sf.lit(code).cast("byte").alias("table"), *chosen))
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole, names
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames), names
 
 
-def work_on_buckets(lists: DataFrame, others: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
+def work_on_buckets(lists: DataFrame, rest: DataFrame | None, work: BucketWork, buckets: int) -> DataFrame:
     """Evaluate every bucket: the rows of the lists beside those of all other tables.
 
     Rows of one group are never in two calls, whatever adaptive execution does to partitions.
     """
 
-    def evaluate(key: tuple[Any, ...], lists: pa.Table, others: pa.Table) -> pa.Table:
-        return work.run(key[0].as_py(), lambda: work.frames(lists, others))
+    def evaluate(key: tuple[Any, ...], lists: pa.Table, rest: pa.Table) -> pa.Table:
+        return work.run(key[0].as_py(), lambda: work.frames(lists, rest))
 
-    def alone(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
+    def evaluate_lists(key: tuple[Any, ...], lists: pa.Table) -> pa.Table:
         return work.run(key[0].as_py(), lambda: work.frames(lists, None))
 
     grouped = _in_buckets(lists, buckets)
-    if others is None:
-        return grouped.applyInArrow(alone, SCHEMA)
-    return grouped.cogroup(_in_buckets(others, buckets)).applyInArrow(evaluate, SCHEMA)
+    if rest is None:
+        return grouped.applyInArrow(evaluate_lists, SCHEMA)
+    return grouped.cogroup(_in_buckets(rest, buckets)).applyInArrow(evaluate, SCHEMA)
 
 
 def _in_buckets(frame: DataFrame, buckets: int) -> GroupedData:
@@ -263,16 +261,11 @@ def merged_row(output: DataFrame, buckets: int, *, with_items: bool) -> dict[str
     while with_items and left > 1:
         left = math.ceil(left / _FAN_IN)
         group = sf.pmod(sf.col("bucket"), sf.lit(left))
-        grouped = partials.withColumn("group", group).groupBy("group")
-        partials = grouped.applyInArrow(_merge, SCHEMA)
+        partials = partials.groupBy(group).applyInArrow(merge_rows, SCHEMA)
     rows = partials.toArrow()
     if not rows.num_rows:
         return None
     return dict(merge_rows(rows).to_pylist()[0])
-
-
-def _merge(rows: pa.Table) -> pa.Table:
-    return merge_rows(rows.drop_columns(["group"]))
 
 
 _COLLECTED = 20_000_000  # values of users on the driver: 160 MB
@@ -342,13 +335,13 @@ class Engine:
             evaluated.kept.unpersist()
         return evaluated.result
 
-    def _prepared(self) -> _Prepared:
+    def _prepared(self) -> tuple[Job, Mapping[TableRole, SparkTable]]:
         """Return the job and its tables, checked by their columns alone."""
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
         unify_ids(tables)
-        known = {role: table.empty for role, table in tables.items()}
-        check_train_groups(settings.by, known.get("users"), known.get("train"))
+        empty = {role: table.empty for role, table in tables.items()}
+        check_train_groups(settings.by, empty.get("users"), empty.get("train"))
         for role in ("recommendations", "reference"):
             if role in tables:
                 check_order(tables[role], settings.ties)
@@ -368,14 +361,13 @@ class Engine:
         job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
-        return _Prepared(job, tables)
+        return job, tables
 
     def _evaluate(self) -> _Evaluated:
         """Count over all users, evaluate every bucket, and merge."""
-        prepared = self._prepared()
-        tables = prepared.tables
-        job, counts = prepared.counted()
-        work, output, buckets = self._output(job, prepared.tables)
+        job, tables = self._prepared()
+        job, counts = _counted(job, tables)
+        work, output, buckets = self._output(job, tables)
         output = output.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             merged, n_users = _merged(output, buckets, job, work, counts)
@@ -384,14 +376,9 @@ class Engine:
             collect = width <= _COLLECTED if self.collect is None else self.collect
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
             _check_files(tables, work, read)
-            merged = replace(
-                merged,
-                counts={
-                    name: count
-                    for name, count in merged.counts.items()
-                    if name not in {RELEVANT, *map(rows_of, tables)}
-                },
-            )
+            of_driver = {RELEVANT, *map(rows_of, tables)}
+            kept = {name: count for name, count in merged.counts.items() if name not in of_driver}
+            merged = replace(merged, counts=kept)
             if collect:
                 evaluated = _Evaluated(_collected(job, merged, output))
                 output.unpersist()
@@ -414,9 +401,9 @@ class Engine:
             return work, work_on_files(self.spark, files, work), files["recommendations"].buckets
         buckets = self.buckets or default_buckets(self.spark, needed.values())
         lists = needed.pop("recommendations").frame
-        others, names = union(needed) if needed else (None, {})
+        rest, names = union(needed) if needed else (None, {})
         work = BucketWork(data, sources, names)
-        return work, work_on_buckets(lists, others, work, buckets), buckets
+        return work, work_on_buckets(lists, rest, work, buckets), buckets
 
 
 @dataclass(frozen=True)
@@ -431,26 +418,12 @@ class _Evaluated:
     kept: DataFrame | None = None
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A job whose tables have been checked by their columns, and the tables."""
-
-    job: Job
-    tables: Mapping[TableRole, SparkTable]
-
-    def counted(self) -> tuple[Job, dict[str, int]]:
-        """Return the job with what is counted over all users, and counts for the result."""
-        job, users = self.job, self.tables.get("users")
-        names = [
-            name
-            for fact in job.plan.facts
-            if fact.kind in ("user_group", "source")
-            for name in job.facts.columns_of[fact].names
-        ]
-        groups = groups_named(users, names)
-        train = self.tables.get("train")
-        counted, counts = count_over_users(job, train, groups, users)
-        return prepare(job.settings, job.shared, counted=counted), counts
+def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dict[str, int]]:
+    """Return the job with what is counted over all users, and counts for the result."""
+    users, by_group = tables.get("users"), [f for f in job.plan.facts if f.kind in ("user_group", "source")]
+    groups = groups_named(users, [name for fact in by_group for name in job.facts.columns_of[fact].names])
+    counted, counts = count_over_users(job, tables.get("train"), groups, users)
+    return prepare(job.settings, job.shared, counted=counted), counts
 
 
 def _check_names(job: Job, data: bytes) -> None:
@@ -502,20 +475,23 @@ def _check_files(tables: Mapping[TableRole, SparkTable], work: BucketWork, read:
                 "these files have changed since they were bucketed",
                 where=table.files.uri,
                 found=f"{read[role]} rows, {table.files.rows} when they were written",
-                hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
+                hint=AGAIN,
             )
+
+
+def _packed(output: DataFrame) -> DataFrame:
+    """Return the users' columns of all buckets that have users."""
+    return output.select("users").where(sf.col("users").isNotNull())
 
 
 def _collected(job: Job, merged: Partial, output: DataFrame) -> Result:
     """Return the result with the users' values on the driver."""
-    packed = output.select("users").where(sf.col("users").isNotNull()).toArrow()
-    parts = [users_of(cell.as_py()) for cell in packed.column("users")]
+    parts = [users_of(cell.as_py()) for cell in _packed(output).toArrow().column("users")]
     users = pl.concat([evaluated for evaluated, _ in parts], rechunk=True).sort("user")
     tables = [table for _, table in parts if table is not None]
     if tables:
         assert job.shared.users is not None
-        whole = job.shared.users.with_frame(pl.concat(tables))
-        job = job.for_users(Tables(users=whole))
+        job = job.for_users(Tables(users=job.shared.users.with_frame(pl.concat(tables))))
     return finish(job, [replace(merged, users=users)])
 
 
@@ -524,7 +500,7 @@ def _in_spark(job: Job, merged: Partial, output: DataFrame, data: bytes) -> _Eva
     merged = with_train_items(job, merged)
     items, counts = catalogue(job.settings, job.plan, job.facts, merged, 0)
     size = 0 if items is None else items.size
-    packed = output.select("users").where(sf.col("users").isNotNull())
+    packed = _packed(output)
     shares = packed.mapInArrow(share_of(data, size), "share binary").toArrow()
     share = _sum([pickle.loads(cell.as_py()) for cell in shares.column("share")])  # noqa: S301
     check_not_empty(merged, share.everyone.users, share.everyone.with_list, job.settings)

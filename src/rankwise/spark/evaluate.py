@@ -61,7 +61,7 @@ from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table, TableRole
+from rankwise.tables.table import TableRole
 
 __all__ = ["bucket", "compare", "evaluate"]
 
@@ -133,9 +133,9 @@ def compare(
     for cell, (users, _, dropped, _) in sums.users.items():
         if dropped and missing == "error":
             raise some_missing(cell, f"{dropped} such users of {users}")
-    others = max(len(pairs) * (len(cells) - 1), 1)
+    n_exploratory = max(len(pairs) * (len(cells) - 1), 1)
     rows = [
-        _row(sums, named, cell, pair, len(pairs) if cell == main else None, others, alpha, margins)
+        _row(sums, named, cell, pair, len(pairs) if cell == main else None, n_exploratory, alpha, margins)
         for cell in cells
         for pair in pairs
     ]
@@ -237,13 +237,9 @@ class _Work:
 
     def sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the sums of the users of a partition, in one row."""
-        total: _Sums | None = None
-        for batch in batches:
-            frame = pl.DataFrame(batch)
-            some = self.of(frame)
-            total = some if total is None else total + some
-        if total is not None:
-            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(total)]})
+        sums = [self.of(pl.DataFrame(batch)) for batch in batches]
+        if sums:
+            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(reduce(add, sums))]})
 
     def of(self, frame: pl.DataFrame) -> _Sums:
         """Return the sums of some users."""
@@ -257,8 +253,8 @@ class _Work:
                 pair = Differences(columns[system], columns[baseline])
                 sums[cell, baseline, system] = PairSums.of(pair)
         relevant = [pl.col(f"n{at}") for at in range(len(self.names))]
-        known = frame.select(*relevant).drop_nulls()
-        other = known.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
+        complete = frame.select(*relevant).drop_nulls()
+        other = complete.filter(pl.any_horizontal(one != relevant[0] for one in relevant))
         return _Sums(sums, users, len(other))
 
 
@@ -268,38 +264,36 @@ def _row(
     cell: str,
     pair: tuple[str, str],
     tests: int | None,
-    others: int,
+    n_exploratory: int,
     alpha: float,
     margins: Margin,
 ) -> PairRow:
     """Return the row of one pair; ``tests`` are the pairs of a family, None for other metrics."""
     users, undefined, dropped, filled = sums.users[cell]
     aligned = AlignedUsers(np.empty((0, 0)), users, undefined, dropped, filled)
-    first = next(iter(results.values()))
-    known, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
-    tested = t_test(known)
-    if known.n < MANY:
-        few = f"t of fewer than {MANY} users"
-        tested = replace(tested, flags=(*tested.flags, few))
+    pair_sums, margin = sums.pairs[cell, *pair], margin_of(margins, cell)
+    tested = t_test(pair_sums)
+    if pair_sums.n < MANY:
+        tested = replace(tested, flags=(*tested.flags, f"t of fewer than {MANY} users"))
     largest = largest_difference(results, cell)
-    alone, together = (
-        interval_of_test(known, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
+    single, together = (
+        interval_of_test(pair_sums, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
         for level in (alpha, alpha / (tests or 1))
     )
     row = row_of(
         cell,
         pair,
-        known,
+        pair_sums,
         tested,
-        (alone, together),
+        (single, together),
         alpha=alpha,
-        margin=size_of(margin, known.means[1]),
-        better=first.direction(cell),
-        tests=tests or others,
+        margin=size_of(margin, pair_sums.means[1]),
+        better=next(iter(results.values())).direction(cell),
+        tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         largest=largest,
     )
-    flags = (*row.flags, *margin_flags(margin, known.means[1]), *([] if tests else ["exploratory"]))
+    flags = (*row.flags, *margin_flags(margin, pair_sums.means[1]), *([] if tests else ["exploratory"]))
     return replace(row, primary=tests is not None, flags=flags)
 
 
@@ -396,35 +390,18 @@ def evaluate(
         train = truth
     if truth is None:
         settings = without_truth(settings)
-    sources: dict[Any, Any] = {
-        "recommendations": recommendations,
-        "truth": truth,
-        "train": train,
-        "users": users,
-        "reference": reference,
-    }
-    tables = {
-        role: read_spark(session, source, role, settings.columns)
-        for role, source in sources.items()
-        if source is not None or role == "recommendations"
-    }
+    sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
+    sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
+    tables = {role: read_spark(session, source, role, settings.columns) for role, source in sources.items()}
+    catalogue = collected(items) if is_spark(items) else items
     return Engine(
         spark=session,
         settings=settings,
         tables=tables,
-        items=_read_items(items, settings),
+        items=None if items is None else read_table(catalogue, "items", settings.columns),
         buckets=buckets,
         collect=collect,
     ).result()
-
-
-def _read_items(items: Any, settings: Settings) -> Table | None:
-    """Return the catalogue, which every executor gets."""
-    if items is None:
-        return None
-    if is_spark(items):
-        items = collected(items)
-    return read_table(items, "items", settings.columns)
 
 
 _ORDERS = ("rank", "score")
@@ -492,8 +469,8 @@ def bucket(
     numbered = source.frame.withColumn(BUCKET, bucket_of(sf.col("user"), number))
     files = numbered.repartition(number, BUCKET).sortWithinPartitions(*order)
     with output_errors_of_spark(uri):
-        whole = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
-        whole.partitionBy(BUCKET).parquet(uri)
+        writer = files.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        writer.partitionBy(BUCKET).parquet(uri)
         rows = session.read.parquet(uri).count()  # of a table that is not the same twice
         write_head(uri, {"role": role, "buckets": number, "rows": rows, "columns": names})
     return uri

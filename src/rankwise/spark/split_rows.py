@@ -64,13 +64,13 @@ class SparkRows:
     """Interactions as rules cut them.
 
     ``frame`` has the columns of ``table``, which has no rows, by position (``c0``, ``c1``, …), and
-    after them ``user``, ``item``, ``time`` in ticks and ``relevance``. ``given`` has for each
+    after them ``user``, ``item``, ``time`` in ticks and ``relevance``. ``sources`` has for each
     column of the source its position.
     """
 
     frame: DataFrame
     table: Table
-    given: Mapping[str, str]
+    sources: Mapping[str, str]
     all_times: Times | None = None
 
     def with_frame(self, frame: DataFrame, extent: Extent | None = None) -> SparkRows:
@@ -114,12 +114,12 @@ class SparkRows:
         Parts are computed one by one: they have to agree on the order of rows of equal hashes.
         """
         types = {field.name: field.dataType for field in self.frame.schema}
-        others = [name for name in self.columns if isinstance(types[name], _ORDERED)]
-        return [sf.col(name) for name in (*columns, "rest", *others)]
+        ordered = [name for name in self.columns if isinstance(types[name], _ORDERED)]
+        return [sf.col(name) for name in (*columns, "rest", *ordered)]
 
     def as_given(self) -> DataFrame:
         """Return the rows with the columns of the source."""
-        return self.frame.select(*(sf.col(at).alias(name) for name, at in self.given.items()))
+        return self.frame.select(*(sf.col(at).alias(name) for name, at in self.sources.items()))
 
 
 def read_interactions(
@@ -135,8 +135,8 @@ def read_interactions(
     source = read_spark(active_session(interactions.sparkSession), interactions, "interactions", columns)
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}
-    given = {name: f"c{names.index(standard.get(name, name))}" for name in interactions.columns}
-    rows = SparkRows(source.frame.toDF(*(f"c{at}" for at in range(len(names)))), table, given)
+    sources = {name: f"c{names.index(standard.get(name, name))}" for name in interactions.columns}
+    rows = SparkRows(source.frame.toDF(*(f"c{at}" for at in range(len(names)))), table, sources)
     timed = with_times and "timestamp" in names
     roles = {
         "user": sf.col(f"c{names.index('user')}"),
@@ -154,8 +154,8 @@ def _ratings(rows: SparkRows) -> Column:
     dtype = frame.schema.get("relevance", pl.Null())
     if dtype == pl.String and "relevance" in rows.table.columns:
         check_finite(frame["relevance"], "relevance", rows.table)  # raises: not a number
-    known = dtype.is_numeric() or dtype == pl.Boolean
-    column = sf.col(f"c{frame.columns.index('relevance')}") if known else sf.lit(None)
+    is_numeric = dtype.is_numeric() or dtype == pl.Boolean
+    column = sf.col(f"c{frame.columns.index('relevance')}") if is_numeric else sf.lit(None)
     return column.cast("double")
 
 
@@ -184,11 +184,10 @@ def _ticks(rows: SparkRows) -> Column:
 
 def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> SparkRows:
     """Return the rows with their extent and times; raise if values are missing."""
-    numbers = ["time"] if timed else []
-    missing = {role: sf.col(role).isNull() for role in ("user", "item", *numbers)}
-    for role in numbers:
-        number = sf.col(role).cast("double")
-        missing[role] |= sf.isnan(number) | (sf.abs(number) == float("inf"))
+    missing = {role: sf.col(role).isNull() for role in ("user", "item")}
+    if timed:
+        number = sf.col("time").cast("double")
+        missing["time"] = sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
     counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
     row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction")).collect()[0]
@@ -218,16 +217,14 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
 
 
 def _missing(rows: SparkRows, role: str, count: int) -> InputError:
-    errors: dict[str, tuple[type[InputError], str]] = {
-        "user": (IdError, "a user id is null"),
-        "item": (IdError, "an item id is null"),
-        "time": (ColumnError, "a timestamp is null, NaN or infinite"),
+    errors: dict[str, tuple[type[InputError], str, str]] = {
+        "user": (IdError, "user", "a user id is null"),
+        "item": (IdError, "item", "an item id is null"),
+        "time": (ColumnError, "timestamp", "a timestamp is null, NaN or infinite"),
     }
-    error, message = errors[role]
-    role = "timestamp" if role == "time" else role
-    return error(
-        message, where=where_in(rows.table, role), found=f"{count} such rows", hint="drop those rows, or fill them"
-    )
+    error, name, message = errors[role]
+    where, hint = where_in(rows.table, name), "drop those rows, or fill them"
+    return error(message, where=where, found=f"{count} such rows", hint=hint)
 
 
 def hashed(rows: SparkRows, *names: str) -> SparkRows:

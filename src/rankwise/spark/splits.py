@@ -134,7 +134,8 @@ def _label_per_user(rule: Holdout | LeaveOut, rows: SparkRows) -> Labelled:
         tested = sf.when(short, of_short).otherwise(rule.n)
         note, counted = "users_too_short", short
     else:
-        tested = sf.least(_rounded(rule.share, size), size - 1)
+        number: Any = _Whole(size)
+        tested = sf.least(rounded(rule.share, number).column, size - 1)
         note, counted = "users_without_test_rows", tested == 0
     frame = frame.withColumn(note, counted & (position == 1))  # one row of each such user
     if isinstance(rule, LeaveOut) and rule.short == "error":
@@ -168,10 +169,10 @@ def _label_smallest(rule: Holdout, rows: SparkRows) -> Labelled:
     limit, below = ranked(frame, name, size - 1, 0, _LARGEST_HASH)
     in_order = sf.row_number().over(Window.partitionBy(name).orderBy(*rows.in_order()))
     equal = frame.filter(key == limit).withColumn("position", in_order)
-    others = frame.filter(key != limit).withColumn("position", sf.lit(0))
+    unequal = frame.filter(key != limit).withColumn("position", sf.lit(0))
     test = (key < limit) | ((key == limit) & (position <= size - below))
     part = sf.when(test, "test").otherwise("train")
-    return Labelled(others.union(equal).withColumn("part", part))
+    return Labelled(unequal.union(equal).withColumn("part", part))
 
 
 def _label_by_user(rule: UserHoldout, rows: SparkRows) -> Labelled:
@@ -188,13 +189,13 @@ def _label_by_user(rule: UserHoldout, rows: SparkRows) -> Labelled:
         part = sf.when(is_held, "test").otherwise("train")
         return Labelled(rows.frame.withColumn("part", part), notes=notes)
     inner = label_rows(rule.fold_in, rows.with_frame(rows.frame.filter(is_held)))
-    known, part = "history" if rule.strong else "train", sf.col("part")
-    outer = sf.when(part == "train", known).when(part == "test", part)
+    fold_in_part, part = "history" if rule.strong else "train", sf.col("part")
+    outer = sf.when(part == "train", fold_in_part).when(part == "test", part)
     frame = inner.frame.withColumn("part", outer.otherwise(sf.concat(sf.lit("fold_in_"), part)))
     frame = frame.withColumnsRenamed({name: f"fold_in_{name}" for name in inner.counted})
-    others = rows.frame.filter(~is_held).withColumn("part", sf.lit("train"))
+    not_held = rows.frame.filter(~is_held).withColumn("part", sf.lit("train"))
     return Labelled(
-        others.unionByName(frame, allowMissingColumns=True),
+        not_held.unionByName(frame, allowMissingColumns=True),
         ("train", "history", "test") if rule.strong else ("train", "test"),
         notes | {f"fold_in_{name}": value for name, value in inner.notes.items()},
         tuple(f"fold_in_{name}" for name in inner.dropped),
@@ -261,12 +262,6 @@ class _Whole:
 
     def __floordiv__(self, divisor: int) -> _Whole:
         return _Whole(sf.call_function("div", self.column, sf.lit(divisor)))
-
-
-def _rounded(share: float, size: Column) -> Column:
-    whole: Any = _Whole(size)
-    column: Column = rounded(share, whole).column
-    return column
 
 
 def filtered(filters: Iterable[Filter], rows: SparkRows, notes: dict[str, Any]) -> SparkRows:
@@ -362,7 +357,7 @@ class SparkSplit:
     parts: Mapping[str, DataFrame]
     rule: Mapping[str, Any]
     found: Mapping[str, Any]
-    _whole: SparkRows
+    _source: SparkRows
     _rows: Mapping[str, SparkRows]
 
     @property
@@ -416,17 +411,17 @@ class SparkSplit:
             self._rows[name].frame.select("user", "item", sf.lit(name == "train").alias(TRAINED))
             for name in _known_parts(self._rows, "test", "user")
         )
-        frame, table = reduce(DataFrame.union, frames), self._whole.table
+        frame, table = reduce(DataFrame.union, frames), self._source.table
         ids = {name: table.columns[name] for name in ("user", "item")}
         source = f"rows known before the test part of {table.source}"
         return SparkTable(frame, Table(empty_of(frame), role, source, table.format, ids))
 
     def _truth(self, columns: Columns | None) -> SparkTable:
         """Return the test part as the ground truth, with the card of this split."""
-        whole = self._whole.table
-        names = {**whole.columns, **choose(columns, "truth")}
+        source = self._source.table
+        names = {**source.columns, **choose(columns, "truth")}
         truth = named(self.test, "truth", {f"truth.{role}": name for role, name in names.items()})
-        empty = replace(truth.empty, source=f"test part of {whole.source}", format=whole.format, split=self.card)
+        empty = replace(truth.empty, source=f"test part of {source.source}", format=source.format, split=self.card)
         return replace(truth, empty=empty)
 
     @cached_property
@@ -438,11 +433,11 @@ class SparkSplit:
         of users cut between equal times: each of these would join or sort two whole parts.
         """
         parts = _described(self._rows)
-        whole = self._whole
-        rows = whole.extent.rows
+        source = self._source
+        rows = source.extent.rows
         unused = rows - sum(part["rows"] for part in parts.values())
-        card = card_of(whole.table, rows, unused, self.rule, self.found, parts)
-        if whole.all_times is not None:
+        card = card_of(source.table, rows, unused, self.rule, self.found, parts)
+        if source.all_times is not None:
             train, test = (self._rows[part].time for part in ("train", "test"))
             (begin, end), (start, stop) = train.values, test.values
             card["time"] = {
@@ -498,9 +493,9 @@ def split(
         If the table cannot be split by this rule, or a part would be empty.
     """
     _check_supported(rule, "rule")
-    whole = read_interactions(interactions, columns, time_unit)
+    source = read_interactions(interactions, columns, time_unit)
     named, notes = rule.to_dict(), dict[str, Any]()
-    kept = filtered(rule.filters, whole, notes) if rule.filter_on == "all" else whole
+    kept = filtered(rule.filters, source, notes) if rule.filter_on == "all" else source
     parts = _cut(rule, kept, notes)
     if rule.validation is not None:
         _check_parts(parts, named, notes)
@@ -517,7 +512,7 @@ def split(
             parts[name] = _without_cold(rule, parts, name, notes)
     _check_parts(parts, named, notes)
     frames = {name: part.as_given() for name, part in parts.items()}
-    return SparkSplit(frames, named, notes, whole, parts)
+    return SparkSplit(frames, named, notes, source, parts)
 
 
 @errors_of_spark()
@@ -614,8 +609,8 @@ def _without_cold(rule: Splitter, parts: Mapping[str, SparkRows], part: str, not
 def _known_parts(parts: Mapping[str, Any], part: str, role: str) -> list[str]:
     """Return the names of the parts that are known of users, or of items, before another part."""
     names: Any = {name: {name} for name in parts}  # sets of names in place of masks
-    known: Any = known_rows(names, part, role)
-    return sorted(known)
+    history: Any = known_rows(names, part, role)
+    return sorted(history)
 
 
 def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
@@ -623,11 +618,11 @@ def _described(parts: Mapping[str, SparkRows]) -> dict[str, dict[str, Any]]:
     train, seeds = parts["train"], ("key1", "key2")
     columns = [*train.columns, "user", "item", "time", "relevance"]
     labelled = [rows.frame.select(*columns, sf.lit(name).alias("part")) for name, rows in parts.items()]
-    whole = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
+    rows_of_parts = hashed(train.with_frame(reduce(DataFrame.union, labelled)), *seeds).frame
     sizes = [sf.count_distinct(role).alias(role) for role in ("user", "item")]
     sizes.append(sf.count_distinct("user", "item").alias("pairs"))
     sums = [sf.sum(sf.col(seed).cast("decimal(38,0)")).alias(seed) for seed in seeds]
-    by_part = {row["part"]: row for row in whole.groupBy("part").agg(*sizes, *sums).collect()}
+    by_part = {row["part"]: row for row in rows_of_parts.groupBy("part").agg(*sizes, *sums).collect()}
     return {
         name: _about(rows, by_part.get(name, {"user": 0, "item": 0, "pairs": 0, "key1": 0, "key2": 0}))
         for name, rows in parts.items()

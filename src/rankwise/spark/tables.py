@@ -35,6 +35,7 @@ from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
 
 __all__ = [
+    "AGAIN",
     "BUCKET",
     "BucketedFiles",
     "SparkTable",
@@ -179,6 +180,7 @@ def output_errors_of_spark(where: str) -> Iterator[None]:
 
 _HEAD = "_rankwise.json"
 _VERSION = 1
+AGAIN = "write them again: rankwise.spark.evaluate(…, overwrite=True)"
 _LOCAL = "file://"
 BUCKET = "rankwise_bucket"
 """The column by which folders are named."""
@@ -220,8 +222,7 @@ class BucketedFiles:
         ]
         if not parts:
             return empty
-        frame = pl.DataFrame(pa.concat_tables(parts))
-        return frame.select(empty.columns)
+        return pl.DataFrame(pa.concat_tables(parts)).select(empty.columns)
 
 
 def exists(uri: str) -> bool:
@@ -272,17 +273,14 @@ def open_bucketed(path: str) -> BucketedFiles | None:
         files = BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise FileError(
-            "these buckets are not complete",
-            where=str(path),
-            found=f"no readable {_HEAD}",
-            hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
+            "these buckets are not complete", where=str(path), found=f"no readable {_HEAD}", hint=AGAIN
         ) from error
     if version != _VERSION:
         raise FileError(
             "these buckets were written by another version of rankwise",
             where=str(path),
             found=f"version {version!r}, this one reads {_VERSION}",
-            hint="write them again: rankwise.spark.evaluate(…, overwrite=True)",
+            hint=AGAIN,
         )
     return files
 
@@ -397,8 +395,13 @@ def read_spark(
     if isinstance(source, str | Path):
         return _at_path(spark, str(source), role, columns)
     if is_spark(source):
-        if repeatable:
-            _check_repeatable(source, role)
+        if repeatable and not _is_repeatable(source):
+            raise InputError(
+                "this table may have other rows each time Spark computes it, as it does for retries",
+                where=role,
+                found="an expression that is not deterministic (rand, uuid, …)",
+                hint="write it to files first, or df.checkpoint(), and evaluate that",
+            )
         return named(source, role, columns)
     if hasattr(source, "as_spark"):  # a split of a Spark table: a table of Connect has any attribute
         table: SparkTable = source.as_spark(role, columns)
@@ -455,12 +458,9 @@ def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
 
 def small_strings(table: pa.Table) -> pa.Table:
     """Return a table whose texts have the offsets of 32 bits that Spark reads."""
-    schema = pa.schema([field.with_type(pa.string()) if _is_large(field.type) else field for field in table.schema])
-    return table.cast(schema)
-
-
-def _is_large(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    large = (pa.large_string(), pa.string_view())
+    fields = [field.with_type(pa.string()) if field.type in large else field for field in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def empty_of(frame: DataFrame) -> pl.DataFrame:
@@ -523,12 +523,12 @@ def _one_row_per_item(source: DataFrame, role: TableRole) -> DataFrame:
             inner = kind.elementType.names
             if not names_of(inner, role, "item"):
                 continue
-            others = [name for name in source.columns if name != field.name]
-            _check_names([*others, *inner], role)
+            rest = [name for name in source.columns if name != field.name]
+            _check_names([*rest, *inner], role)
             none = sf.array(sf.lit(None).cast(kind.elementType))
-            rows = source.select(*map(column, others), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
+            rows = source.select(*map(column, rest), sf.explode(sf.coalesce(column(field.name), none)).alias("row"))
             fields = (sf.col("row").getField(name).alias(name) for name in inner)
-            return rows.select(*map(column, others), *fields)
+            return rows.select(*map(column, rest), *fields)
     return source
 
 
@@ -553,18 +553,7 @@ def _is_repeatable(frame: DataFrame) -> bool:
     return _CHANGES_IN_PLAN.search(_CALLED_LIKE_IT.sub("", analyzed)) is None
 
 
-def _check_repeatable(frame: DataFrame, role: TableRole) -> None:
-    """Raise if Spark says that it may compute other rows the next time."""
-    if not _is_repeatable(frame):
-        raise InputError(
-            "this table may have other rows each time Spark computes it, as it does for retries",
-            where=role,
-            found="an expression that is not deterministic (rand, uuid, …)",
-            hint="write it to files first, or df.checkpoint(), and evaluate that",
-        )
-
-
-def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str | None]) -> None:
+def _refuse_lists(empty: pl.DataFrame, role: TableRole, columns: Mapping[str, str | None]) -> None:
     """Raise if a column of ids or numbers holds whole lists."""
     if role in ("users", "items"):
         return
@@ -572,8 +561,8 @@ def _refuse_lists(empty: pl.DataFrame, role: TableRole, given: Mapping[str, str 
     user = next(iter(names_of(empty.columns, role, "user")), "user")
     for name in nested:
         singular = plain_name(name).removesuffix("s")
-        known = any(names_of([singular], role, standard) for standard in ROLES[role])
-        if known or name in given.values():
+        is_role = any(names_of([singular], role, standard) for standard in ROLES[role])
+        if is_role or name in columns.values():
             raise ColumnError(
                 "a Spark table has one row per item, and this column holds lists",
                 where=f"{role}, column {name!r}",

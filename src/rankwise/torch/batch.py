@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -32,6 +32,7 @@ from rankwise.torch.user_items import (
     check_relevances,
     find,
     is_matrix,
+    is_whole,
     list_keys,
     read_rows,
     uncoalesced,
@@ -85,19 +86,16 @@ class MetricSpec:
         cls,
         metrics: Any,
         options: Mapping[str, Any],
+        raw: Mapping[TableRole, Any],
         *,
         n_items: int | None,
         item_ids: Any,
         user_ids: Any,
-        train: Any,
-        items: Any,
-        users: Any,
-        reference: Any,
         exclude_seen: bool,
         list_length: int | None,
         negatives: int | None,
     ) -> MetricSpec:
-        """Check the options, and read the tables."""
+        """Check the options, and read the tables from what was passed, ``raw``."""
         settings = Settings.read(metrics, options, MetricOptions)
         item_ids = None if item_ids is None else list(item_ids)
         if item_ids is not None and n_items not in (None, len(item_ids)):
@@ -106,9 +104,8 @@ class MetricSpec:
         item_axis = None if size is None else Axis("item", item_ids, size)
         user_ids = None if user_ids is None else list(user_ids)
         user_axis = None if user_ids is None else Axis("user", user_ids, len(user_ids))
-        given: dict[TableRole, Any] = {"train": train, "items": items, "users": users, "reference": reference}
-        by_position = tuple(role for role, value in given.items() if is_by_position(value, role))
-        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in given.items()}
+        by_position = tuple(role for role, value in raw.items() if is_by_position(value, role))
+        sources: dict[str, Any] = {role: as_source(value, role, item_axis, user_axis) for role, value in raw.items()}
         if sources["items"] is None and item_axis is not None:  # the catalogue is every column
             sources["items"] = item_axis.ids.to_frame("item")
         tables = read_inputs(settings, **sources)
@@ -201,8 +198,8 @@ class MetricSpec:
     @cached_property
     def top(self) -> int:
         """How many items of a complete ranking some metric looks at one by one."""
-        wanted = {"recommended", "overlap_history", "overlap_reference"}
-        leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & wanted]
+        row_sets = {"recommended", "overlap_history", "overlap_reference"}
+        leaves = [leaf for leaf in self.plan.leaves if leaf.reads.rows & row_sets]
         if any(not leaf.k for leaf in leaves):
             return 2**31
         return max((k for leaf in leaves for k in leaf.k), default=1)
@@ -411,14 +408,13 @@ def block_rows(width: int, block_size: int | None) -> int:
 
 
 def read_batch(
+    spec: MetricSpec,
+    device: torch.device,
     scores: Tensor | Factors,
     target: Tensor,
-    *,
     users: Tensor | None,
     exclude: Tensor | None,
     candidates: Tensor | None,
-    device: torch.device,
-    spec: MetricSpec,
 ) -> Batch:
     """Check what `update` was given.
 
@@ -433,38 +429,33 @@ def read_batch(
         scores = checked_scores(scores)
     with checks_at_end():
         user = _read_users(users, scores.shape[0], device, spec)
-        if isinstance(scores, Tensor) and not scores.dtype.is_floating_point:
-            return _read_lists(scores, target, user, users is not None, exclude, candidates, spec)
-        return _read_scored(scores, target, user, users is not None, exclude, candidates, spec)
+        is_list = isinstance(scores, Tensor) and not scores.dtype.is_floating_point
+        read: Any = _read_lists if is_list else _read_scored
+        return Batch(user, users is not None, *read(spec, scores, target, exclude, candidates))
 
 
-def _check_tensors(scores: object, device: torch.device, **given: Tensor | None) -> None:
+def _check_tensors(scores: object, device: torch.device, **rest: Tensor | None) -> None:
     """Raise unless everything is a tensor on the device of the metric."""
-    if isinstance(scores, Factors):
-        check_device("the embeddings", scores.users, device, "the metric")
-        named: dict[str, object] = {**given}
-    else:
-        named = {"scores": scores, **given}
-    for name, value in named.items():
+    name, value = ("the embeddings", scores.users) if isinstance(scores, Factors) else ("scores", scores)
+    check_device(name, value, device, "the metric")
+    for name, value in rest.items():
         if name == "users" and value is not None and not isinstance(value, Tensor):
             raise InputError(
                 "users is not a tensor",
                 found=type(value).__name__,
                 hint="ids in text: pass them as user_ids=, and positions in these to update",
             )
-        if value is not None or name in ("scores", "target"):
+        if value is not None or name == "target":
             check_device(name, value, device, "the metric")
 
 
+_Parts: TypeAlias = tuple[Tensor | Factors | None, Tensor | None, Tensor | None, Rows, Rows | None]
+"""The fields of a `Batch` from ``scores`` to ``exclude``."""
+
+
 def _read_scored(
-    scores: Tensor | Factors,
-    target: Tensor,
-    user: Tensor,
-    has_users: bool,
-    exclude: Tensor | None,
-    candidates: Tensor | None,
-    spec: MetricSpec,
-) -> Batch:
+    spec: MetricSpec, scores: Tensor | Factors, target: Tensor, exclude: Tensor | None, candidates: Tensor | None
+) -> _Parts:
     items = mask = None
     size, width = shape = (scores.shape[0], scores.shape[1])
     n_items = spec.n_columns
@@ -488,7 +479,7 @@ def _read_scored(
     elif exclude is not None:
         dense = shape if items is None else None
         excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=dense)
-    return Batch(user, has_users, scores, items, mask, judged, excluded)
+    return scores, items, mask, judged, excluded
 
 
 def checked_scores(scores: Tensor) -> Tensor:
@@ -508,14 +499,8 @@ def checked_scores(scores: Tensor) -> Tensor:
 
 
 def _read_lists(
-    items: Tensor,
-    target: Tensor,
-    user: Tensor,
-    has_users: bool,
-    exclude: Tensor | None,
-    candidates: Tensor | None,
-    spec: MetricSpec,
-) -> Batch:
+    spec: MetricSpec, items: Tensor, target: Tensor, exclude: Tensor | None, candidates: Tensor | None
+) -> _Parts:
     if candidates is not None:
         raise InputError(
             "candidates go with scores", found="ready lists, which are whole numbers", hint="pass scores as floats"
@@ -530,12 +515,10 @@ def _read_lists(
     if n_items is None and target.ndim == 2 and is_matrix(target):
         n_items = target.shape[1]  # one column per item: lists name no others
     judged = read_rows(target, "target", size=size, n_items=n_items)
-    excluded = None
-    if exclude is not None:
-        excluded = read_rows(exclude, "exclude", size=size, n_items=n_items)
+    excluded = None if exclude is None else read_rows(exclude, "exclude", size=size, n_items=n_items)
     items = items.to(torch.int64)
     check_lists(items, "lists", n_items)
-    return Batch(user, has_users, None, items, None, judged, excluded)
+    return None, items, None, judged, excluded
 
 
 def _read_users(users: Tensor | None, size: int, device: torch.device, spec: MetricSpec) -> Tensor:
@@ -547,9 +530,7 @@ def _read_users(users: Tensor | None, size: int, device: torch.device, spec: Met
                 hint="pass users= to update",
             )
         return torch.arange(size, device=device)
-    is_whole = not (users.dtype.is_floating_point or users.dtype.is_complex)
-    is_whole = is_whole and users.dtype not in (torch.bool, torch.uint64)
-    if users.shape != (size,) or not is_whole or users.layout != torch.strided:
+    if users.shape != (size,) or not is_whole(users) or users.dtype == torch.uint64 or users.layout != torch.strided:
         raise InputError(
             "users are whole numbers, one for each row of the scores or lists",
             found=f"{users.dtype} of shape {tuple(users.shape)}, {size} rows",
@@ -574,8 +555,7 @@ def _read_candidates(candidates: Tensor, shape: tuple[int, int], n_items: int | 
         )
     if candidates.dtype == torch.bool and candidates.layout == torch.strided:
         return None, candidates
-    is_whole = not (candidates.dtype.is_floating_point or candidates.dtype.is_complex)
-    if not is_whole or candidates.layout != torch.strided:
+    if not is_whole(candidates) or candidates.layout != torch.strided:
         raise InputError("candidates are bools or whole numbers", found=str(candidates.dtype))
     items = candidates.to(torch.int64)
     check_lists(items, "candidates", n_items)
@@ -584,8 +564,7 @@ def _read_candidates(candidates: Tensor, shape: tuple[int, int], n_items: int | 
 
 def _marks_candidates(values: Tensor, shape: tuple[int, int]) -> bool:
     """Whether a tensor has one mark for each candidate: a bool or a float."""
-    is_mark = values.dtype == torch.bool or values.dtype.is_floating_point
-    return values.layout == torch.strided and tuple(values.shape) == shape and is_mark
+    return values.layout == torch.strided and tuple(values.shape) == shape and is_matrix(values)
 
 
 def _read_labels(target: Tensor, items: Tensor) -> Rows:

@@ -35,7 +35,7 @@ from rankwise.options import IdType
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import Table, Tables
 from rankwise.torch.ranked import ItemRanks, Ranked, TieOrder
-from rankwise.torch.user_items import PAD, Rows, find, place_of, read_rows, uncoalesced
+from rankwise.torch.user_items import PAD, Rows, find, is_whole, place_of, read_rows, uncoalesced
 
 __all__ = ["SideTensors", "UserIds", "as_source", "check_positions", "cut", "is_by_position", "mapped", "read_facts"]
 
@@ -120,36 +120,24 @@ def read_facts(
     history: bool,
     id_type: IdType = "typed",
 ) -> SideTensors:
-    """Turn the facts that metrics need into tensors.
+    """Return the facts that metrics need as tensors.
 
-    Parameters
-    ----------
-    facts : SideTables
-        What is needed, and the tables that have it.
-    tables : Tables
-        All tables.
-    items : Axis or None
-        The ids of items; None where nothing is known or counted by item.
-    users : Axis or None
-        What the numbers of users stand for; None: users come as ids.
-    history : bool
-        Whether training histories are needed.
-    id_type : str, default="typed"
-        Whether ids order tied items as they are or as text.
+    ``items`` is None where nothing is known or counted by item, ``users`` where users come as ids; ``history`` is
+    whether training histories are needed, and ``id_type`` whether ids order tied items as they are or as text.
     """
     user_ids = _users(tables, users)
     user_items, counts = _user_items(facts, tables, items, user_ids, history=history)
-    found: dict[Fact[Any], object] = {}
+    by_fact: dict[Fact[Any], object] = {}
     if items is not None:
-        found |= facts.of_items(items.ids, similarities=True)
+        by_fact |= facts.of_items(items.ids, similarities=True)
     for column, groups in facts.of_users(user_ids.ids).items():
         fact = Groups.of_users(column)
-        found[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
+        by_fact[fact] = replace(groups, code=np.append(groups.code, facts.unknown(fact)))
     id_rank: Any = None
     if items is not None:
         id_rank = items.id_rank if id_type == "typed" else items.text_rank
     words: list[Any] = [None if axis is None else id_words(axis.ids).astype(np.int64) for axis in (items, users)]
-    arrays = SideTensors(found, user_ids, user_items, id_rank, counts, *words)
+    arrays = SideTensors(by_fact, user_ids, user_items, id_rank, counts, *words)
     return mapped(arrays, _as_tensor)  # type: ignore[no-any-return]
 
 
@@ -203,8 +191,7 @@ def _pairs(value: Tensor, role: str) -> tuple[Tensor, Tensor]:
         with checks_at_end():
             rows = read_rows(value, role, size=value.shape[0], n_items=None)
         return rows.row, rows.item
-    is_whole = not (value.dtype.is_floating_point or value.dtype.is_complex)
-    if value.ndim == 2 and is_whole and value.dtype != torch.bool:
+    if value.ndim == 2 and is_whole(value):
         if role == "reference":
             user, place = (value != PAD).nonzero(as_tuple=True)
             return user, value[user, place]
@@ -254,9 +241,9 @@ def _users(tables: Tables, users: Axis | None) -> UserIds:
                 found=repr(ids[0]),
                 hint="pass user_ids=, what the numbers stand for: users= of update are then positions in it",
             )
-    known = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None
-    known = pl.Series("user", [], dtype=pl.Int64) if known is None else known
-    return UserIds(known, torch.from_numpy(known.to_numpy(writable=True)))
+    unique_ids = pl.concat([ids.cast(pl.Int64) for ids in named]).unique().sort() if named else None
+    unique_ids = pl.Series("user", [], dtype=pl.Int64) if unique_ids is None else unique_ids
+    return UserIds(unique_ids, torch.from_numpy(unique_ids.to_numpy(writable=True)))
 
 
 def _user_items(
@@ -264,42 +251,38 @@ def _user_items(
 ) -> tuple[dict[str, _UserItems], dict[str, int]]:
     """Return histories and reference lists by row of the known users."""
     kinds = {fact.kind for fact in facts.facts}
-    wanted: dict[Fact[Any], str] = {}
+    facts_of_users: dict[Fact[Any], str] = {}
     if history or kinds & {"popularity", "similarity", "source"}:  # to count repeated rows
-        wanted[Fact("history")] = "exclude_seen"
+        facts_of_users[Fact("history")] = "exclude_seen"
     if "reference" in kinds:
-        wanted[Fact("reference")] = "the reference lists"
-    if not wanted or items is None:
+        facts_of_users[Fact("reference")] = "the reference lists"
+    if not facts_of_users or items is None:
         return {}, {}
-    needed = SideTables(wanted, {r: t for r, t in tables.by_role.items() if r != "truth"})
-    given: list[Table | None] = [tables.by_role[role] for role in needed.coded]
-    ids = IdSpace(given, count_items=True)
-    aligned = dict(zip(needed.coded, ids.align(given), strict=True))
+    needed = SideTables(facts_of_users, {r: t for r, t in tables.by_role.items() if r != "truth"})
+    sources: list[Table | None] = [tables.by_role[role] for role in needed.coded]
+    ids = IdSpace(sources, count_items=True)
+    aligned = dict(zip(needed.coded, ids.align(sources), strict=True))
     context = encode_side_information(needed, aligned, ids, "error", 1)
     counts = dict(context.counts)
     out: dict[str, _UserItems] = {}
-    for name, found in (("history", context.history), ("reference", context.reference)):
-        if found is None or (name == "history" and not history):
+    user_axis = Axis("user", users.ids, len(users.ids))
+    for name, item_sets in (("history", context.history), ("reference", context.reference)):
+        if item_sets is None or (name == "history" and not history):
             continue
-        lengths = np.diff(found.starts)
-        owner = _users_of(ids.users.decode(np.flatnonzero(lengths)), users)
-        user = np.repeat(owner, lengths[lengths > 0])
-        table = Table(pl.DataFrame({"item": ids.items.decode(found.items)}), "train", name, "", {})
+        lengths = np.diff(item_sets.starts)
+        owners = ids.users.decode(np.flatnonzero(lengths)).alias("user").to_frame()
+        codes = user_axis.codes(Table(owners, "users", "users", "", {}))  # -1 for an unknown user
+        user = np.repeat(codes, lengths[lengths > 0])
+        table = Table(pl.DataFrame({"item": ids.items.decode(item_sets.items)}), "train", name, "", {})
         item = items.codes(table)
-        known = (user >= 0) & (item >= 0)
-        if not known.all():
-            counts[f"{name}_rows_of_unknown_ids"] = int((~known).sum())
-        order = np.argsort(user[known], kind="stable")
-        sizes = np.bincount(user[known], minlength=len(users.ids) + 1)
+        matched = (user >= 0) & (item >= 0)
+        if not matched.all():
+            counts[f"{name}_rows_of_unknown_ids"] = int((~matched).sum())
+        order = np.argsort(user[matched], kind="stable")
+        sizes = np.bincount(user[matched], minlength=len(users.ids) + 1)
         starts = torch.from_numpy(offsets(sizes))
-        out[name] = _UserItems(starts, torch.from_numpy(item[known][order].astype(np.int64)))
+        out[name] = _UserItems(starts, torch.from_numpy(item[matched][order].astype(np.int64)))
     return out, counts
-
-
-def _users_of(ids: pl.Series, users: UserIds) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the row of each id among the known users, -1 for none."""
-    axis = Axis("user", users.ids, len(users.ids))
-    return axis.codes(Table(ids.alias("user").to_frame(), "users", "users", "", {}))
 
 
 def _as_tensor(value: Any) -> Any:
@@ -331,29 +314,15 @@ def cut(
 ) -> Block:
     """Return the block of some ranked lists.
 
-    Parameters
-    ----------
-    ranked : Ranked
-        The lists.
-    code : tensor of int, shape (B,)
-        The row of each user in user facts.
-    needs : frozenset of str
-        What the block must hold beyond hits.
-    order : TieOrder
-        How ties are broken.
-    facts : mapping of Fact to object
-        What is known about items and users.
-    n_items : int or None
-        The number of items; None where nothing is counted by item.
-    threshold : float or None
-        Minimum relevance of a relevant item.
+    ``code`` is the row of each user in user facts, shape (B,); ``needs`` is what the block must hold beyond hits;
+    ``n_items`` is None where nothing is counted by item; ``threshold`` is the minimum relevance of a relevant item.
     """
     judged, size = ranked.judged, ranked.user.shape[0]
     relevant = is_relevant(judged, threshold)
 
     def overlap(name: Literal["history", "reference"]) -> Overlap | None:
-        wanted = f"overlap_{name}" in needs
-        return _overlap(ranked, ranked.item_sets[name], judged, relevant) if wanted else None
+        needed = f"overlap_{name}" in needs
+        return _overlap(ranked, ranked.item_sets[name], judged, relevant) if needed else None
 
     return Block(
         list_length=ranked.length,
@@ -389,11 +358,11 @@ def is_relevant(judged: ItemRanks, threshold: float | None) -> Tensor:
     return relevant
 
 
-def _by_rank(found: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
+def _by_rank(ranks: ItemRanks, rows: Tensor, order: TieOrder) -> Tensor:
     """Return rows in order of user and rank; equal ranks in the order that breaks ties."""
     if not order.is_by_number:
-        rows = rows[torch.argsort(order.of(found.rows.item[rows]), stable=True)]
-    key = found.rows.row[rows] * _RANK_BOUND + found.first[rows]
+        rows = rows[torch.argsort(order.of(ranks.rows.item[rows]), stable=True)]
+    key = ranks.rows.row[rows] * _RANK_BOUND + ranks.first[rows]
     return rows[torch.argsort(key, stable=True)]
 
 
@@ -475,28 +444,28 @@ def _labels(ranked: Ranked, relevant: Tensor) -> Tensor:
     return label.index_fill_(0, cell, 1.0)[:-1]
 
 
-def _items(found: ItemRanks, keep: Tensor | None = None) -> ItemRows:
-    rows = found.rows if keep is None else found.rows.chosen(keep.nonzero()[:, 0])
+def _items(ranks: ItemRanks, keep: Tensor | None = None) -> ItemRows:
+    rows = ranks.rows if keep is None else ranks.rows.chosen(keep.nonzero()[:, 0])
     gain = rows.gain if keep is not None else torch.ones_like(rows.row, dtype=torch.float64)
     return ItemRows(rows.row, rows.item, gain)
 
 
-def _overlap(ranked: Ranked, found: ItemRanks, judged: ItemRanks, relevant: Tensor) -> Overlap:
+def _overlap(ranked: Ranked, ranks: ItemRanks, judged: ItemRanks, relevant: Tensor) -> Overlap:
     """Return what lists have in common with another set; its values are places in that set."""
     size = ranked.user.shape[0]
-    row, listed = found.rows.row, found.place > 0
+    row, listed = ranks.rows.row, ranks.place > 0
     last = _RANK_BOUND if ranked.limit is None else ranked.limit
-    rows = (listed & (found.place <= last)).nonzero()[:, 0]
-    rows = rows[torch.argsort(row[rows] * _RANK_BOUND + found.place[rows], stable=True)]
+    rows = (listed & (ranks.place <= last)).nonzero()[:, 0]
+    rows = rows[torch.argsort(row[rows] * _RANK_BOUND + ranks.place[rows], stable=True)]
     keys = judged.rows.key[relevant]
-    in_truth = find(keys, found.rows.key) < keys.shape[0]
+    in_truth = find(keys, ranks.rows.key) < keys.shape[0]
     elsewhere = ~listed & ~in_truth
-    place_there = found.rows.value
+    place_there = ranks.rows.value
     assert place_there is not None
     return Overlap(
         user=row[rows],
-        rank=found.place[rows],
-        item=found.rows.item[rows],
+        rank=ranks.place[rows],
+        item=ranks.rows.item[rows],
         rank_there=place_there[rows].to(torch.int64),
         length=count(row, size),
         n_elsewhere=sum_whole(row, elsewhere, size),

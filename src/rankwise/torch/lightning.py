@@ -105,14 +105,14 @@ class Evaluation(Callback):
                 hint="evaluate each with a Collection of its own, in the steps of the module",
             )
         if not isinstance(outputs, Mapping) or not {"scores", "target"} <= outputs.keys():
-            found = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
+            outcome = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
                 f"{step} returns a mapping with scores and target",
-                found=str(found),
+                found=str(outcome),
                 hint='return {"scores": scores, "target": target, "users": users}',
             )
-        given = {name: outputs[name] for name in _TAKEN if outputs.get(name) is not None}
-        self.metrics.update(given.pop("scores"), given.pop("target"), **given)
+        arguments = {name: outputs[name] for name in _TAKEN if outputs.get(name) is not None}
+        self.metrics.update(arguments.pop("scores"), arguments.pop("target"), **arguments)
 
     def _end(self, stage: str, trainer: Trainer, pl_module: LightningModule) -> None:
         # All processes have the value of all users: there is nothing left to be reduced.

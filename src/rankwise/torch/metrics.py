@@ -133,13 +133,10 @@ class Collection(UserStates):
         spec = MetricSpec.read(
             metrics,
             options,
+            {"train": train, "items": items, "users": users, "reference": reference},
             n_items=n_items,
             item_ids=item_ids,
             user_ids=user_ids,
-            train=train,
-            items=items,
-            users=users,
-            reference=reference,
             exclude_seen=exclude_seen,
             list_length=list_length,
             negatives=negatives,
@@ -201,11 +198,7 @@ class Collection(UserStates):
         ParameterError
             If the number of items is needed, was not passed, and the first batch does not tell it.
         """
-        self._add(
-            read_batch(
-                scores, target, users=users, exclude=exclude, candidates=candidates, device=self.device, spec=self.spec
-            )
-        )
+        self._add(read_batch(self.spec, self.device, scores, target, users, exclude, candidates))
 
     def update_factors(
         self,
@@ -232,17 +225,8 @@ class Collection(UserStates):
             The precision of the product; by default that of the embeddings. In half precision the
             factors are rounded, and products are added up and kept in float32.
         """
-        self._add(
-            read_batch(
-                read_factors(user_factors, item_factors, bias, dtype),
-                target,
-                users=users,
-                exclude=exclude,
-                candidates=None,
-                device=self.device,
-                spec=self.spec,
-            )
-        )
+        factors = read_factors(user_factors, item_factors, bias, dtype)
+        self._add(read_batch(self.spec, self.device, factors, target, users, exclude, None))
         self._computed = None  # TorchMetrics keeps these for a method called `update` alone
         self._update_count += 1
         if self.compute_on_cpu:  # as TorchMetrics does after `update`
@@ -256,15 +240,11 @@ class Collection(UserStates):
         with torch.no_grad():
             blocks = (block.rank(spec, facts) for block in batch.parts(step))
             ranked = [part for block in blocks for part in block.parts()]
-            signed, n_repeated = [torch.zeros_like(block.user) for block in ranked], 0
-            if batch.has_users:
-                ranked, signed, n_repeated = distinct(ranked, self.repeated_users)
+            ranked, n_repeated = distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
             added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts
         self._write_n_items()
-        for sums, signature in zip(added, signed, strict=True):
-            self._keep(sums, signature)
-        self._count_repeated(n_repeated)
+        self._keep(added, n_repeated)
         self._last = ranked if batch.has_users else []
 
     def extra_repr(self) -> str:
@@ -325,7 +305,7 @@ class Collection(UserStates):
         self._read_n_items()
         if self.spec.lacks_items:
             raise _no_user()
-        states = self._states() if self._is_synced else self._without_repeats(None, 0)
+        states = self._states() if self._is_synced else self._without_repeats()
         counts = named_counts(self.spec, self._layout, states["counts"])
         job = self.spec.job(from_scores=not counts["from_lists"])
         partial = partial_of(self.spec, self._layout, job, states, counts, self._facts.counts)

@@ -206,14 +206,8 @@ def rank_relevant(
         judged = ranked.judged
         assert judged.score is not None
         assert ranked.n_candidates is not None
-        parts = (
-            judged.rows.row + first,
-            judged.rows.item,
-            judged.first,
-            judged.last,
-            judged.score,
-            ranked.n_candidates,
-        )
+        row = judged.rows.row + first
+        parts = (row, judged.rows.item, judged.first, judged.last, judged.score, ranked.n_candidates)
         blocks.append((parts, None if k is None else _top_of(ranked)))
         first += ranked.user.shape[0]
     user, item, low, high, score, n_candidates = (
@@ -227,8 +221,8 @@ def _source(
     scores: Tensor | None, users: Tensor | None, items: Tensor | None, bias: Tensor | None, dtype: torch.dtype | None
 ) -> Tensor | Factors:
     """Return the scores, or the factors that they are computed from."""
-    given = [value is not None for value in (scores, users, items)]
-    if given not in ([True, False, False], [False, True, True]):
+    passed = [value is not None for value in (scores, users, items)]
+    if passed not in ([True, False, False], [False, True, True]):
         raise ParameterError("pass either scores, users by items, or the embeddings users= and items=")
     if users is not None and items is not None:
         return read_factors(users, items, bias, dtype)
@@ -236,8 +230,8 @@ def _source(
         raise ParameterError("bias= and dtype= go with embeddings")
     if isinstance(scores, Tensor) and scores.dtype.is_floating_point:
         return checked_scores(scores)
-    found = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__
-    raise InputError("scores are a tensor of floats, one row per user and one column per item", found=found)
+    kind = str(scores.dtype) if isinstance(scores, Tensor) else type(scores).__name__
+    raise InputError("scores are a tensor of floats, one row per user and one column per item", found=kind)
 
 
 def _blocks(

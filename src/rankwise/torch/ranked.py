@@ -29,6 +29,7 @@ __all__ = [
     "top_of",
 ]
 
+_FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)  # of hashes
 _TIED_RANKS = 1 << 22  # of a part: metrics hold some ten numbers for each
 
 
@@ -125,6 +126,17 @@ class Ranked:
         """Whether scores were ranked; else these are ready lists."""
         return self.scores is not None
 
+    @cached_property
+    def signature(self) -> Tensor:
+        """A number for every list and its ground truth: equal for equal ones, shape (B,)."""
+        place = torch.arange(1, self.items.shape[1] + 1, device=self.items.device)
+        lists = _mixed(self.items * _FACTORS[0] + place)
+        lists = torch.where(self.items == PAD, 0, lists).sum(1)
+        judged = self.judged
+        truth = _mixed(judged.rows.item * _FACTORS[1] + judged.rows.gain.view(torch.int64))
+        truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
+        return lists.index_add(0, judged.rows.row, truth)
+
     def parts(self) -> Iterator[Ranked]:
         """Yield the lists of so many users at a time as have a bounded number of tied ranks.
 
@@ -146,28 +158,18 @@ class Ranked:
         number = self.user.new_full((self.user.shape[0],), -1)
         number[rows] = torch.arange(rows.shape[0], device=rows.device)
 
-        def chosen(found: ItemRanks) -> ItemRanks:
-            return found.chosen((number[found.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
+        def chosen(ranks: ItemRanks) -> ItemRanks:
+            return ranks.chosen((number[ranks.rows.row] >= 0).nonzero()[:, 0], number, len(rows))
 
-        names = (
-            "user",
-            "items",
-            "length",
-            "scores",
-            "n_candidates",
-            "n_tied",
-            "cut_in_tie",
-            "n_unranked",
-            "n_taken_out",
-        )
-        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
-        columns = {name: None if x is None else x[rows] for name, x in columns.items()}
-        return replace(
-            self,
-            **columns,
-            judged=chosen(self.judged),
-            item_sets={name: chosen(found) for name, found in self.item_sets.items()},
-        )
+        columns: dict[str, Any] = {name: x[rows] for name, x in vars(self).items() if isinstance(x, Tensor)}
+        columns.pop("signature", None)  # computed again where it is read
+        item_sets = {name: chosen(ranks) for name, ranks in self.item_sets.items()}
+        return replace(self, **columns, judged=chosen(self.judged), item_sets=item_sets)
+
+
+def _mixed(number: Tensor) -> Tensor:
+    number = (number ^ (number >> 29)) * _FACTORS[2]
+    return number ^ (number >> 32)
 
 
 @dataclass(frozen=True)
@@ -231,11 +233,11 @@ class Scored:
     def columns(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return the column of each item, and whether it is a candidate at all."""
         if self.items is None:
-            column, known = rows.item, None
+            column, listed = rows.item, None
         else:
-            column, known = _columns_of(rows, self._order_of_keys, self.items.shape[1])
+            column, listed = _columns_of(rows, self._order_of_keys, self.items.shape[1])
         is_candidate = self.scores[rows.row, column] > -_INFINITY
-        return column, is_candidate if known is None else is_candidate & known
+        return column, is_candidate if listed is None else is_candidate & listed
 
     @cached_property
     def _order_of_keys(self) -> tuple[Tensor, Tensor]:
@@ -293,19 +295,7 @@ class Top:
 
 
 def top_of(user: Tensor, scored: Scored, kept: int, order: TieOrder) -> Top:
-    """Return the top of every list, with its ties in order; refuse scores that are no numbers.
-
-    Parameters
-    ----------
-    user : tensor of int, shape (B,)
-        The users, for messages.
-    scored : Scored
-        The scores.
-    kept : int
-        The length of the lists.
-    order : TieOrder
-        How ties are broken.
-    """
+    """Return the top of every list up to length ``kept``, its ties in order; refuse scores that are no numbers."""
     size, width = scored.scores.shape
     kept = min(kept, width)
     values, columns = scored.scores.topk(min(kept + 1, width), dim=1)
@@ -368,16 +358,16 @@ def _columns_of(rows: Rows, order_of_keys: tuple[Tensor, Tensor], width: int) ->
     """Return the column in which each item stands (0 where it stands in none), and if it does."""
     keys, order = order_of_keys
     at = find(keys, rows.key)
-    known = at < keys.shape[0]
-    return torch.where(known, torch.cat([order, order.new_zeros(1)])[at] % width, 0), known
+    listed = at < keys.shape[0]
+    return torch.where(listed, torch.cat([order, order.new_zeros(1)])[at] % width, 0), listed
 
 
 def cells_of(rows: Rows, items: Tensor | None, width: int) -> tuple[Tensor, Tensor]:
     """Return row and column of each item; ``items`` has those of columns, None: the same."""
     if items is None:
         return rows.row, rows.item.clamp(0, width - 1)
-    column, known = _columns_of(rows, _order_of_keys(items), items.shape[1])
-    keep = known.nonzero()[:, 0]
+    column, listed = _columns_of(rows, _order_of_keys(items), items.shape[1])
+    keep = listed.nonzero()[:, 0]
     return rows.row[keep], column[keep]
 
 
@@ -551,26 +541,11 @@ def rank_scores(
     depth: int | None,
     top: int,
 ) -> Ranked:
-    """Rank candidates by score.
+    """Return candidates ranked by score, shape (B, C); a score of -inf excludes an item from the candidate set.
 
-    Parameters
-    ----------
-    user : tensor of int, shape (B,)
-        The users.
-    scores : tensor of float, shape (B, C)
-        Scores; -inf excludes an item from the candidate set.
-    items : tensor of int, shape (B, C), or None
-        The item of every score; None where columns are items.
-    judged : Rows
-        The ground truth.
-    item_sets : dict of str to Rows
-        Other items to be found in the lists.
-    order : TieOrder
-        How ties are broken.
-    depth : int or None
-        The length of the lists; None: all candidates are ranked.
-    top : int
-        How many items of every list are wanted, best first.
+    ``items`` has the item of every score, None where columns are items; ``judged`` is the ground truth, and
+    ``item_sets`` are other items to be found in the lists. Lists have the length ``depth``; None ranks all candidates,
+    of which the best ``top`` are returned one by one.
     """
     scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)
@@ -618,5 +593,5 @@ def rank_lists(user: Tensor, items: Tensor, judged: Rows, item_sets: dict[str, R
     length = (items != PAD).sum(1)
     listed = RanksInLists(items)
     is_full = bool((length == items.shape[1]).all()) if items.numel() else False
-    found = {name: listed.find(rows) for name, rows in item_sets.items()}
-    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=found, is_full=is_full)
+    ranks = {name: listed.find(rows) for name, rows in item_sets.items()}
+    return Ranked(user=user, items=items, length=length, judged=listed.find(judged), item_sets=ranks, is_full=is_full)

@@ -1,9 +1,8 @@
 """The states of a metric between updates, merged over processes, and the `Partial` that they become.
 
-Users who occur twice, in one process or in several, count once. ``DistributedSampler`` fills up the
-last batches with users whom another process has as well. Their rows are removed, and their share of
-sums and counts is subtracted. Shares can be computed again for the last update of each process alone,
-whose lists are kept: that is where such users come.
+Users who occur twice, in one process or in several, count once: their rows are removed, and what these
+added to sums and counts is subtracted. ``DistributedSampler`` fills up the last batches with users whom
+another process has as well, so only the lists of the last update are kept to compute that again.
 """
 
 from __future__ import annotations
@@ -26,21 +25,19 @@ from rankwise.core.digests import FINALISER, added, start_and_factors
 from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
-from rankwise.options import Population, members
+from rankwise.options import members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
 from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
 from rankwise.torch.ranked import Ranked, rank_scores
-from rankwise.torch.user_items import PAD, Rows
+from rankwise.torch.user_items import Rows
 
 __all__ = [
     "KINDS",
     "Gather",
     "Layout",
     "RepeatRule",
-    "Repeats",
     "States",
-    "Sums",
     "UserStates",
     "common_n_items",
     "distinct",
@@ -51,8 +48,6 @@ __all__ = [
     "partial_of",
     "repeated_rows",
     "safe_name",
-    "signatures",
-    "without_repeats",
 ]
 
 RepeatRule: TypeAlias = Literal["error", "first"]
@@ -61,114 +56,34 @@ Gather: TypeAlias = Callable[[Tensor], list[Tensor]]
 """Returns a tensor of every process, in the order of processes."""
 
 States: TypeAlias = dict[str, Tensor]
-"""``users``, ``columns``, ``signatures`` with a row per list; ``sums``, ``counts``; ``n_items`` if scores tell it."""
-_FACTORS = (-7046029254386353131, -4417276706812531889, 1609587929392839161)
+"""What some lists come to.
+
+``users``, shape (B,); ``columns``, shape (B, n_columns + 2): their values, NaN for users who are not evaluated, then
+the halves of the digest of their ground truth; ``signatures`` of their lists, shape (B,); ``sums`` by item, shape
+(n_sums, n_items); ``counts``, shape (n_counts,); and ``n_items`` if scores tell it.
+"""
+_ROWS, _SUMS = ("users", "columns", "signatures"), ("sums", "counts")
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """What to do with users who occur twice.
-
-    Attributes
-    ----------
-    rule : {"error", "first"}
-        Whether lists that differ are an error, or the first of them counts.
-    n_last : int
-        How many of the last rows came in the last update.
-    take_back : callable
-        Takes rows of the last update, by position; returns what they added to sums and counts.
-    """
-
-    rule: RepeatRule
-    n_last: int
-    take_back: Callable[[Tensor], tuple[Tensor, Tensor]]
-
-
-def signatures(ranked: Ranked) -> Tensor:
-    """Return a number for every list and its ground truth: equal for equal ones, shape (B,)."""
-    place = torch.arange(1, ranked.items.shape[1] + 1, device=ranked.items.device)
-    lists = _mixed(ranked.items * _FACTORS[0] + place)
-    lists = torch.where(ranked.items == PAD, 0, lists).sum(1)
-    judged = ranked.judged
-    truth = _mixed(judged.rows.item * _FACTORS[1] + judged.rows.gain.view(torch.int64))
-    truth = _mixed(truth + judged.first * _FACTORS[0] + judged.last)
-    return lists.index_add(0, judged.rows.row, truth)
-
-
-def _mixed(number: Tensor) -> Tensor:
-    number = (number ^ (number >> 29)) * _FACTORS[2]
-    return number ^ (number >> 32)
-
-
-def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], list[Tensor], int]:
-    """Return the lists of an update without users who come twice in it.
-
-    Returns
-    -------
-    ranked : list of Ranked
-        The lists.
-    signed : list of tensor
-        Their signatures.
-    n_repeated : int
-        How many lists were left out.
+def distinct(ranked: list[Ranked], rule: RepeatRule) -> tuple[list[Ranked], int]:
+    """Return the lists of an update without users who come twice in it, and how many lists were left out.
 
     Raises
     ------
     DuplicateError
         If two lists of a user differ.
     """
-    signed = [signatures(block) for block in ranked]
-    users = torch.cat([block.user for block in ranked])
-    keys = torch.stack([users, torch.cat(signed), torch.ones_like(users)], dim=1)
-    repeated = repeated_rows(keys, rule)
+    users, signatures = (torch.cat([getattr(x, name) for x in ranked]) for name in ("user", "signature"))
+    repeated = repeated_rows(torch.stack([users, signatures, torch.ones_like(users)], dim=1), rule)
     n = int(repeated.sum())
-    if not n:
-        return ranked, signed, 0
-    kept = [(~part).nonzero()[:, 0] for part in torch.split(repeated, [block.user.shape[0] for block in ranked])]
-    ranked = [block.select(rows) for block, rows in zip(ranked, kept, strict=True)]
-    return ranked, [sign[rows] for sign, rows in zip(signed, kept, strict=True)], n
+    return (_selected(ranked, ~repeated) if n else ranked), n
 
 
-def without_repeats(
-    states: States, repeats: Repeats, gather: Gather | None = None, rank: int = 0
-) -> tuple[States, int]:
-    """Return the states of this process without users who came before, and how many these were.
-
-    Parameters
-    ----------
-    states : dict of str to tensor
-        The states of this process.
-    repeats : Repeats
-        What to do with such users.
-    gather : callable, optional
-        Returns a tensor of every process, in a list; None: there is one process.
-    rank : int, default=0
-        The place of this process in that list.
-
-    Raises
-    ------
-    DuplicateError
-        If their lists differ.
-    InputError
-        If what they added to sums is not known any more.
-
-    Notes
-    -----
-    All that raises here depends on what was gathered: all processes raise, or none.
-    """
-    n = states["users"].shape[0]
-    is_last = torch.arange(n, device=states["users"].device) >= n - repeats.n_last
-    keys = torch.stack([states["users"], states["signatures"], is_last.to(torch.int64)], dim=1)
-    parts = [keys] if gather is None else gather(keys)
-    first = sum(part.shape[0] for part in parts[:rank])
-    mine = repeated_rows(torch.cat(parts), repeats.rule)[first : first + n]
-    rows = mine.nonzero()[:, 0]
-    if not len(rows):
-        return states, 0
-    sums, counts = repeats.take_back(rows - (n - repeats.n_last))
-    out = {name: states[name][~mine] for name in ("users", "columns", "signatures")}
-    out |= {"sums": states["sums"] - sums, "counts": states["counts"] - counts}
-    return states | out, len(rows)
+def _selected(ranked: list[Ranked], keep: Tensor) -> list[Ranked]:
+    """Return the lists for which ``keep``, which has an entry for each of all blocks, is true."""
+    parts = torch.split(keep, [block.user.shape[0] for block in ranked])
+    rows = [(block, part.nonzero()[:, 0]) for block, part in zip(ranked, parts, strict=True)]
+    return [block.select(positions) for block, positions in rows if len(positions)]
 
 
 def gathered(states: States, gather: Gather) -> States:
@@ -176,8 +91,8 @@ def gathered(states: States, gather: Gather) -> States:
     numbers: States = {}
     if "n_items" in states:  # checked first: sums of different numbers cannot be added
         numbers["n_items"] = torch.full_like(states["n_items"], common_n_items(gather(states["n_items"])))
-    rows = {name: torch.cat(gather(states[name])) for name in ("users", "columns", "signatures")}
-    sums = {name: reduce(torch.add, gather(states[name])) for name in ("sums", "counts")}
+    rows = {name: torch.cat(gather(states[name])) for name in _ROWS}
+    sums = {name: reduce(torch.add, gather(states[name])) for name in _SUMS}
     return rows | sums | numbers
 
 
@@ -274,29 +189,6 @@ class Layout:
         return len(self.columns) + 2
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What some lists add to the states.
-
-    Attributes
-    ----------
-    user : tensor of int, shape (B,)
-        The users.
-    columns : tensor of float, shape (B, n_columns + 2)
-        Their values; NaN for users who are not evaluated. Then the halves of the digest of their
-        ground truth.
-    items : tensor of int, shape (n_sums, n_items)
-        Sums by item.
-    counts : tensor of int, shape (n_counts,)
-        What was counted.
-    """
-
-    user: Tensor
-    columns: Tensor
-    items: Tensor
-    counts: Tensor
-
-
 def layout_of(spec: MetricSpec) -> Layout:
     """Return what the states of a metric hold: what metrics give for no users tells."""
     none, scores = torch.zeros(0, dtype=torch.int64), torch.zeros((0, 1))
@@ -316,19 +208,8 @@ def layout_of(spec: MetricSpec) -> Layout:
     return Layout(tuple(measured.columns), sums, (*_COUNTS, *measured.counts))
 
 
-def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> Sums:
-    """Measure some lists.
-
-    Parameters
-    ----------
-    spec : MetricSpec
-        What is asked.
-    layout : Layout
-        What the states hold.
-    ranked : Ranked
-        The lists.
-    facts : FactTensors
-        What metrics need to know, on the device of the lists.
+def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTensors) -> States:
+    """Return what some lists add to the states; facts are on the device of the lists.
 
     Raises
     ------
@@ -340,7 +221,8 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTe
     size, device = ranked.user.shape[0], ranked.user.device
     relevant = is_relevant(ranked.judged, spec.settings.relevance_threshold)
     n_relevant = sum_whole(ranked.judged.rows.row, relevant, size)
-    counted = _evaluated(spec.settings.evaluated, ranked, n_relevant > 0)
+    is_judged = count(ranked.judged.rows.row, size) > 0
+    counted: Tensor = members(spec.settings.evaluated, n_relevant > 0, ranked.length > 0, is_judged)
     rows = None if bool(counted.all()) else counted.nonzero()[:, 0]
     measured = _metric(spec, ranked if rows is None else ranked.select(rows), facts, plan)
     values = [measured.columns[name].to(torch.float64) for name in layout.columns]
@@ -350,12 +232,13 @@ def metric_lists(spec: MetricSpec, layout: Layout, ranked: Ranked, facts: SideTe
     columns = torch.cat([columns, _digests(ranked, facts)], dim=1)
     counts = _counts(ranked, n_relevant > 0, spec.depth) | dict(measured.counts)
     items = [measured.item_sums[column] for column in layout.item_sums]
-    return Sums(
-        user=ranked.user,
-        columns=columns,
-        items=torch.stack(items) if items else ranked.length.new_zeros((0, 0)),
-        counts=torch.stack([_number(counts.get(name, 0), device) for name in layout.counts]),
-    )
+    return {
+        "users": ranked.user,
+        "columns": columns,
+        "signatures": ranked.signature if ranked.has_users else torch.zeros_like(ranked.user),
+        "sums": torch.stack(items) if items else ranked.length.new_zeros((0, 0)),
+        "counts": torch.stack([_number(counts.get(name, 0), device) for name in layout.counts]),
+    }
 
 
 def _digests(ranked: Ranked, facts: SideTensors) -> Tensor:
@@ -388,14 +271,6 @@ def _shifted(numbers: Tensor, bits: int) -> Tensor:
     """Return integers shifted to the right, with zeros in front."""
     shifted: Tensor = (numbers >> bits) & (2 ** (64 - bits) - 1)
     return shifted
-
-
-def _evaluated(population: Population, ranked: Ranked, has_relevant: Tensor) -> Tensor:
-    """Return which users are evaluated."""
-    has_list = ranked.length > 0
-    n_rows: Tensor = count(ranked.judged.rows.row, has_list.shape[0])
-    evaluated: Tensor = members(population, has_relevant, has_list, n_rows > 0)
-    return evaluated
 
 
 def _counts(ranked: Ranked, has_relevant: Tensor, depth: int | None) -> dict[str, Array]:
@@ -488,22 +363,9 @@ def partial_of(
     counts: Mapping[str, int],
     shared_counts: Mapping[str, int],
 ) -> Partial:
-    """Return the states as the mergeable result of these users, with ids for numbers.
+    """Return the states of all processes as a mergeable result, with ids for numbers.
 
-    Parameters
-    ----------
-    spec : MetricSpec
-        What is asked.
-    layout : Layout
-        The names of columns and sums.
-    job : Job
-        The job of it: for scores, or for ready lists.
-    states : dict of str to tensor
-        The states of all processes.
-    counts : dict of str to int
-        What was counted, by name.
-    shared_counts : dict of str to int
-        What was counted in the tables that facts come from.
+    ``counts`` are those of the lists by name, ``shared_counts`` those of the tables that facts come from.
     """
     protocol = Protocol(PASSED) if counts["with_candidates"] else None
     if spec.negatives is not None:
@@ -517,11 +379,7 @@ def partial_of(
         items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
         counts={name: n for name, n in counts.items() if name not in KINDS},
         protocol="" if protocol is None else protocol.write(),
-        ties=tuple(
-            sorted(
-                spec.ties(from_scores=kind == "from_scores") for kind in ("from_scores", "from_lists") if counts[kind]
-            )
-        ),
+        ties=tuple(sorted(spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind])),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
         shared_counts=dict(shared_counts),
         digests=_digest_of_truth(states["columns"]) if counts["with_users"] else {},
@@ -578,31 +436,15 @@ class UserStates(Metric):
         What is asked: it names the columns and the sums.
     repeated_users : {"error", "first"}
         What to do with a user who comes twice with different lists.
-    compute_on_cpu, dist_sync_on_step, process_group, dist_sync_fn, sync_on_compute
-        As in ``torchmetrics.Metric``.
+    **torchmetrics
+        Options of ``torchmetrics.Metric``.
     """
 
     full_state_update = False
     is_differentiable = False
 
-    def __init__(
-        self,
-        spec: MetricSpec,
-        repeated_users: RepeatRule,
-        *,
-        compute_on_cpu: bool,
-        dist_sync_on_step: bool,
-        process_group: Any,
-        dist_sync_fn: Callable[..., Any] | None,
-        sync_on_compute: bool,
-    ) -> None:
-        super().__init__(
-            compute_on_cpu=compute_on_cpu,
-            dist_sync_on_step=dist_sync_on_step,
-            process_group=process_group,
-            dist_sync_fn=dist_sync_fn,
-            sync_on_compute=sync_on_compute,
-        )
+    def __init__(self, spec: MetricSpec, repeated_users: RepeatRule, **torchmetrics: Any) -> None:
+        super().__init__(**torchmetrics)
         self.spec, self.repeated_users = spec, repeated_users
         # Which columns and sums there are does not depend on the number of items: that of one tells it.
         sized = spec.with_items(1) if spec.lacks_items else spec
@@ -619,13 +461,13 @@ class UserStates(Metric):
         number of items is not known yet, it is a state; sums are then a column of zeros until scores
         come, which broadcasts to any number.
         """
-        layout, rows = self._layout, ("users", "columns", "signatures")
+        layout = self._layout
         shape = (len(layout.item_sums), (spec.n_items or 0) if layout.item_sums else 0)
         sizes: dict[str, tuple[int, ...]] = {"sums": shape, "counts": (len(layout.counts),)}
         if self.spec.lacks_items:
             sizes["n_items"] = ()
-        names = {name: f"{name}_{spec.digest}" for name in (*rows, *sizes)}
-        for name in rows:
+        names = {name: f"{name}_{spec.digest}" for name in (*_ROWS, *sizes)}
+        for name in _ROWS:
             self.add_state(names[name], default=[], dist_reduce_fx="cat", persistent=True)
         for name, size in sizes.items():
             zeros, reduction = torch.zeros(size, dtype=torch.int64), "max" if name == "n_items" else "sum"
@@ -649,14 +491,15 @@ class UserStates(Metric):
         if "n_items" in self._names:
             self._set_state("n_items", torch.full_like(self._state("n_items"), self.spec.n_columns or 0))
 
-    def _keep(self, sums: Sums, signature: Tensor) -> None:
-        """Add what some lists came to."""
-        self._state("users").append(sums.user)
-        self._state("columns").append(sums.columns)
-        self._state("signatures").append(signature)
-        # Not in place: in inference mode tensors of another mode may not be changed.
-        self._set_state("sums", self._state("sums") + sums.items)
-        self._set_state("counts", self._state("counts") + sums.counts)
+    def _keep(self, added: list[States], n_repeated: int) -> None:
+        """Add what the blocks of an update came to."""
+        for states in added:
+            for name in _ROWS:
+                self._state(name).append(states[name])
+            # Not in place: in inference mode tensors of another mode may not be changed.
+            for name in _SUMS:
+                self._set_state(name, self._state(name) + states[name])
+        self._set_state("counts", self._with_repeated(self._state("counts"), n_repeated))
 
     def reset(self) -> None:
         """Forget all lists; a number of items that scores told stays."""
@@ -676,7 +519,7 @@ class UserStates(Metric):
         """
         saved: dict[str, Any] = super().state_dict(destination, prefix, keep_vars)
         try:
-            states = self._states() if self._is_synced else self._without_repeats(None, 0)
+            states = self._states() if self._is_synced else self._without_repeats()
         except RankwiseError:  # raised again when values are computed
             states = self._states()
         for name, value in states.items():
@@ -724,19 +567,45 @@ class UserStates(Metric):
             out[name] = state
         return out
 
-    def _without_repeats(self, gather: Gather | None, rank: int) -> States:
-        """Return the states without users who came before, here or in another process."""
+    def _without_repeats(self, gather: Gather | None = None, rank: int = 0) -> States:
+        """Return the states without users who came before, here or in another process.
+
+        Parameters
+        ----------
+        gather : callable, optional
+            Returns a tensor of every process, in a list; None: there is one process.
+        rank : int, default=0
+            The place of this process in that list.
+
+        Raises
+        ------
+        DuplicateError
+            If lists of a user differ.
+        InputError
+            If what a list added to sums is not known any more.
+
+        Notes
+        -----
+        All that raises here depends on what was gathered: all processes raise, or none.
+        """
         states = self._states()
-        total = states["counts"]
-        if gather is not None:  # of all processes, so that all of them raise, or none
-            total = torch.stack(gather(total)).sum(0)
-        counts = named_counts(self.spec, self._layout, total)
-        if not counts["with_users"]:
+        total = states["counts"] if gather is None else torch.stack(gather(states["counts"])).sum(0)
+        if not named_counts(self.spec, self._layout, total)["with_users"]:
             return states
-        n_last = sum(ranked.user.shape[0] for ranked in self._last)
-        repeats = Repeats(self.repeated_users, n_last, self._take_back)
-        states, n = without_repeats(states, repeats, gather, rank)
-        return states | {"counts": self._with_repeated(states["counts"], n)}
+        n, n_last = len(states["users"]), sum(ranked.user.shape[0] for ranked in self._last)
+        is_last = torch.arange(n, device=states["users"].device) >= n - n_last
+        keys = torch.stack([states["users"], states["signatures"], is_last.to(torch.int64)], dim=1)
+        parts = [keys] if gather is None else gather(keys)
+        first = sum(part.shape[0] for part in parts[:rank])
+        repeated = repeated_rows(torch.cat(parts), self.repeated_users)[first : first + n]
+        n_repeated = int(repeated.sum())
+        if not n_repeated:
+            return states
+        states |= {name: states[name][~repeated] for name in _ROWS}
+        for ranked in _selected(self._last, repeated[n - n_last :].to(self.device)):
+            added = metric_lists(self.spec, self._layout, ranked, self._facts)
+            states |= {name: states[name] - added[name] for name in _SUMS}
+        return states | {"counts": self._with_repeated(states["counts"], n_repeated)}
 
     def _with_repeated(self, counts: Tensor, n: int) -> Tensor:
         """Return the counts with a number of repeated users added."""
@@ -745,21 +614,6 @@ class UserStates(Metric):
         counts = counts.clone()
         counts[self._layout.counts.index("users_repeated")] += n
         return counts
-
-    def _count_repeated(self, n: int) -> None:
-        self._set_state("counts", self._with_repeated(self._state("counts"), n))
-
-    def _take_back(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the contribution of some rows of the last update to sums and counts."""
-        sums, counts = self._state("sums") * 0, self._state("counts") * 0
-        rows, first = rows.to(self.device), 0
-        for ranked in self._last:
-            here = rows[(rows >= first) & (rows < first + ranked.user.shape[0])] - first
-            first += ranked.user.shape[0]
-            if len(here):
-                part = metric_lists(self.spec, self._layout, ranked.select(here), self._facts)
-                sums, counts = sums + part.items, counts + part.counts
-        return sums, counts
 
     def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
         """Gather the states of all processes; a user who came in two of them counts once."""

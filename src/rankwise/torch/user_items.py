@@ -27,6 +27,7 @@ __all__ = [
     "check_relevances",
     "find",
     "is_matrix",
+    "is_whole",
     "key_of",
     "list_keys",
     "place_of",
@@ -111,12 +112,12 @@ def place_of(user: Tensor) -> Tensor:
     return places - torch.searchsorted(user, user)
 
 
-def find(keys: Tensor, wanted: Tensor) -> Tensor:
-    """Return where each wanted key stands among ascending keys; their number where it does not."""
-    at = torch.searchsorted(keys, wanted)
+def find(keys: Tensor, sought: Tensor) -> Tensor:
+    """Return where each key stands among ascending keys; their number where it does not."""
+    at = torch.searchsorted(keys, sought)
     if not keys.shape[0]:
         return at
-    there = keys[at.clamp(max=keys.shape[0] - 1)] == wanted
+    there = keys[at.clamp(max=keys.shape[0] - 1)] == sought
     return torch.where(there, at, keys.shape[0])
 
 
@@ -166,7 +167,9 @@ def read_rows(
         check_relevances(values, name)
         rows = _from_dense(values)
     else:
-        rows, width = _from_lists(values if values.ndim == 2 else values[:, None]), None
+        lists = (values if values.ndim == 2 else values[:, None]).to(torch.int64)
+        row, place = (lists != PAD).nonzero(as_tuple=True)
+        rows, width = uncoalesced(row, lists[row, place], None, size), None
     if width is not None and n_items is not None and width != n_items:
         raise InputError(
             f"{name} has one column for each item",
@@ -230,6 +233,11 @@ def is_matrix(values: Tensor) -> bool:
     return values.layout != torch.strided or _holds_relevances(values)
 
 
+def is_whole(values: Tensor) -> bool:
+    """Whether a tensor holds whole numbers, by its type."""
+    return not (_holds_relevances(values) or values.dtype.is_complex)
+
+
 def _holds_relevances(values: Tensor) -> bool:
     """Whether a dense tensor has a relevance for every item, by its type: not item numbers."""
     return values.dtype == torch.bool or values.dtype.is_floating_point
@@ -283,12 +291,7 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
 
     def no_item() -> RankwiseError:
         row, place = outside.nonzero()[0].tolist()
-        return IdError(
-            f"{name} name an item outside the catalogue",
-            where=f"row {row} of the batch, place {place + 1}",
-            found=f"item {int(items[row, place])} of {most}",
-            hint=f"items are numbers from 0 to {most - 1}; {PAD} is padding",
-        )
+        return _no_item(f"{name} name", f"row {row} of the batch, place {place + 1}", int(items[row, place]), most)
 
     def repeated() -> RankwiseError:
         row, place = same.nonzero()[0].tolist()
@@ -305,24 +308,13 @@ def check_lists(items: Tensor, name: str, n_items: int | None) -> None:
     refuse(same, repeated)
 
 
-def _from_lists(values: Tensor) -> Rows:
-    values = values.to(torch.int64)
-    row, place = (values != PAD).nonzero(as_tuple=True)
-    return uncoalesced(row, values[row, place], None, values.shape[0])
-
-
 def _check(rows: Rows, name: str, n_items: int | None) -> None:
     """Refuse items outside the catalogue, and relevant items that are repeated."""
     most = _SPAN - 1 if n_items is None else n_items
 
     def outside() -> RankwiseError:
         bad = ((rows.item < 0) | (rows.item >= most)).nonzero()[0, 0]
-        return IdError(
-            f"{name} names an item outside the catalogue",
-            where=f"row {int(rows.row[bad])} of the batch",
-            found=f"item {int(rows.item[bad])} of {most}",
-            hint=f"items are numbers from 0 to {most - 1}; {PAD} is padding",
-        )
+        return _no_item(f"{name} names", f"row {int(rows.row[bad])} of the batch", int(rows.item[bad]), most)
 
     def repeated() -> RankwiseError:
         bad = (rows.key[1:] == rows.key[:-1]).nonzero()[0, 0]
@@ -336,6 +328,15 @@ def _check(rows: Rows, name: str, n_items: int | None) -> None:
     refuse((rows.item < 0) | (rows.item >= most), outside)
     if name == "target":  # what is excluded twice is excluded
         refuse(rows.key[1:] == rows.key[:-1], repeated)
+
+
+def _no_item(names: str, where: str, item: int, n_items: int) -> IdError:
+    return IdError(
+        f"{names} an item outside the catalogue",
+        where=where,
+        found=f"item {item} of {n_items}",
+        hint=f"items are numbers from 0 to {n_items - 1}; {PAD} is padding",
+    )
 
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -373,25 +374,16 @@ class Factors:
 
 
 def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None) -> Factors:
-    """Check embeddings, and round them to the precision of the product.
-
-    Parameters
-    ----------
-    users, items : tensor of float, shapes (U, d) and (I, d)
-        The embeddings.
-    bias : tensor of float, shape (I,), or None
-        Item biases.
-    dtype : torch.dtype or None
-        The precision of the product; None: that of the embeddings.
+    """Return embeddings and item biases in the precision of the product; None: that of the embeddings.
 
     Raises
     ------
     InputError
         If shapes or devices do not fit.
     """
-    given = [("users", users, 2), ("items", items, 2)]
-    given += [] if bias is None else [("bias", bias, 1)]
-    for name, value, dimensions in given:
+    tensors = [("users", users, 2), ("items", items, 2)]
+    tensors += [] if bias is None else [("bias", bias, 1)]
+    for name, value, dimensions in tensors:
         device = users.device if isinstance(users, Tensor) else torch.device("cpu")
         check_device(name, value, device, "users")
         if value.ndim != dimensions or value.layout != torch.strided:
@@ -412,12 +404,8 @@ def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch
     if kind not in (*_HALF, torch.float32, torch.float64):
         raise ParameterError("dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}")
     users, items = users.detach().to(kind), items.detach().to(kind)
-    return Factors(users, items, None if bias is None else bias.detach().to(_result(kind)))
-
-
-def _result(kind: torch.dtype) -> torch.dtype:
-    """Return the type of scores: float32 for products in half precision."""
-    return torch.float32 if kind in _HALF else kind
+    of_scores = torch.float32 if kind in _HALF else kind
+    return Factors(users, items, None if bias is None else bias.detach().to(of_scores))
 
 
 def _product(users: Tensor, items: Tensor) -> Tensor:
