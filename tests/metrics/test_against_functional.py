@@ -8,7 +8,7 @@ import typing
 from typing import Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise as rw
@@ -127,22 +127,35 @@ def same(ours, theirs):
     return ours == pytest.approx(theirs, rel=1e-11, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", PER_USER)
-@given(evaluations(judged=True), K)
-def test_per_user(name, data, k):
+def check_per_user(metrics, data, k):
     lists, truth = data
-    metric = PER_USER[name]
-    cell = str(metric if metric.cutoff == "none" else metric @ k)
-    result = rw.evaluate(lists, truth, cell, population="all", items=range(12))
-    about = "relevance" if metric.needs_relevant else metric.defined_for
-    values = result.per_user[cell] if cell in result.per_user.columns else []
-    for user, own in zip(result.per_user["user"], values, strict=bool(len(values))):
-        items, known = list(lists.get(user, [])), truth.get(user, {})
-        expected = plain_value(metric, items, known, k)
-        nothing = not relevant(known) if about == "relevance" else not items
-        if about in ("relevance", "list") and nothing:
-            expected = math.nan
-        assert same(own, expected), (user, own, expected)
+    cells = {str(metric if metric.cutoff == "none" else metric @ k): metric for metric in metrics}
+    result = rw.evaluate(lists, truth, [*cells], population="all", items=range(12))
+    for cell, metric in cells.items():
+        about = "relevance" if metric.needs_relevant else metric.defined_for
+        values = result.per_user[cell] if cell in result.per_user.columns else []
+        for user, own in zip(result.per_user["user"], values, strict=bool(len(values))):
+            items, known = list(lists.get(user, [])), truth.get(user, {})
+            expected = plain_value(metric, items, known, k)
+            nothing = not relevant(known) if about == "relevance" else not items
+            if about in ("relevance", "list") and nothing:
+                expected = math.nan
+            assert same(own, expected), (cell, user, own, expected)
+
+
+@settings(max_examples=60)
+@given(evaluations(judged=True), K)
+def test_per_user(data, k):
+    """All metrics in one evaluation, so that each sees many worlds."""
+    check_per_user(PER_USER.values(), data, k)
+
+
+@pytest.mark.parametrize("name", PER_USER)
+@settings(max_examples=3)
+@given(evaluations(judged=True), K)
+def test_one_metric_per_user(name, data, k):
+    """Alone: a metric that forgets to declare an input is right beside others that declare it."""
+    check_per_user([PER_USER[name]], data, k)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -336,19 +336,32 @@ def at(name, k):
     return str(metric if none else metric @ k)
 
 
-@pytest.mark.parametrize("name", TWINS)
-@settings(max_examples=30)  # of each of many
+def check_every_user(names, world, k):
+    cells = {name: at(name, k) for name in names}
+    result = rw.evaluate(world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around)
+    for name, cell in cells.items():
+        about = getattr(rw.parse(name), "defined_for", "")
+        for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
+            expected = TWINS[name](world, user, k)
+            nothing = not wanted(world, user) if about == "relevance" else not listed(world, user)
+            if about in ("relevance", "list") and nothing:
+                expected = math.nan
+            assert same(own, expected), (name, user, own, expected)
+
+
+@settings(max_examples=60)
 @given(worlds(judged=True), K)
-def test_every_user(name, world, k):
-    cell = at(name, k)
-    result = rw.evaluate(world.lists, world.truth, cell, population="all", **world.around)
-    about = getattr(rw.parse(name), "defined_for", "")
-    for user, own in zip(result.per_user["user"], result.per_user[cell], strict=True):
-        expected = TWINS[name](world, user, k)
-        nothing = not wanted(world, user) if about == "relevance" else not listed(world, user)
-        if about in ("relevance", "list") and nothing:
-            expected = math.nan
-        assert same(own, expected), (user, own, expected)
+def test_every_user(world, k):
+    """All metrics in one evaluation, so that each sees many worlds."""
+    check_every_user(TWINS, world, k)
+
+
+@pytest.mark.parametrize("name", TWINS)
+@settings(max_examples=3)
+@given(worlds(judged=True), K)
+def test_every_user_of_one_metric(name, world, k):
+    """Alone: a metric that forgets to declare an input is right beside others that declare it."""
+    check_every_user([name], world, k)
 
 
 @given(worlds(judged=True))
@@ -462,17 +475,29 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
-@settings(max_examples=30)
+def check_all_users(names, world, k):
+    cells = {name: at(name, k) for name in names}
+    result = rw.evaluate(world.lists, world.truth, [*dict.fromkeys(cells.values())], population="all", **world.around)
+    for name, cell in cells.items():
+        expected = WHOLE[name](world, k)
+        labels = {key: key.removeprefix(cell).strip("[]") for key in result.values if key.partition("[")[0] == cell}
+        ours = {label: result.values[key] for key, label in labels.items()}
+        for label, value in ours.items():  # a group of which nothing is known is no cell of the twin
+            assert same(value, expected.get(label, math.nan)), (name, label, value, expected)
+        assert {label for label, value in expected.items() if not math.isnan(value)} <= set(ours)
+
+
+@settings(max_examples=60)
 @given(worlds(judged=True), K)
-def test_all_users(name, world, k):
-    cell = at(name, k)
-    result = rw.evaluate(world.lists, world.truth, cell, population="all", **world.around)
-    expected = WHOLE[name](world, k)
-    ours = {key.removeprefix(cell).strip("[]"): value for key, value in result.values.items()}
-    for label, value in ours.items():  # a group of which nothing is known is no cell of the twin
-        assert same(value, expected.get(label, math.nan)), (label, value, expected)
-    assert {label for label, value in expected.items() if not math.isnan(value)} <= set(ours)
+def test_all_users(world, k):
+    check_all_users(WHOLE, world, k)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@settings(max_examples=3)
+@given(worlds(judged=True), K)
+def test_all_users_of_one_metric(name, world, k):
+    check_all_users([name], world, k)
 
 
 @given(worlds(judged=True), K)
