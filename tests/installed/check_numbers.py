@@ -24,11 +24,8 @@ from rankwise.metrics import registry
 RECORDED = Path(__file__).with_name("numbers.json")
 USERS, ITEMS = range(30), range(20)
 SETTINGS = {"err": "(max_relevance=4)"}
-NEED_SCORES = {"explained_variance", "fcp", "log_loss", "mae", "mse", "r2", "rmse"} | {
-    "item_mad_rating",
-    "mean_score",
-    "user_mad_rating",
-}
+RATINGS = {"explained_variance", "fcp", "log_loss", "mae", "mse", "r2", "rmse"}
+SCORES = {"item_mad_rating", "mean_score", "user_mad_rating"}
 
 
 def make_world() -> dict[str, dict[Any, Any]]:
@@ -61,7 +58,7 @@ def compute_numbers() -> dict[str, dict[str, float]]:
         for cls in registry.every()
         if cls.__module__.startswith("rankwise.")
     }
-    rankings = [text for name, text in metrics.items() if name not in NEED_SCORES]
+    rankings = [text for name, text in metrics.items() if name not in RATINGS | SCORES]
     requests = {"scores": (scores, [*metrics.values()]), "ranks": (ranked, rankings)}
     return {
         name: dict(rw.evaluate(lists, truth, texts, population="all", **world).values)
