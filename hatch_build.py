@@ -1,6 +1,7 @@
 """Compiles the kernels into the wheel, and writes the description that a package index shows.
 
-Without a C compiler the wheel is of Python alone. The library knows nothing of Python, so that one
+Without a C compiler, or with RANKWISE_KERNELS=off, the wheel is of Python alone (py3-none-any); with
+RANKWISE_KERNELS=require a build without kernels fails. The library knows nothing of Python, so that one
 wheel per platform serves all its versions. It is compiled anew for every build, outside the source
 unless the install is editable: no library that lies about can get into a wheel.
 
@@ -43,8 +44,13 @@ class Description(MetadataHookInterface):
         text = described((root / "README.md").read_text("utf-8"), repository, version)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
         if repository is not None:
-            changes = f"{repository}/blob/v{version}/CHANGELOG.md"
-            metadata["urls"] = {"Source": repository, "Issues": f"{repository}/issues", "Changelog": changes}
+            files = f"{repository}/blob/v{version}"
+            metadata["urls"] = {
+                "Source": repository,
+                "Documentation": f"{files}/docs/index.md",
+                "Changelog": f"{files}/CHANGELOG.md",
+                "Issues": f"{repository}/issues",
+            }
 
 
 def described(readme: str, repository: str | None, version: str) -> str:
@@ -85,14 +91,26 @@ class Kernels(BuildHookInterface[Any]):
 
 
 def compiled(source: Path, library: Path) -> bool:
-    """Compile a source file; return whether there is a compiler and it did."""
+    """Compile a source file; return whether there is a compiler and it did, or raise if it is required."""
+    kernels = os.environ.get("RANKWISE_KERNELS", "").lower()
+    if kernels == "off":
+        return False
+    failure = compiler_failure(source, library)
+    if failure is not None and kernels == "require":
+        raise RuntimeError(f"the kernels were not compiled, and RANKWISE_KERNELS=require: {failure}")
+    return failure is None
+
+
+def compiler_failure(source: Path, library: Path) -> str | None:
+    """Return why a source file cannot be compiled, or None once the library is there."""
     command = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
-    if command is None or os.environ.get("RANKWISE_KERNELS", "").lower() == "off":
-        return False
-    flags = FLAGS if sys.platform == "win32" else [*FLAGS, "-fPIC"]
+    if command is None:
+        return "there is no C compiler; CC can name one"
+    flags = FLAGS if sys.platform == "win32" else [*FLAGS, "-fPIC", "-lm"]
     checksum = f"-DRW_SOURCE={zlib.crc32(source.read_bytes())}u"
-    arguments = [*shlex.split(command), *flags, checksum, str(source), "-o", str(library), "-lm"]
+    arguments = [*shlex.split(command), checksum, str(source), "-o", str(library), *flags]
     try:
-        return subprocess.run(arguments, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
+        done = subprocess.run(arguments, capture_output=True, check=False, encoding="utf-8", errors="replace")
+    except OSError as error:
+        return str(error)
+    return (done.stderr or f"exit code {done.returncode}") if done.returncode else None

@@ -71,10 +71,11 @@ def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
     )
     links = re.findall(r"\]\(([^)]*)\)", text)
     assert len(links) > 20
-    for link in links:
-        path = link.removeprefix(f"https://forge.example/them/it/raw/v{version}/")
-        path = path.removeprefix(f"https://forge.example/them/it/blob/v{version}/")
-        assert (ROOT / path).exists(), link
+    for link in [*links, *re.findall(r"^Project-URL: (?:Documentation|Changelog), (.*)$", text, re.MULTILINE)]:
+        path = re.fullmatch(rf"https://forge\.example/them/it/(?:raw|blob)/v{re.escape(version)}/([^#]*)(?:#.*)?", link)
+        assert path, f"a relative link: {link}"
+        assert (ROOT / path[1]).exists(), link
+    assert not re.findall(r"(?:src|href)=", text)  # links of HTML are not rewritten
 
 
 def test_a_wheel_works_as_a_zip(source, monkeypatch):
@@ -109,6 +110,22 @@ def test_a_compiler_that_fails_leaves_a_wheel_of_python_alone(source, monkeypatc
     for compiler in ("false", "no-such-compiler --flag"):
         monkeypatch.setenv("CC", compiler)
         assert built(source)[1] == []
+
+
+def test_a_build_that_requires_kernels_fails_without_them(source, monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "require")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(RuntimeError, match=r"the kernels were not compiled, .*no-such-compiler"):
+        built(source)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_build_that_requires_kernels_shows_what_the_compiler_says(source, monkeypatch):
+    monkeypatch.setenv("RANKWISE_KERNELS", "require")
+    monkeypatch.delenv("CC", raising=False)
+    (source / "src/rankwise/core/kernels.c").write_text("int rw_source(void) { return nothing; }\n")
+    with pytest.raises(RuntimeError, match=r"nothing.* undeclared"):
+        built(source)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
