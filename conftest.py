@@ -11,7 +11,7 @@ _LIBRARIES = {
     "src/rankwise/torch": ("torch", "torchmetrics"),
     "src/rankwise/torch/lightning.py": ("torch", "lightning"),
     "src/rankwise/spark": ("pyspark", "pyarrow", "pandas"),
-    "src/rankwise/results/plots/charts.py": ("altair",),
+    "src/rankwise/reporting/charts.py": ("altair",),
 }
 collect_ignore = [path for path, names in _LIBRARIES.items() if not all(map(installed, names))]
 
