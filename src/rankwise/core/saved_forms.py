@@ -118,8 +118,8 @@ class SavedForm:
 
     def _hint(self, version: Any, written_by: Any) -> str:
         """Return which rankwise reads a version."""
-        number = version if type(version) is int else None
-        if number is not None and number > self.version:
+        number = version if type(version) is int else 0
+        if number > self.version:
             return f"use rankwise {written_by} or later" if isinstance(written_by, str) else "use a newer rankwise"
         if number in self.retired:
             return f"use rankwise {self.retired[number]}, or save it again with this version"
