@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 
 from rankwise.blocks.partial import pack, unpack
-from rankwise.errors import InputError
+from rankwise.core.saved_forms import JOB, PARTIAL
+from rankwise.errors import FileError, InputError
 
 FRAME = pl.DataFrame({"user": ["ann", "bob"], "hits": [1.5, 2.0]})
-PACKED = pack("partial", 3, {"users": 2}, {"users": FRAME, "none": FRAME[:0]})
+PACKED = pack(PARTIAL, {"users": 2}, {"users": FRAME, "none": FRAME[:0]})
 
 
 def test_what_is_packed_comes_back():
-    values, frames = unpack("partial", 3, PACKED)
+    values, frames = unpack(PARTIAL, PACKED)
     assert values == {"users": 2}
     assert frames["users"].equals(FRAME)
     assert frames["none"].equals(FRAME[:0])
@@ -26,16 +27,16 @@ def test_no_byte_can_be_changed(flip):
         changed = bytearray(PACKED)
         changed[at] ^= flip
         with pytest.raises(InputError, match="do not hold a partial"):
-            unpack("partial", 3, bytes(changed))
+            unpack(PARTIAL, bytes(changed))
 
 
 @pytest.mark.parametrize("size", [*range(64), len(PACKED) - 1])
 def test_nor_be_missing(size):
     with pytest.raises(InputError, match="do not hold a partial"):
-        unpack("partial", 3, PACKED[:size])
+        unpack(PARTIAL, PACKED[:size])
 
 
-HEAD = {"what": "partial", "version": 3, "values": None, "frames": []}
+HEAD = {"what": "partial", "version": PARTIAL.version, "values": None, "frames": []}
 
 
 @pytest.mark.parametrize(
@@ -58,10 +59,16 @@ def test_another_hand_that_writes_hashes(head):
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
     body = len(head).to_bytes(8, "little") + head
     with pytest.raises(InputError, match="do not hold a partial"):
-        unpack("partial", 3, hashlib.sha256(body).digest() + body)
+        unpack(PARTIAL, hashlib.sha256(body).digest() + body)
 
 
-@pytest.mark.parametrize(("what", "version"), [("job", 3), ("partial", 2)])
-def test_bytes_of_something_else(what, version):
-    with pytest.raises(InputError, match="something other than"):
-        unpack(what, version, PACKED)
+def test_bytes_of_another_form():
+    with pytest.raises(InputError, match="something other than a job"):
+        unpack(JOB, PACKED)
+
+
+def test_the_version_is_read_before_the_tables():
+    head = json.dumps({"what": "partial", "version": PARTIAL.version + 1}).encode()
+    body = len(head).to_bytes(8, "little") + head
+    with pytest.raises(FileError, match=f"reads {PARTIAL.version}\\n.*use a newer rankwise"):
+        unpack(PARTIAL, hashlib.sha256(body).digest() + body)

@@ -66,7 +66,7 @@ def test_what_is_refused(tmp_path):
         record_interim_analysis(compared(500), file)
     with pytest.raises(ParameterError, match="with a margin"):
         record_interim_analysis(compared(1000, margin=None), tmp_path / "b.json")
-    for text in ("{}", "[]", "no", '{"version": 9, "pairs": {}}', '{"version": 1, "pairs": {"a": 3}}'):
+    for text in ("{}", "[]", "no", '{"version": 2, "pairs": []}', '{"version": 2, "pairs": {"a": 3}}'):
         file.write_text(text)
         with pytest.raises(FileError, match="no record of looks"):
             record_interim_analysis(compared(1000), file)

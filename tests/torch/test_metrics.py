@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,14 +13,23 @@ import pytest
 from scipy.sparse import csr_array
 
 import rankwise as rw
-from rankwise.errors import DuplicateError, EmptyError, IdError, InputError, MetricError, ParameterError, ScoreError
+from rankwise.errors import (
+    DuplicateError,
+    EmptyError,
+    FileError,
+    IdError,
+    InputError,
+    MetricError,
+    ParameterError,
+    ScoreError,
+)
 from rankwise.splits import LeaveOut
 from sampled_negatives import sampled
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torchmetrics = pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from rankwise.torch import Collection, MetricModule, rank  # noqa: E402
+from rankwise.torch import Collection, MetricModule, rank, states  # noqa: E402
 
 NAMES = ["ndcg@[2,5]", "recall@5", "gini@5", "mrr@5"]
 N_ITEMS = 20
@@ -878,3 +888,33 @@ def test_digests_are_those_of_tables(graded, text):
         lists, truth, ["ndcg@3", "novelty@3", "gini@3"], train=train, items=[item_id(i) for i in range(9)]
     )
     assert metric.result().provenance["digests"] == whole.provenance["digests"]
+
+
+def test_states_of_a_part_of_a_model_are_upgraded(monkeypatch):
+    """The version stands in the metadata of the part, and an upgrade sees its names without the model's."""
+    metrics = fed(Collection(NAMES, n_items=N_ITEMS))
+    model, other = (
+        torch.nn.ModuleDict({"val": metrics}),
+        torch.nn.ModuleDict({"val": Collection(NAMES, n_items=N_ITEMS)}),
+    )
+    older = model.state_dict()
+    (users,) = (key for key in older if key.startswith("val.users_"))
+    older["val.people"] = older.pop(users)
+
+    def rename(content):
+        return {users.removeprefix("val.") if name == "people" else name: value for name, value in content.items()}
+
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\)"):
+        other.load_state_dict(older.copy())
+    monkeypatch.setattr(states, "STATE_DICT", replace(states.STATE_DICT, version=2, upgrades=(rename,)))
+    other.load_state_dict(older)
+    assert other["val"].compute() == metrics.compute()
+
+
+def test_states_of_a_later_version_are_refused():
+    model = torch.nn.ModuleDict({"val": fed(Collection(NAMES, n_items=N_ITEMS))})
+    newer = model.state_dict()
+    newer._metadata["val"]["version"] = 7
+    with pytest.raises(FileError, match="use a newer rankwise") as caught:
+        model.load_state_dict(newer)
+    assert caught.value.where == "state dict, prefix 'val.'"

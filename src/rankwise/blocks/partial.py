@@ -32,7 +32,8 @@ from rankwise.core.arrays import Array
 from rankwise.core.digests import added
 from rankwise.core.ids import digest_of
 from rankwise.core.sample_counts import SampleCounts
-from rankwise.errors import DuplicateError, InputError, ParameterError
+from rankwise.core.saved_forms import PARTIAL, SavedForm
+from rankwise.errors import DuplicateError, FileError, InputError, ParameterError
 
 __all__ = [
     "ADDED",
@@ -47,9 +48,9 @@ __all__ = [
 ]
 
 
-def pack(what: str, version: int, values: Any, frames: Mapping[str, pl.DataFrame]) -> bytes:
-    """Write values and tables, with the name and the version of their schema."""
-    head = {"what": what, "version": version, "values": values, "frames": list(frames)}
+def pack(form: SavedForm, values: Any, frames: Mapping[str, pl.DataFrame]) -> bytes:
+    """Return values and tables as bytes, with the name and the version of their form."""
+    head = {"what": form.name, form.key: form.version, "values": values, "frames": list(frames)}
     parts = [json.dumps(head).encode()]
     for frame in frames.values():
         body = io.BytesIO()
@@ -59,13 +60,13 @@ def pack(what: str, version: int, values: Any, frames: Mapping[str, pl.DataFrame
     return hashlib.sha256(packed).digest() + packed
 
 
-def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
-    """Read what `pack` wrote.
+def unpack(form: SavedForm, data: bytes) -> tuple[Any, dict[str, pl.DataFrame]]:
+    """Return the values and tables that `pack` wrote, as the current version of their form has them.
 
     Raises
     ------
     InputError
-        If it is something else, of another version, cut short, or changed.
+        If it is another form, of a version that cannot be read, cut short, or changed.
     """
 
     def part() -> bytes:
@@ -77,9 +78,14 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
         if digest != hashlib.sha256(stream.getbuffer()[stream.tell() :]).digest():
             raise ValueError("the bytes were changed")
         head = json.loads(part())
-        version_of_file = head["what"], head["version"]
-        if version_of_file == (what, version):
-            return head["values"], {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
+        name, version = head["what"], form.version_of(head)
+        if name == form.name:
+            form.check(version, "packed bytes")
+            frames = {name: pl.read_ipc(io.BytesIO(part())) for name in head["frames"]}
+            upgraded: tuple[Any, dict[str, pl.DataFrame]] = form.upgrade((head["values"], frames), version)
+            return upgraded
+    except FileError:
+        raise
     except (
         OSError,
         ValueError,
@@ -91,11 +97,8 @@ def unpack(what: str, version: int, data: bytes) -> tuple[Any, dict[str, pl.Data
         pl.exceptions.PanicException,
     ) as error:
         size = f"{len(data)} bytes" if isinstance(data, bytes) else type(data).__name__
-        raise InputError(f"these bytes do not hold a {what}", found=size) from error
-    raise InputError(
-        f"these bytes hold something other than a {what} of this version of rankwise",
-        found=f"{version_of_file[0]}, version {version_of_file[1]}; this version reads {what}, version {version}",
-    )
+        raise InputError(f"these bytes do not hold a {form.name}", found=size) from error
+    raise InputError(f"these bytes hold something other than a {form.name}", found=f"a {name}")
 
 
 class JobFingerprint:
@@ -167,7 +170,6 @@ def _other_table(role: str) -> ParameterError:
     )
 
 
-_VERSION = 3
 ADDED = ("rows", "ids_trimmed")
 """The numbers that add up over the cards of a table that came in chunks."""
 
@@ -290,7 +292,7 @@ class Partial:
             "sample": {"relevant": self.sample.relevant, "hits": self.sample.hits},
         }
         present = {name: frame for name, frame in frames.items() if frame is not None}
-        return pack("partial", _VERSION, values, present)
+        return pack(PARTIAL, values, present)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Partial:
@@ -301,7 +303,7 @@ class Partial:
         InputError
             If it is damaged, or of another version of rankwise.
         """
-        values, frames = unpack("partial", _VERSION, data)
+        values, frames = unpack(PARTIAL, data)
         return cls(
             users=frames["users"],
             about=JobFingerprint(values["settings"], {}, values["digests"]),

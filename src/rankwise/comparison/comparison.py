@@ -17,8 +17,10 @@ import polars as pl
 from rankwise.comparison.alignment import Systems
 from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
 from rankwise.comparison.view import pair_view, system_view
+from rankwise.core import __version__
 from rankwise.core.arguments import check_number, check_path
 from rankwise.core.ids import json_hash
+from rankwise.core.saved_forms import COMPARISON
 from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.methods import comparison_plots, report_comparison
@@ -171,9 +173,9 @@ def write_head(folder: Path, content: dict[str, Any], systems: Iterable[str]) ->
             name: {"folder": path.relative_to(folder).as_posix(), "sha256": file_hash(path / "result.json")}
             for name, path in result_folders(folder, systems).items()
         }
-        content = {**content, "results": where}
-        digest = json_hash(json.loads(as_json(content)))
-        write_text(folder / HEAD, as_json({**content, "sha256": digest}))
+        whole = {COMPARISON.key: COMPARISON.version, "rankwise": __version__, **content, "results": where}
+        digest = json_hash(json.loads(as_json(whole)))
+        write_text(folder / HEAD, as_json({**whole, "sha256": digest}))
 
 
 def is_comparison(path: Path) -> bool:
@@ -184,8 +186,8 @@ def is_comparison(path: Path) -> bool:
 def read_comparison(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], dict[str, Result]]:
     """Return table, values, settings and results of a saved comparison."""
     path = folder / HEAD
+    content = _read_head(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         rows = [
             [float_of(row[name]) if kind == pl.Float64 else row[name] for name, kind in COLUMNS.items()]
             for row in content["pairs"]
@@ -200,25 +202,34 @@ def read_comparison(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, dict[str,
         )
         settings = dict(content["settings"])
         where = {n: (str(r["folder"]), str(r["sha256"])) for n, r in content["results"].items()}
-        digest = content.pop("sha256", None)
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        pl.exceptions.PolarsError,
-    ) as error:
-        raise FileError(
-            "this folder does not hold a saved comparison",
-            where=str(path),
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            hint="Comparison.save writes it, and so does rankwise run",
-        ) from error
+    except (ValueError, LookupError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
+        raise _no_comparison(path, error) from error
+    return table, values, settings, {n: _result(folder, *found) for n, found in where.items()}
+
+
+def _read_head(path: Path) -> dict[str, Any]:
+    """Return the content of ``comparison.json`` as the current version has it, if it is as it was written."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version, digest = COMPARISON.version_of(content), content.pop("sha256", None)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _no_comparison(path, error) from error
+    COMPARISON.check(version, str(path), written_by=content.get("rankwise"))
+    if digest is None:
+        raise _no_comparison(path, KeyError("sha256"))
     if digest != json_hash(content):
         raise _changed(path)
-    return table, values, settings, {name: _result(folder, *place) for name, place in where.items()}
+    upgraded: dict[str, Any] = COMPARISON.upgrade(content, version)
+    return upgraded
+
+
+def _no_comparison(path: Path, error: Exception) -> FileError:
+    return FileError(
+        "this folder does not hold a saved comparison",
+        where=str(path),
+        found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+        hint="Comparison.save writes it, and so does rankwise run",
+    )
 
 
 def _result(folder: Path, name: str, sha256: str) -> Result:

@@ -16,10 +16,11 @@ import polars as pl
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, margin_of, size_of
-from rankwise.comparison.rows import EffectSizes, PairRow, hidden, p_value, table_of, values_of
+from rankwise.comparison.rows import EffectSizes, PairRow, columns_of, hidden, p_value, table_of, values_of
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
-from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
+from rankwise.core.saved_forms import DECISION, LOOKS
+from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.intervals import group_column, groups_of_users
 from rankwise.results.result import Result
@@ -99,9 +100,32 @@ class Decision:
 
     @cached_property
     def text(self) -> str:
-        """The record as canonical JSON: sorted keys, no whitespace, with a digest of the rest."""
-        digest = hashlib.sha256(_canonical(self.record).encode()).hexdigest()
-        return _canonical({**self.record, "sha256": digest}) + "\n"
+        """The record and its version as canonical JSON: sorted keys, no whitespace, with a digest of the rest."""
+        content = {DECISION.key: DECISION.version, **self.record}
+        return _canonical({**content, "sha256": _digest(content)}) + "\n"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Decision:
+        """Read a decision that `save`, or ``rankwise run``, wrote.
+
+        Raises
+        ------
+        FileError
+            If the file holds no decision, one of a version that cannot be read, or one that was changed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> old = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> new = rw.evaluate({user: [1, 2] for user in truth}, truth, "recall@2")
+        >>> decision = rw.decide({"old": old, "new": new}, success="recall@2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rw.Decision.load(decision.save(folder + "/decision.json")).outcome
+        'ship'
+        """
+        return _read_decision(check_path("path", path))
 
     def save(self, path: str | Path) -> Path:
         """Write the record as canonical JSON.
@@ -158,6 +182,43 @@ def _slice(row: Mapping[str, Any]) -> str:
     if row["by"] is None:
         return "all users"
     return f"{row['by']}={'–' if row['group'] is None else row['group']}"
+
+
+def _read_decision(file: Path) -> Decision:
+    """Return the decision in a file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        version, digest = DECISION.version_of(content), content.pop("sha256")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise FileError(
+            "this file does not hold a saved decision",
+            where=str(file),
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            hint="Decision.save writes it, and so does rankwise run",
+        ) from error
+    DECISION.check(version, str(file), written_by=content.get("rankwise"))
+    if digest != _digest(content):
+        raise FileError("this file was changed after the decision was saved", where=str(file), hint="decide again")
+    record = DECISION.upgrade(content, version)
+    record.pop(DECISION.key, None)
+    schema = {name: column.dtype for name, column in columns_of(Check).items()}
+    try:
+        checks = [
+            # A check without a margin has none; other numbers that are missing are NaN.
+            [
+                float_of(row[name]) if kind == pl.Float64 and name != "margin" else row[name]
+                for name, kind in schema.items()
+            ]
+            for row in record["checks"]
+        ]
+        table = pl.DataFrame(checks, schema=schema, orient="row")
+        return Decision(record["outcome"], record["reasons"], table, record["small_slices"], record)
+    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise FileError("this saved decision lacks a part", where=str(file), found=f"{error!r}") from error
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
 def _canonical(record: Mapping[str, Any]) -> str:
@@ -536,7 +597,6 @@ def _inputs(result: Result) -> dict[str, Any]:
     }
 
 
-_VERSION = 2
 _FORWARD = 4  # times the users of the first look: where the sequence is narrowest by default
 
 
@@ -605,7 +665,7 @@ def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int 
         entry = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
         _check_rule(entry, rule, planned)
         looks.append(_looked(comparison, row, pairs, entry))
-    write_text(file, as_json({"version": _VERSION, "pairs": record}))
+    write_text(file, as_json({LOOKS.key: LOOKS.version, "pairs": record}))
     return looks
 
 
@@ -672,20 +732,29 @@ def _read(file: Path) -> dict[str, Any]:
     """Return the looks so far, by pair."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        pairs = content["pairs"]
-        valid = content["version"] == _VERSION and all(
+        version = LOOKS.version_of(content)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _no_record(file, error) from error
+    LOOKS.check(version, str(file))
+    try:
+        pairs = LOOKS.upgrade(content, version)["pairs"]
+        valid = all(
             isinstance(entry["planned"], int)
             and isinstance(entry["rule"], dict)
             and all(isinstance(look["users"], int) for look in entry["looks"])
             for entry in pairs.values()
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileError(
-            "this file is no record of looks",
-            where=str(file),
-            found=str(error).splitlines()[0] if str(error) else None,
-            hint="name a file that does not exist to begin one",
-        ) from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _no_record(file, error) from error
     if not valid:
-        raise FileError("this file is no record of looks", where=str(file))
+        raise _no_record(file)
     return dict(pairs)
+
+
+def _no_record(file: Path, error: Exception | None = None) -> FileError:
+    return FileError(
+        "this file is no record of looks",
+        where=str(file),
+        found=str(error).splitlines()[0] if str(error or "") else None,
+        hint="name a file that does not exist to begin one",
+    )

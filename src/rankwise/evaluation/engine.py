@@ -29,6 +29,7 @@ from rankwise.blocks.partial import BlockCollector, BlockValues, JobFingerprint,
 from rankwise.convention.convention import Convention
 from rankwise.core.ids import HashCollision, HashedStrings, StringVocabulary
 from rankwise.core.kernels import default_threads, each, one_blas_thread
+from rankwise.core.saved_forms import JOB
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
@@ -102,7 +103,6 @@ def settings_of(options: dict[str, Any]) -> Settings:
     return Settings(**options)
 
 
-_VERSION = 3
 _BY_USER = ("train", "users", "reference")  # all pieces share them, or each brings its users' rows
 
 
@@ -160,7 +160,7 @@ class Job:
             for role, table in tables.items()
         }
         values = {"options": options, "tables": json.loads(json.dumps(cards, default=dict))}
-        return pack("job", _VERSION, values, {role: t.frame for role, t in tables.items()})
+        return pack(JOB, values, {role: t.frame for role, t in tables.items()})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Job:
@@ -171,7 +171,7 @@ class Job:
         InputError
             If it is damaged, or of another version of rankwise.
         """
-        values, frames = unpack("job", _VERSION, data)
+        values, frames = unpack(JOB, data)
         options = values["options"]
         if isinstance(options["weights"], dict):
             options["weights"] = dict(zip(*options["weights"].values(), strict=True))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from rankwise.convention.convention import Convention
+from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.evaluation.plan import whole_settings
 from rankwise.evaluation.settings import Settings, option_fields, without_shorthands
 from rankwise.experiments.checks import (
@@ -130,9 +131,9 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     ConfigError
         With every mistake at once: its line, the path to it, and what was probably meant.
     FileError
-        If there is no such file.
+        If there is no such file, or its version cannot be read.
     """
-    document = read_document(path)
+    document = _current(read_document(path))
     mistakes = ConfigErrors(document)
     config = _validated(document, mistakes)
     if config is None:
@@ -168,6 +169,13 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     check_questions(experiment.metrics, experiment.options, mistakes)
     mistakes.check()
     return experiment
+
+
+def _current(document: Document) -> Document:
+    """Return a document with its values as the current version has them."""
+    version = CONFIGURATION.version_of(document.values)
+    CONFIGURATION.check(version, document.name)
+    return replace(document, values=CONFIGURATION.upgrade(document.values, version))
 
 
 def _evaluation(

@@ -22,6 +22,7 @@ from rankwise.comparison.comparison import Comparison, folder_names, result_fold
 from rankwise.comparison.decision import Decision, decide
 from rankwise.convention.convention import Convention
 from rankwise.core import __version__
+from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.experiments.checks import check_output
@@ -71,7 +72,8 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     }
     # The columns of single tables stand in the options of the evaluation.
     values: dict[str, Any] = {
-        "data": {role: {k: v for k, v in source.items() if k != "columns"} for role, source in data.items()}
+        CONFIGURATION.key: CONFIGURATION.version,
+        "data": {role: {k: v for k, v in source.items() if k != "columns"} for role, source in data.items()},
     }
     if experiment.splitter is not None:
         assert config.split is not None

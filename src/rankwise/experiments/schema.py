@@ -33,6 +33,7 @@ from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import decide
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TimeUnit
+from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
 from rankwise.metrics import registry
@@ -693,6 +694,10 @@ _System: Any = Annotated[
 class Config(_Strict):
     """A configuration file of ``rankwise run``."""
 
+    version: int = Field(
+        default=CONFIGURATION.version,
+        description="The version of the form of this file, which ``rankwise run`` writes.",
+    )
     data: Data = Field(default_factory=lambda: Data(), description="The tables.")
     split: Split | None = Field(default=None, description="The split of `data.interactions`.")
     systems: Annotated[

@@ -15,6 +15,7 @@ import polars as pl
 
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import check_path
+from rankwise.core.saved_forms import RESULT
 from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
 
 __all__ = [
-    "SCHEMA_VERSION",
     "Result",
     "Values",
     "canonical_name",
@@ -393,10 +393,6 @@ def _columns(card: Mapping[str, Any]) -> Mapping[str, str]:
     return columns if isinstance(columns, Mapping) else {}
 
 
-SCHEMA_VERSION = 4
-"""Version of ``result.json``: raised when a reader of the old schema could not read the new one."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Mapping[str, float]):
     """The result of an evaluation: a mapping of metric names to values, with per-user values.
@@ -701,7 +697,7 @@ class Result(Mapping[str, float]):
         """
         data: dict[str, Any] = finite(
             {
-                "schema_version": SCHEMA_VERSION,
+                RESULT.key: RESULT.version,
                 "label": self.label,
                 "values": self.values,
                 "kinds": self.kinds,

@@ -26,7 +26,7 @@ from rankwise.core.terminal import finite, float_of
 from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
-from rankwise.results.result import SCHEMA_VERSION, Result, Values
+from rankwise.results.result import Result, Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
@@ -51,8 +51,8 @@ def load(folder: str | Path) -> Result:
     Raises
     ------
     FileError
-        If the folder holds no result, one of another schema version, or one whose files were
-        changed after it was saved.
+        If the folder holds no result, one of a version that cannot be read, or one whose files
+        were changed after it was saved.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def load(folder: str | Path) -> Result:
     """
     check_not_forked()
     path = check_path("folder", folder)
-    data, frames = read_folder(path, SCHEMA_VERSION)
+    data, frames = read_folder(path)
     try:
         slices = data["slices"]
         return Result(

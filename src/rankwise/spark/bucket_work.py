@@ -30,6 +30,7 @@ from rankwise.core import __version__
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import added
 from rankwise.core.ids import labels
+from rankwise.core.saved_forms import BUCKET_USERS
 from rankwise.encoding.side_columns import read_groups
 from rankwise.encoding.side_information import Counted, digest_of_interactions
 from rankwise.errors import DuplicateError, MetricError, ParameterError, RankwiseError
@@ -85,7 +86,6 @@ _OUTPUT = pa.schema(
 )
 SCHEMA = from_arrow_schema(_OUTPUT)
 """The output of a bucket, in Spark's words."""
-_VERSION = 1
 RELEVANT = "relevant_truth_rows"
 """The count of relevant rows of the ground truth, for the driver."""
 
@@ -129,7 +129,7 @@ class BucketWork:
         except RankwiseError as error:
             return _row([bucket], error=pickle.dumps(_in_a_bucket(error)))
         evaluated = partial.users
-        packed = pack("users", _VERSION, {}, {"evaluated": evaluated} | users)
+        packed = pack(BUCKET_USERS, {}, {"evaluated": evaluated} | users)
         partial = replace(partial, users=evaluated.clear())
         return _row([bucket], n_users=len(evaluated), partial=partial.to_bytes(), users=packed)
 
@@ -264,7 +264,7 @@ def check_row(row: Mapping[str, Any], sources: Mapping[TableRole, Table]) -> Non
 
 def users_of(packed: bytes) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Return the columns of the users of a bucket, and their rows in the table of users."""
-    _, frames = unpack("users", _VERSION, packed)
+    _, frames = unpack(BUCKET_USERS, packed)
     return frames["evaluated"], frames.get("users")
 
 

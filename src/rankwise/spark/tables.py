@@ -28,6 +28,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
+from rankwise.core.saved_forms import BUCKETS
 from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
 from rankwise.tables.columns import ROLES, Columns, check_finite, choose, names_of, plain_name
 from rankwise.tables.memory import from_frame
@@ -179,8 +180,7 @@ def output_errors_of_spark(where: str) -> Iterator[None]:
 
 
 _HEAD = "_rankwise.json"
-_VERSION = 1
-AGAIN = "write them again: rankwise.spark.evaluate(…, overwrite=True)"
+AGAIN = "write them again: rankwise.spark.bucket(…, overwrite=True)"
 _LOCAL = "file://"
 BUCKET = "rankwise_bucket"
 """The column by which folders are named."""
@@ -247,7 +247,7 @@ def write_head(uri: str, values: dict[str, Any]) -> None:
     """Say of a folder what it holds, after everything else is written."""
     system, folder = _system(uri)
     with system.open_output_stream(f"{folder}/{_HEAD}") as stream:
-        stream.write(json.dumps({"version": _VERSION, **values}).encode())
+        stream.write(json.dumps({BUCKETS.key: BUCKETS.version, **values}).encode())
 
 
 def open_bucketed(path: str) -> BucketedFiles | None:
@@ -269,20 +269,19 @@ def open_bucketed(path: str) -> BucketedFiles | None:
     try:
         with system.open_input_stream(f"{folder}/{_HEAD}") as stream:
             head = json.loads(stream.read())
-        version = head["version"]
-        files = BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
+        version = BUCKETS.version_of(head)
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise FileError(
-            "these buckets are not complete", where=str(path), found=f"no readable {_HEAD}", hint=AGAIN
-        ) from error
-    if version != _VERSION:
-        raise FileError(
-            "these buckets were written by another version of rankwise",
-            where=str(path),
-            found=f"version {version!r}, this one reads {_VERSION}",
-            hint=AGAIN,
-        )
-    return files
+        raise _incomplete(path) from error
+    BUCKETS.check(version, str(path))
+    try:
+        head = BUCKETS.upgrade(head, version)
+        return BucketedFiles(uri, head["role"], int(head["buckets"]), int(head["rows"]), tuple(head["columns"]))
+    except (ValueError, LookupError, TypeError) as error:
+        raise _incomplete(path) from error
+
+
+def _incomplete(path: str) -> FileError:
+    return FileError("these buckets are not complete", where=str(path), found=f"no readable {_HEAD}", hint=AGAIN)
 
 
 def uri_of(path: str | Path) -> str:

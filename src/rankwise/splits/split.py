@@ -16,13 +16,14 @@ import polars as pl
 
 from rankwise.core import __version__
 from rankwise.core.arguments import FileFormat, Predicted, check_choice, check_path
+from rankwise.core.saved_forms import SPLIT
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import OutputError, ParameterError, RankwiseError, nearest
 from rankwise.splits.interactions import Mask, Rows, as_polars, chunks, cut_rows
 from rankwise.tables.columns import Columns, check_finite, choose
 from rankwise.tables.memory import from_frame, typed
 from rankwise.tables.storage import file_hash, new_folder, write_text
-from rankwise.tables.table import CARD_FILE, CARD_VERSION, TRAINED, Table, TableRole, card_text, one_line, read_json
+from rankwise.tables.table import CARD_FILE, TRAINED, Table, TableRole, card_text, one_line, read_json
 
 __all__ = ["Folds", "Split", "card_of", "future_shares", "known_rows", "make_card", "plain", "torn_users", "write"]
 
@@ -214,7 +215,7 @@ def card_of(
     """Return what a card says of a split whose parts are described, before cold and time."""
     digests = [f"{name} {part['digest']}" for name, part in sorted(parts.items())]
     return {
-        "card_version": CARD_VERSION,
+        SPLIT.key: SPLIT.version,
         "rankwise": __version__,
         "id": hashlib.sha256("\n".join(digests).encode()).hexdigest(),
         "rule": dict(rule),

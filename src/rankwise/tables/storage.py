@@ -30,6 +30,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.ids import json_hash
+from rankwise.core.saved_forms import RESULT
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
@@ -257,8 +258,8 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
                 (folder / name).unlink()
 
 
-def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
-    """Read what `write_folder` wrote, with ``schema_version`` among its values.
+def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+    """Return the values and tables that `write_folder` wrote, as the current version has them.
 
     Raises
     ------
@@ -267,9 +268,13 @@ def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, p
     """
     gone: FileNotFoundError | None = None
     for _ in range(_ATTEMPTS):
-        head = _read_head(folder, version)
+        head = _read_head(folder)
         try:
-            return head, {name: _read_data(folder, file) for name, file in head["files"].items()}
+            frames = {name: _read_data(folder, file) for name, file in head["files"].items()}
+            current: tuple[dict[str, Any], dict[str, pl.DataFrame]] = RESULT.upgrade(
+                (head, frames), RESULT.version_of(head)
+            )
+            return current
         except FileNotFoundError as error:  # a writer has replaced the result in the meantime
             if gone is not None and gone.filename == error.filename:
                 break
@@ -282,14 +287,14 @@ def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, p
     ) from gone
 
 
-def _read_head(folder: Path, version: int) -> dict[str, Any]:
+def _read_head(folder: Path) -> dict[str, Any]:
     """Return the content of ``result.json``, if it is as it was written."""
     path = folder / _HEAD
     try:
         if path.exists() and not path.is_file():
             raise ValueError(f"{_HEAD} is no regular file")
         head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        saved_version, digest = head["schema_version"], head.pop("sha256", None)
+        version, digest = RESULT.version_of(head), head.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
             "this folder does not hold a saved result",
@@ -297,15 +302,18 @@ def _read_head(folder: Path, version: int) -> dict[str, Any]:
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint=f"Result.save writes {_HEAD} and the files that it names",
         ) from error
-    if saved_version != version:
-        raise FileError(
-            "this result was saved by another version of rankwise",
-            where=str(path),
-            found=f"schema {saved_version!r}, this version reads {version}",
-        )
+    RESULT.check(version, str(path), written_by=_writer(head))
     if digest != json_hash(head) or not _names_data(head):
         raise _changed(path)
     return head
+
+
+def _writer(head: Any) -> Any:
+    """Return the version of rankwise that a result names; None if it names none."""
+    try:
+        return head["provenance"]["versions"]["rankwise"]
+    except (LookupError, TypeError):
+        return None
 
 
 def _names_data(head: Any) -> bool:

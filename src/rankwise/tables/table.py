@@ -16,11 +16,11 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.core.arrays import reaches
 from rankwise.core.digests import digest_of_rows
 from rankwise.core.ids import json_hash
+from rankwise.core.saved_forms import SPLIT
 from rankwise.errors import FileError
 
 __all__ = [
     "CARD_FILE",
-    "CARD_VERSION",
     "INFERRED",
     "PASSED",
     "TRAINED",
@@ -145,8 +145,6 @@ class Protocol:
 
 
 CARD_FILE = "split.json"
-CARD_VERSION = 1
-"""Version of the schema: raised when a reader of the old schema could not read the new one."""
 _DEFAULTS = {"filter_on": "train", "cold_users": "keep", "cold_items": "keep", "seen": "keep"}
 _LARGEST = 1 << 24  # bytes of a file of settings: more is none, or has no end
 _DEEPEST = 10  # levels of values within values; a card has six
@@ -209,21 +207,19 @@ def read_card(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     card = read_json(path)
-    if not isinstance(card, dict) or "card_version" not in card:
+    if not isinstance(card, dict) or SPLIT.key not in card:
         raise FileError("this is not the card of a split", where=str(path))
-    if card["card_version"] != CARD_VERSION:
-        raise FileError(
-            "this split was saved by another version of rankwise",
-            where=str(path),
-            found=f"card {card['card_version']!r}, this version reads {CARD_VERSION}",
-        )
-    if card.pop("sha256", None) != json_hash(card) or not is_card(card) or "files" not in card:
-        raise FileError(
-            "the card of this split was changed after it was written",
-            where=str(path),
-            hint=f"restore {CARD_FILE}; without it, the files are recognised by their names",
-        )
-    return card
+    version = SPLIT.version_of(card)
+    SPLIT.check(version, str(path), written_by=card.get("rankwise"))
+    if card.pop("sha256", None) == json_hash(card):
+        current: dict[str, Any] = SPLIT.upgrade(card, version)
+        if is_card(current) and "files" in current:
+            return current
+    raise FileError(
+        "the card of this split was changed after it was written",
+        where=str(path),
+        hint=f"restore {CARD_FILE}; without it, the files are recognised by their names",
+    )
 
 
 def is_card(value: Any) -> bool:

@@ -22,6 +22,7 @@ from torchmetrics import Metric
 from rankwise.blocks.partial import BlockValues, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
+from rankwise.core.saved_forms import STATE_DICT
 from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
@@ -442,6 +443,7 @@ class UserStates(Metric):
 
     full_state_update = False
     is_differentiable = False
+    _version = STATE_DICT.version  # PyTorch writes it to the metadata of state dicts
 
     def __init__(self, spec: MetricSpec, repeated_users: RepeatRule, **torchmetrics: Any) -> None:
         super().__init__(**torchmetrics)
@@ -528,11 +530,17 @@ class UserStates(Metric):
                 saved[key] = value.detach().clone()
         return saved
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> None:
+        version = STATE_DICT.version_of(local_metadata)
+        STATE_DICT.check(version, f"state dict, prefix {prefix!r}")
+        states = {key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)}
+        state_dict = {f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()}
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
         if "n_items" in loaded:
             common_n_items([self._state("n_items"), state_dict[prefix + self._names["n_items"]]])
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
         for name in loaded:
             value = self._state(name)
             value = torch.cat([*value]) if isinstance(value, list) and value else value

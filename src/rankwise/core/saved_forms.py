@@ -1,0 +1,209 @@
+"""Everything that rankwise saves and reads again: the version of each form, and how older versions are read.
+
+A version is raised when what is written changes: a key, a column, a type, or what one of them means. ``upgrades`` then
+gets a function that brings the version before to the new one, and ``python scripts/make_fixtures.py`` stores an example
+of the new version, which all later programs have to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rankwise.core import __version__
+from rankwise.errors import FileError
+
+__all__ = [
+    "BUCKETS",
+    "BUCKET_USERS",
+    "COMPARISON",
+    "CONFIGURATION",
+    "DECISION",
+    "FORMS",
+    "JOB",
+    "LOOKS",
+    "PARTIAL",
+    "RESULT",
+    "SPLIT",
+    "STATE_DICT",
+    "SavedForm",
+]
+
+Upgrade: TypeAlias = Callable[[Any], Any]
+"""Returns the content of a file as the next version has it."""
+
+
+@dataclass(frozen=True)
+class SavedForm:
+    """A form in which rankwise saves something, with its versions.
+
+    Attributes
+    ----------
+    name : str
+        What is saved.
+    writer : str
+        The function that writes it, as the documentation names it.
+    files : str
+        The files, and what they hold.
+    version : int
+        The version that is written.
+    key : str, default="version"
+        The key of the version in the file.
+    upgrades : tuple of callable, default=()
+        One function per older version that can be read, the oldest first; each returns the content as
+        the next version has it.
+    retired : mapping of int to str, optional
+        Versions that are no longer read, each with the last release of rankwise that reads it.
+    unversioned : int, optional
+        The version of a file without the key; by default such a file is refused.
+
+    Examples
+    --------
+    >>> def with_label(content):
+    ...     return {"label": "", **content}
+    >>> form = SavedForm("result", "Result.save", "result.json", 2, upgrades=(with_label,))
+    >>> form.readable, form.upgrade({"version": 1, "users": 3})
+    ('1 to 2', {'label': '', 'version': 1, 'users': 3})
+    """
+
+    name: str
+    writer: str
+    files: str
+    version: int
+    key: str = "version"
+    upgrades: tuple[Upgrade, ...] = ()
+    retired: Mapping[int, str] = field(default_factory=dict)
+    unversioned: int | None = None
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version that can be read."""
+        return self.version - len(self.upgrades)
+
+    @property
+    def readable(self) -> str:
+        """The versions that can be read, as text."""
+        return f"{self.oldest} to {self.version}" if self.upgrades else str(self.version)
+
+    def version_of(self, content: Mapping[str, Any]) -> Any:
+        """Return the version that a file states; a `KeyError` if it has to state one and does not."""
+        return content[self.key] if self.unversioned is None else content.get(self.key, self.unversioned)
+
+    def check(self, version: Any, where: str, *, written_by: Any = None) -> None:
+        """Raise unless a version can be read.
+
+        Parameters
+        ----------
+        version : object
+            What the file states.
+        where : str
+            The file.
+        written_by : object, optional
+            The version of rankwise that the file names, if it names one.
+
+        Raises
+        ------
+        FileError
+            If this version of rankwise does not read it; the hint names one that does, if it is known.
+        """
+        if type(version) is int and self.oldest <= version <= self.version:
+            return
+        raise FileError(
+            f"this {self.name} was saved by another version of rankwise",
+            where=where,
+            found=f"{self.name} version {version!r}; rankwise {__version__} reads {self.readable}",
+            hint=self._hint(version, written_by),
+        )
+
+    def _hint(self, version: Any, written_by: Any) -> str:
+        """Return which rankwise reads a version."""
+        number = version if type(version) is int else 0
+        if number > self.version:
+            return f"use rankwise {written_by} or later" if isinstance(written_by, str) else "use a newer rankwise"
+        if number in self.retired:
+            return f"use rankwise {self.retired[number]}, or save it again with this version"
+        return "no release of rankwise wrote this version: save it again"
+
+    def upgrade(self, content: Any, version: int | None = None) -> Any:
+        """Return content of a version that was checked, as the current version has it."""
+        version = self.version_of(content) if version is None else version
+        for step in self.upgrades[version - self.oldest :]:
+            content = step(content)
+        return content
+
+
+def _unchanged(content: Any) -> Any:
+    """Return the content of a form whose next version only states its version."""
+    return content
+
+
+RESULT = SavedForm(
+    "result",
+    "Result.save",
+    "`result.json`, and the tables of users (`per_user-….parquet`) and jackknife values (`replicates-….parquet`)",
+    4,
+    key="schema_version",
+)
+COMPARISON = SavedForm(
+    "comparison",
+    "Comparison.save",
+    "`comparison.json`, and a result per system in `results/`",
+    2,
+    upgrades=(_unchanged,),
+    unversioned=1,
+)
+DECISION = SavedForm(
+    "decision",
+    "Decision.save",
+    "one JSON file: the rule, the checks, the outcome",
+    2,
+    upgrades=(_unchanged,),
+    unversioned=1,
+)
+LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 2)
+SPLIT = SavedForm(
+    "split", "Split.save, Folds.save", "the card `split.json`, and a file per part", 1, key="card_version"
+)
+CONFIGURATION = SavedForm(
+    "configuration",
+    "rankwise run",
+    "`config.yaml`: every option in full, and the hash of every input; a file without a version has the current one",
+    1,
+    unversioned=1,
+)
+PARTIAL = SavedForm(
+    "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 3
+)
+JOB = SavedForm("job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 3)
+STATE_DICT = SavedForm(
+    "state dict",
+    "rankwise.torch.Collection.state_dict",
+    "tensors of users, items and counts; PyTorch keeps the version in the metadata of the state dict",
+    1,
+    unversioned=1,
+)
+BUCKETS = SavedForm(
+    "table by bucket", "rankwise.spark.bucket", "`_rankwise.json`, and a folder of Parquet per bucket", 1
+)
+BUCKET_USERS = SavedForm(
+    "users of a bucket", "rankwise.spark.evaluate", "Arrow tables, from executors to the driver of one run; not kept", 1
+)
+
+FORMS = {
+    form.name: form
+    for form in (
+        RESULT,
+        COMPARISON,
+        DECISION,
+        LOOKS,
+        SPLIT,
+        CONFIGURATION,
+        PARTIAL,
+        JOB,
+        STATE_DICT,
+        BUCKETS,
+        BUCKET_USERS,
+    )
+}
+"""Every saved form, by name."""
