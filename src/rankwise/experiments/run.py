@@ -48,7 +48,7 @@ _HEAD = """\
 """
 
 
-def _resolved_text(experiment: Experiment, folder: Path) -> str:
+def resolved_text(experiment: Experiment, folder: Path) -> str:
     """Return the text of the configuration to be saved in ``folder``.
 
     Paths are relative to that folder, metrics are written in full, and what other names or
@@ -359,7 +359,7 @@ def _clear(experiment: Experiment, out: Path) -> None:
     check_output(out, experiment.folder, experiment.sources)
     out.mkdir(parents=True, exist_ok=True)
     config = out / "config.yaml"
-    resolved = _resolved_text(experiment, out)
+    resolved = resolved_text(experiment, out)
     if config.is_file() and config.read_text(encoding="utf-8").startswith(_HEAD.split("{")[0]):
         for name in _OURS:
             for old in out.glob(name):
