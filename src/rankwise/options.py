@@ -326,9 +326,9 @@ class AveragingRules:
     default: AveragingRule = field(default_factory=AveragingRule)
     exceptions: Mapping[str, AveragingRule] = field(default_factory=dict)
 
-    def of(self, metric: str) -> AveragingRule:
-        """Return the rule of a metric."""
-        return self.exceptions.get(metric, self.default)
+    def of(self, metric: Any) -> AveragingRule:
+        """Return the rule of a metric; its name is made only where some metric has a rule of its own."""
+        return self.exceptions.get(str(metric @ ()), self.default) if self.exceptions else self.default
 
 
 DEFAULT_RULE = AveragingRule()

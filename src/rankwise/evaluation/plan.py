@@ -72,7 +72,7 @@ class Plan:
         """The rule of every metric without cut-offs; parts have that of what they are parts of."""
         rules: dict[Metric, AveragingRule] = {}
         for metric in self.metrics:
-            rule = self.rules.of(str(metric @ ()))
+            rule = self.rules.of(metric)
             for part in metric.tree:
                 if rules.setdefault(part @ (), rule) != rule:
                     raise MetricError(
@@ -162,7 +162,7 @@ class Plan:
             Which is for evaluations in one piece; `rankwise.evaluate` makes several of them.
         """
         for metric in self.metrics:
-            population = self.rules.of(str(metric @ ())).population
+            population = self.rules.of(metric).population
             if not sums_same_lists(metric, population, evaluated):
                 raise MetricError(
                     f"{metric} is computed over other users than the metrics beside it",

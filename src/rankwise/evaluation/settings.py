@@ -351,7 +351,7 @@ class Settings(Options):
         ParameterError
             If no population has the users of all metrics.
         """
-        rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
+        rules = [self.rules.of(metric) for metric in self.metrics]
         populations = {rule.population for rule in rules} or {self.population}
         widest = widest_population(populations)
         if widest is None:
@@ -365,7 +365,7 @@ class Settings(Options):
     @property
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
-        rules = [self.rules.of(str(metric @ ())) for metric in self.metrics]
+        rules = [self.rules.of(metric) for metric in self.metrics]
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:

@@ -746,7 +746,7 @@ def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateStat
     """Return the counts and states of these users from which metrics have their values."""
     cells: dict[str, State] = {}
     for metric in metrics:
-        cells = metric.reduce(users.under(str(metric @ ()))) | cells
+        cells = metric.reduce(users.under(metric)) | cells
     return AggregateState(
         users=len(users.users),
         with_list=int((users.users["list_length"] > 0).sum()),
@@ -771,7 +771,7 @@ def finalise(
     """
     out: dict[str, float] = {}
     for metric in metrics:
-        aggregates = Aggregates(users, items, group_names, catalogue_size, rules.of(str(metric @ ())))
+        aggregates = Aggregates(users, items, group_names, catalogue_size, rules.of(metric))
         for at, name in enumerate(metric.cells):
             values = metric.finalise(aggregates, at)
             if values is not None:
@@ -785,7 +785,7 @@ def values_of_users(metrics: Iterable[Metric], users: UserColumns) -> dict[str, 
     out: dict[str, Floats] = {}
     for metric in metrics:
         if metric.has_user_values:
-            inside = users.under(str(metric @ ()))
+            inside = users.under(metric)
             out |= {cell: inside.averaged(metric.user_values(inside, at)) for at, cell in enumerate(metric.cells)}
     return out
 

@@ -47,8 +47,8 @@ class UserColumns:
     inside: Any = None
     """Who belongs to the population of this rule, shape (U,); None: all users."""
 
-    def under(self, metric: str) -> UserColumns:
-        """Return the users under the rule of a metric, which is named without cut-offs."""
+    def under(self, metric: Any) -> UserColumns:
+        """Return the users under the rule of a metric."""
         rule = self.rules.of(metric)
         if rule not in self._under:
             inside = rule.includes(self.evaluated, self.column("n_relevant"), self.column("list_length"))
