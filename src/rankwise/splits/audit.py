@@ -1,4 +1,4 @@
-"""`audit`: check a split from any source for leakage (L1 to L21)."""
+"""`audit`: check a split from any source for leakage (L1 to L22)."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def too_good(parts: Parts) -> Finding:
     finding = f"recall@{_TOP} {recall:.4f} over {n_users:,} test users, {len(places):,} lists "
     finding += f"(at most {most:.4f} in their places); {probes}; of {pairs:,} or more pairs of "
     finding += f"items that training orders otherwise, {told:.1%} stand as counts in test do"
-    if n_users < _LEAST_USERS:
-        finding += "; too few users for a limit"
+    n_items = pl.concat([frame.select("item") for frame in (*parts.all_parts, parts.lists)])["item"].n_unique()
+    few = "users" if n_users < _LEAST_USERS else "items" if n_items <= 2 * _TOP else ""
+    if few:
+        finding += f"; too few {few} for a limit"
         return "pass", ratio, finding
     negatives = SampleCounts.of_lists(parts.lists, parts.test).sampled_negatives
     if negatives is not None:
@@ -183,6 +185,8 @@ _ROUNDED = 0.006  # statistics may be rounded to two decimals
 _LEAST_IDS = 10  # ids above and below others: fewer may stand in any order by chance
 _IDS = 20_000  # ids that are compared in order
 _LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
+_LEAST_TOLD = 20  # ids with test rows, and without, below which a column tells them by luck
+_STRATA = 5  # groups by training rows, and by time, within which ids are compared
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -242,9 +246,87 @@ def _leaks(parts: Parts, table: Table, role: str) -> dict[str, str]:
             why = statistics.known_by(values, parts.limits.knows_test)
         if why is None and _is_answer(parts, frame, role, column):
             why = "the test user" if role == "item" else "the test item"
+        if why is None:
+            why = _knows_moments(parts, frame, role, column) or _knows_who(parts, frame, role, column)
         if why is not None:
             out[column] = why
     return out
+
+
+def _knows_moments(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
+    """Return what a column of moments tells of the test period, such as when a user was last active, or None.
+
+    Of ids with rows on both sides, a moment in the test period that is later than all that was known of the id
+    before was seen in test rows. Of a column that has nothing to do with them few moments lie there.
+    """
+    ticks = _ticks(parts, frame[column])
+    if ticks is None:
+        return None
+    known = pl.concat([rows.select(role, "time") for rows in parts.known if "time" in rows.columns])
+    last = known.group_by(role).agg(last=pl.col("time").max())
+    both = frame.select(role, ticks.alias("moment")).join(last, on=role).join(parts.test.select(role).unique(), on=role)
+    if len(both) < _LEAST_ANSWERS:
+        return None
+    end = parts.test["time"].max()
+    inside = both.filter((pl.col("moment") > pl.col("last")) & (pl.col("moment") <= end))
+    if len(inside) <= parts.limits.moments * len(both):
+        return None
+    return f"of {len(both):,} with rows on both sides {len(inside):,} moments lie in the test period"
+
+
+def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
+    """Return the moments of a column as ticks of the parts; None if it holds none, or the parts have no times."""
+    if parts.per_second is None:
+        return None
+    if column.dtype in (pl.Date, pl.Datetime):
+        seconds = column.cast(pl.Datetime("us")).to_physical() / 1e6
+        return seconds * parts.per_second
+    if not column.dtype.is_numeric():
+        return None
+    first, end = (
+        float(rows["time"].cast(pl.Float64).quantile(q) or 0.0) for rows, q in ((parts.train, 0.0), (parts.test, 1.0))
+    )
+    # Numbers are moments only where times are far from 0, as those since 1970 are, and these numbers are among them.
+    spread = end - first
+    values = column.cast(pl.Float64).drop_nulls()
+    is_moment = first > 10 * spread and len(values) and values.is_between(first - spread, end + spread).mean() == 1.0
+    return column.cast(pl.Float64) if is_moment else None
+
+
+def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
+    """Return how well a column tells which trained ids have test rows, beyond what training tells, or None.
+
+    Ids are compared within groups that have as many training rows and were last seen at the same time: the
+    share of pairs, one with a test row and one without, that the column orders the same way.
+    """
+    kind = frame.schema[column]
+    if not (kind.is_numeric() or kind == pl.Boolean):
+        return None
+    seen = pl.col("time").max() if parts.has_times else pl.lit(0)
+    known = parts.train.group_by(role).agg(rows=pl.len(), seen=seen)
+    tested = parts.test.select(role).unique().with_columns(tested=pl.lit(1))
+    value = pl.col(column).cast(pl.Float64).fill_nan(None)
+    ids = frame.select(role, value.alias("value")).drop_nulls().unique(role).join(known, on=role)
+    ids = ids.join(tested, on=role, how="left").with_columns(pl.col("tested").fill_null(0))
+    if min(ids["tested"].sum(), len(ids) - ids["tested"].sum()) < _LEAST_TOLD:
+        return None
+    strata = [
+        (pl.col(name).rank("ordinal") * _STRATA / (pl.len() + 1)).floor().alias(name) for name in ("rows", "seen")
+    ]
+    groups = ids.with_columns(strata).with_columns(place=pl.col("value").rank().over("rows", "seen"))
+    sums = groups.group_by("rows", "seen").agg(
+        n=pl.len(), with_test=pl.col("tested").sum(), above=(pl.col("place") * pl.col("tested")).sum()
+    )
+    n_with = sums["with_test"].cast(pl.Float64)
+    pairs = n_with * (sums["n"] - n_with)
+    won = sums["above"] - n_with * (n_with + 1) / 2
+    if float(pairs.sum()) < _LEAST_TOLD**2:
+        return None
+    share = float(won.sum()) / float(pairs.sum())
+    share = max(share, 1.0 - share)
+    if share < parts.limits.knows_test:
+        return None
+    return f"which of {len(ids):,} trained {role}s have test rows, in {share:.0%} of pairs that training does not tell"
 
 
 @dataclass(frozen=True)
@@ -457,7 +539,7 @@ def audit(
     time_format: str | None = None,
     limits: Limits | None = None,
 ) -> Audit:
-    """Check a split for leakage and common mistakes: L1 to L21, each with a verdict and a number.
+    """Check a split for leakage and common mistakes: L1 to L22, each with a verdict and a number.
 
     Parameters
     ----------

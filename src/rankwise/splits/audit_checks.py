@@ -175,7 +175,7 @@ def _missing_below(counts: Any) -> float:
     """
     least = int(counts.min())
     step = max(1, least // 10)
-    if least < 2:
+    if least < 2 or counts.max() < 2 * least:  # a narrow distribution has a sharp end of its own
         return 0.0
     first = int((counts < least + step).sum())
     second = int((counts < least + 2 * step).sum()) - first
@@ -269,7 +269,8 @@ def _listed_twice(parts: Parts) -> tuple[pl.DataFrame, str]:
     title = next((n for n in text if frame[n].n_unique() > len(frame) // 2), None)
     if title is None:
         return pl.DataFrame(), f"; none of {len(frame.columns) - 1} columns of items is a title"
-    twice = frame.filter(pl.col(title).is_duplicated() & pl.col(title).is_not_null())
+    plain = pl.col(title).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "")
+    twice = frame.filter(plain.is_duplicated() & (plain.str.len_chars() > 0))
     return twice, f"; {len(twice):,} of {len(frame):,} items share their {title} with another"
 
 
@@ -362,6 +363,8 @@ def _read_histories(parts: Parts) -> _Histories:
     return _Histories(users, codes, starts, hashes, (sums[0], sums[1]), surprise)
 
 
+_UNIT = 100.0  # times between the last of one unit and the first of the next
+_LEAST_OF_UNIT = 0.001  # the share of rows in the smaller unit: fewer are odd dates
 _BLOCK = 3  # test-only ids from which it is no chance that they are the largest numbers
 
 
@@ -662,6 +665,30 @@ def torn(parts: Parts) -> Finding:
     share = len(bad) / len(first)
     finding = f"for {len(bad):,} of {len(first):,} test users the order of equal times decided"
     return verdict(share > parts.limits.torn), share, finding, lambda: bad
+
+
+@check("L22", "times that tell an order")
+def times_in_order(parts: Parts) -> Finding:
+    """L22: whether times can tell before from after: whether there are any, more than one, and in one unit."""
+    if not parts.has_times:
+        if parts.claim == "time":
+            return "fail", None, "the split claims to be in time, and its rows have no times"
+        return not_run("timestamps in train and test")
+    moments = parts.train["time"].n_unique()
+    times = pl.concat([frame["time"].cast(pl.Float64) for frame in parts.all_parts]).abs()
+    times = times.filter(times > 0).sort()
+    finding = f"{len(parts.train):,} training rows have {moments:,} different times"
+    if moments == 1 and len(parts.train) > 1:
+        return verdict(True, worst="fail" if parts.claim == "time" else "warn"), moments, f"{finding}: no order"
+    ratios = (times / times.shift(1)).fill_null(1.0)
+    at = int(ratios.arg_max() or 0)
+    if min(at, len(times) - at) > _LEAST_OF_UNIT * len(times):
+        ratio = float(times[at:].median()) / float(times[:at].median())  # type: ignore[arg-type]
+        unit = 1000.0 ** round(math.log(ratio, 1000))
+        if unit > 1 and 0.5 < ratio / unit < 2 and float(ratios[at]) > _UNIT:
+            finding += f"; {at:,} of {len(times):,} times are about {unit:,.0f} times smaller than the others"
+            return "warn", ratio, f"{finding}: seconds and milliseconds in one column?"
+    return "pass", moments, finding
 
 
 def _span(seconds: float) -> str:

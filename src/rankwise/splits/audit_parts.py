@@ -69,6 +69,8 @@ class Limits:
     answers : float, default=0.3
         L13: the share of users whose feature is a test item of theirs, minus the share expected
         if the values belonged to other users.
+    moments : float, default=0.5
+        L13: the share of ids with rows on both sides whose moment in a column lies in the test period.
     same_history : float, default=0.005
         L15: the share of users with another user's items, beyond chance; of items with another
         item's title.
@@ -99,6 +101,7 @@ class Limits:
     missing: float = 10.0
     knows_test: float = 0.95
     answers: float = 0.3
+    moments: float = 0.5
     same_history: float = 0.005
     torn: float = 0.01
     candidate_z: float = 5.0
@@ -319,7 +322,7 @@ class Check:
     Attributes
     ----------
     code : str
-        ``"L1"`` to ``"L21"``.
+        ``"L1"`` to ``"L22"``.
     name : str
         The kind of leakage or mistake that it looks for.
     status : {"pass", "warn", "fail", "not run"}
@@ -350,7 +353,7 @@ class Audit:
     Attributes
     ----------
     checks : tuple of Check
-        L1 to L21, in order.
+        L1 to L22, in order.
 
     Examples
     --------
@@ -375,7 +378,7 @@ class Audit:
             if check.code == code.upper():
                 return check
         hint = nearest(code, [check.code for check in self.checks])
-        raise ParameterError(f"there is no check {code!r}", found="L1 to L21", hint=hint)
+        raise ParameterError(f"there is no check {code!r}", found="L1 to L22", hint=hint)
 
     def rows(self, code: str) -> pl.DataFrame:
         """Return the rows, users or items at fault in a check; an empty table if there are none."""

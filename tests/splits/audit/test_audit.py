@@ -1,4 +1,4 @@
-"""Every check L1 to L21: a split that breaks it, one that does not, and the number by hand."""
+"""Every check L1 to L22: a split that breaks it, one that does not, and the number by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankwise.errors import ColumnError, IdError, ParameterError
 from rankwise.splits.audit_parts import Limits
 from sampled_negatives import sampled
 
-CODES = [f"L{number}" for number in range(1, 22)]
+CODES = [f"L{number}" for number in range(1, 23)]
 
 
 def rows(*given, columns=("user", "item", "timestamp")):
@@ -361,16 +361,16 @@ def test_what_cannot_be_audited():
         rw.audit(TRAIN, TEST.with_columns(pl.col("timestamp") * 10**12))
     with pytest.raises(ColumnError, match="others none"):
         rw.audit(TRAIN, TEST, TEST.drop("timestamp"))
-    with pytest.raises(ParameterError, match="no check 'L22'"):
-        rw.audit(TRAIN, TEST)["L22"]
+    with pytest.raises(ParameterError, match="no check 'L23'"):
+        rw.audit(TRAIN, TEST)["L23"]
 
 
 def test_displays():
     found = rw.audit(TRAIN, TEST)
     assert repr(found).splitlines()[0].startswith("PASS")
-    assert found.export("markdown").count("\n") == 23
+    assert found.export("markdown").count("\n") == 24
     assert '"failed": false' in found.export("json")
-    assert found.table.height == 21
+    assert found.table.height == 22
     assert found.rows("L1").is_empty()
 
 
@@ -412,7 +412,7 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         for check in json.loads(found.export("json"), parse_constant=not_json)["checks"]:
             value = found[check["code"]].value
             assert check["value"] == (None if value == float("inf") else value)
-        assert found.export("markdown").count("\n") == 23
+        assert found.export("markdown").count("\n") == 24
 
 
 def test_names_of_columns_are_shown_harmlessly():

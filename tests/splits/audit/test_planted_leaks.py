@@ -279,7 +279,107 @@ def test_small_and_odd_inputs_give_verdicts():
         for options in ({}, {"repeats": True}, {"claim": "users"}, {"validation": train.tail(1)}):
             for lists in ({1: [12]}, {1: [7], 5: [12]}, {5: [12]}):
                 found = rw.audit(some, test, items=odd, recommendations=lists, **options)
-                assert len(found.checks) == 21
+                assert len(found.checks) == 22
                 assert found["L13"].status == "pass", found["L13"].said
                 assert found["L18"].status == ("pass" if 1 in lists else "warn")
                 assert [found.rows(check.code) is not None for check in found.checks]
+
+
+def last_rows(rows, role="user"):
+    return rows.group_by(role).agg(first=pl.col("timestamp").min(), last=pl.col("timestamp").max()).sort(role)
+
+
+@pytest.mark.parametrize("form", [lambda moment: moment, lambda moment: pl.from_epoch(moment, time_unit="s").dt.date()])
+@pytest.mark.parametrize("role", ["user", "item"])
+def test_when_someone_was_last_active(role, form):
+    split = SPLITS["time"]
+    leaky = last_rows(TABLE, role).select(role, seen=form(pl.col("last")))
+    found = rw.audit(split, **{f"{role}s": leaky})["L13"]
+    assert found.status == "fail"
+    assert "seen (of" in found.said
+    assert "moments lie in the test period" in found.said
+
+
+def test_moments_that_were_known_before_the_test():
+    """First rows, last rows of training, the end of a contract, the day of the export, and any day."""
+    split, rng = SPLITS["time"], np.random.default_rng(3)
+    ids = last_rows(TABLE)
+    start, end = TABLE["timestamp"].min(), TABLE["timestamp"].max()
+    clean = ids.select("user", "first").join(last_rows(split.train).select("user", known="last"), on="user", how="left")
+    clean = clean.with_columns(
+        contract=pl.lit(end + 86_400 * 400),
+        export=pl.lit(end + 1),
+        any=pl.Series(rng.integers(start, end, len(clean))),
+        age=pl.Series(rng.integers(15, 90, len(clean))),
+    )
+    assert status("L13", split, users=clean) == "pass"
+
+
+def who_returns():
+    """Half of the users come back in the test period, whatever they did before."""
+    rng = np.random.default_rng(5)
+    rows = TABLE.join(TABLE.select("user").unique().sort("user").with_columns(back=rng.random(500) < 0.5), on="user")
+    split = splits.GlobalTime(share=0.2).split(TABLE)
+    keep = rows.filter(pl.col("back") | (pl.col("timestamp") < split.test["timestamp"].min()))
+    return splits.GlobalTime(at=int(split.test["timestamp"].min())).split(keep.drop("back")), keep
+
+
+def test_a_column_that_tells_who_has_test_rows():
+    split, rows = who_returns()
+    users = rows.select("user").unique().sort("user")
+    churned = ~users["user"].is_in(split.test["user"].unique().implode())
+    found = rw.audit(split, users=users.with_columns(churned=churned))["L13"]
+    assert found.status == "fail"
+    assert "churned (which of" in found.said
+    trained = split.train.group_by("user").agg(n=pl.len(), last=pl.col("timestamp").max())
+    assert (
+        status("L13", split, users=trained.with_columns(country=pl.col("user") % 7, male=pl.col("user") % 2 == 0))
+        == "pass"
+    )
+
+
+def test_titles_that_differ_in_case_and_signs():
+    items = TABLE.select("item").unique().sort("item").with_columns(title=pl.format("The film {}", "item"))
+    assert status("L15", SPLITS["time"], items=items) == "pass"
+    twin = pl.when(pl.col("item") % 20 == 1).then(pl.format("the FILM: {}", pl.col("item") - 1)).otherwise("title")
+    assert status("L15", SPLITS["time"], items=items.with_columns(title=twin)) == "warn"
+
+
+def test_times_without_an_order():
+    train, test = SPLITS["time"].train, SPLITS["time"].test
+    without = [part.drop("timestamp") for part in (train, test)]
+    assert rw.audit(*without, claim="time")["L22"].status == "fail"
+    assert rw.audit(*without)["L22"].status == "not run"
+    one = train.with_columns(timestamp=train["timestamp"].min())
+    assert [rw.audit(one, test, claim=claim)["L22"].status for claim in ("time", None)] == ["fail", "warn"]
+    assert rw.audit(train, test)["L22"].status == "pass"
+
+
+def test_times_in_two_units():
+    late = pl.when(pl.col("user") % 3 == 0).then(pl.col("timestamp") * 1000).otherwise("timestamp")
+    train, test = (part.with_columns(timestamp=late) for part in (SPLITS["time"].train, SPLITS["time"].test))
+    found = rw.audit(train, test, time_unit="s")["L22"]
+    assert found.status == "warn"
+    assert "about 1,000 times smaller" in found.said
+
+
+def test_users_with_ten_to_thirteen_rows_are_no_filter():
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(10, 14, 300)
+    rows = pl.DataFrame({"user": np.repeat(np.arange(300), sizes), "item": rng.integers(0, 5000, sizes.sum())}).unique()
+    split = splits.Holdout(0.3).split(rows)
+    assert status("L12", split) == "pass"
+
+
+def test_a_catalogue_of_twelve_items_has_no_limit_for_recall():
+    rng = np.random.default_rng(2)
+    rows = pl.DataFrame(
+        {"user": np.repeat(np.arange(60), 6), "item": np.concatenate([rng.permutation(12)[:6] for _ in range(60)])}
+    )
+    split = splits.Holdout(0.3).split(rows)
+    lists = pl.DataFrame(
+        {"user": np.repeat(np.arange(60), 10), "item": np.concatenate([rng.permutation(12)[:10] for _ in range(60)])}
+    )
+    found = rw.audit(split, recommendations=lists)["L18"]
+    assert found.status == "pass"
+    assert "too few items" in found.said
