@@ -18,20 +18,12 @@ from strategies import worlds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from tensor_worlds import EVERY, around, differences, evaluated, sparse, tensors_of  # noqa: E402
+from tensor_worlds import EVERY, around, collected, differences, evaluated, sparse, tensors_of  # noqa: E402
 
 from rankwise.torch import Collection  # noqa: E402
 
 TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
 SCORED = worlds(scores=True, judged=True)
-
-
-def collected(tensors, *args, batch=2, population="all", **options):
-    metrics = Collection(*args, population=population, **options)
-    for first in range(0, len(tensors.users), batch):
-        rows = slice(first, first + batch)
-        metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
-    return metrics
 
 
 @settings(max_examples=12)
