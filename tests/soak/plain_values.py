@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from metrics.test_against_functional import PER_USER, RATING, catalogue_twins, pairs_of, plain_value
-from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from random_worlds import CUTOFFS, PLAIN, Case
 
 import rankwise as rw
+from metrics.test_against_functional import PER_USER, RATING, catalogue_twins, pairs_of, plain_value
+from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from rankwise.metrics.kinds import PerUser
 from strategies import World
 
@@ -35,12 +34,14 @@ def plain_world(case: Case) -> World | None:
         threshold = -math.inf
     if lists is None or NOT_PLAIN & set(case.options) or case.repeats or case.gaps:
         return None
+    groups = {user: group for user, group in case.world.user_groups.items() if group is not None}
+    world = replace(case.world, lists=lists, user_groups=groups)
     if threshold is None:
-        return replace(case.world, lists=lists)
+        return world
     if any(threshold <= value <= 0 for value in values):
         return None  # relevant items without a gain
     truth = {u: {i: v if v >= threshold else min(v, 0) for i, v in own.items()} for u, own in case.world.truth.items()}
-    return replace(case.world, lists=lists, truth=truth)
+    return replace(world, truth=truth)
 
 
 def _plain_lists(case: Case) -> dict[int, list[int]] | None:
@@ -109,7 +110,7 @@ def _of_users(
         for user, value in zip(ids, result.per_user[cell], strict=True):
             yield f"{cell} of user {user}", value, expected[user]
     if isinstance(metric, PerUser) and metric.aggregate == "mean":
-        weights = {user: (at_row % 4 + 1) / 4 for at_row, user in enumerate(sorted(world.user_groups))}
+        weights = {user: (at_row % 4 + 1) / 4 for at_row, user in enumerate(sorted(case.world.user_groups))}
         without = any(not world.relevant.get(user) for user in members)
         if case.options.get("undefined") == "nan" and metric.needs_relevant and without:
             yield cell, result[cell], math.nan

@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 import polars as pl
 from hypothesis import strategies as st
-from metrics.test_against_functional import CATALOGUE, PER_USER, RATING
-from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from spark_worlds import frames
 
 import rankwise as rw
+from metrics.test_against_functional import CATALOGUE, PER_USER, RATING
+from metrics.test_against_functional_with_facts import TWINS, WHOLE, at
 from rankwise.options import Population, Relevance, Ties, Undefined, WithoutList
 from strategies import World, worlds
 
@@ -106,7 +106,10 @@ class Case:
             for name, value in (
                 ("metrics", ", ".join(self.metrics)),
                 ("options", dict(self.options)),
-                ("lists", f"ordered by {self.order}, {self.repeats} repeated rows, gaps: {self.gaps}, text: {self.text}"),
+                (
+                    "lists",
+                    f"ordered by {self.order}, {self.repeats} repeated rows, gaps: {self.gaps}, text: {self.text}",
+                ),
                 *vars(self.world).items(),
             )
         )

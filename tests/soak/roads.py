@@ -51,7 +51,9 @@ def shuffled(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result 
     """Evaluate rows in another order; none where their order means something."""
     ordered = case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case))
     kept = ("reference", *(["recommendations"] if ordered else []))
-    return base(case, {r: t if r in kept else t.sample(fraction=1, shuffle=True, seed=7) for r, t in tables.items()}, metrics)
+    return base(
+        case, {r: t if r in kept else t.sample(fraction=1, shuffle=True, seed=7) for r, t in tables.items()}, metrics
+    )
 
 
 def _ties(case: Case) -> str | None:
@@ -126,8 +128,9 @@ def session() -> Any:
 
 def spark(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result | None:
     """Evaluate three buckets of users on Spark."""
-    import rankwise.spark as rs
     from spark_worlds import on_spark
+
+    import rankwise.spark as rs
 
     if case.order == "rows" or case.repeats or "input" in (case.options.get("ties"), _ties(case)):
         return None  # rows have no order in Spark
@@ -166,5 +169,3 @@ def is_same(ours: Any, theirs: Any, tolerance: float) -> bool:
     if isinstance(ours, float) and isinstance(theirs, int | float):
         return bool(np.isclose(ours, theirs, rtol=tolerance, atol=tolerance / 10, equal_nan=True))
     return bool(ours == theirs)
-
-

@@ -16,18 +16,15 @@ OPTIONS = ("population", "undefined", "without_list", "relevance_threshold", "re
 
 def torch_values(case: Case, metrics: tuple[str, ...]) -> Iterator[tuple[str, Any, Any]]:
     """Yield each value on tensors beside that of tables; scores are mapped to (0, 1) first."""
-    options = {name: value for name, value in case.options.items() if name in OPTIONS and "age" not in value_list(value)}
+    options = {name: value for name, value in case.options.items() if name in OPTIONS and value != ["age", "group"]}
     tensors = tensors_of(case.world, ties=case.order != "rank")
     lists = {user: own for user, own in tensors.lists.items() if own}
     try:
         theirs = evaluated(case.world, lists, list(metrics), **options)
     except rw.RankwiseError:  # other scores than those of the case
         return
-    length = len(case.world.catalogue)
-    options = {"population": "truth", **options}
-    yield from compared(collected(tensors, list(metrics), list_length=length, **options, **around(case.world)).result(), theirs)
-
-
-def value_list(value: Any) -> list[Any]:
-    """Return the values of an option."""
-    return value if isinstance(value, list) else [value]
+    options["list_length"] = len(case.world.catalogue)
+    ours = collected(tensors, list(metrics), **options, **around(case.world)).result()
+    for name, value, expected in compared(ours, theirs):
+        if name != "counts":  # tables and tensors count what concerns each
+            yield name, value, expected

@@ -93,9 +93,10 @@ def around(world: World) -> dict:
     return world.around | {"n_items": len(world.catalogue)}
 
 
-def collected(tensors, *args, batch=2, population="all", **options):
-    """A collection that is updated with the users of each batch."""
-    metrics = Collection(*args, population=population, **options)
+def collected(tensors, *args, batch=2, **options):
+    """A collection that is updated with the users of each batch: all, unless a convention says who counts."""
+    everyone = {} if "convention" in options else {"population": "all"}
+    metrics = Collection(*args, **everyone | options)
     for first in range(0, len(tensors.users), batch):
         rows = slice(first, first + batch)
         metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
