@@ -84,7 +84,7 @@ def plain_differences(case: Case, metrics: tuple[str, ...], result: rw.Result) -
             yield from _of_users(case, world, members, result, cell, name, k)
         elif name in WHOLE:
             yield from _of_all(_only(world, members), result, cell, name, k)
-        elif name in RATING and case.order in ("score", "both"):
+        elif name in RATING and "weights" not in case.options:
             pairs = pairs_of({u: own for u, own in case.world.lists.items() if u in members}, case.world.truth)
             yield cell, result[cell], RATING[name]([pair for own in pairs.values() for pair in own])
         elif name and name not in RATING:

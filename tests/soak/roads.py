@@ -136,8 +136,7 @@ def spark(case: Case, tables: Tables, metrics: tuple[str, ...]) -> rw.Result | N
         return None  # rows have no order in Spark
     sent = on_spark(session(), tables)
     lists, truth = sent["recommendations"], sent["truth"]
-    result = rs.evaluate(lists, truth, list(metrics), spark=session(), buckets=3, **around(sent), **case.options)
-    return result
+    return rs.evaluate(lists, truth, list(metrics), spark=session(), buckets=3, **around(sent), **case.options)
 
 
 FAST: dict[str, Road] = {"numpy": numpy, "threads": threads, "shuffled": shuffled, "pieces": pieces, "chunks": chunks}

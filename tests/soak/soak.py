@@ -41,7 +41,7 @@ WORLDS, SLOW_WORLDS = 10, 3
 SHRINKING = 10.0
 """Seconds in which a smaller world that differs is looked for."""
 EVERY_COMMAND, EVERY_SPARK = 5, 20
-SEVERAL_PASSES = re.compile("hint: +evaluate the(m| metrics) ")
+SEVERAL_PASSES = re.compile("hint: +evaluate (it|them|the metrics|each group) ")
 """What a road says that reads the data once, where metrics of a convention have different choices."""
 PLAIN, TORCH = "plain", "torch"
 NAMES = (*ROADS, PLAIN, *([TORCH] if installed("torch") else []))

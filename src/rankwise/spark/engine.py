@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.arguments import check_count
-from rankwise.encoding.encoder import ties_for
+from rankwise.encoding.encoder import normalise, ties_for
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
@@ -347,11 +347,12 @@ class Engine:
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
         unify_ids(tables)
-        known = {role: table.empty for role, table in tables.items()}
+        columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
+        known = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, known.get("users"), known.get("train"))
         for role in ("recommendations", "reference"):
-            if role in tables:
-                check_order(tables[role], settings.ties)
+            if role in known:
+                check_order(known[role], settings.ties)
         if settings.warm_and_cold:
             settings = replace(settings, by=(*settings.by, HISTORY))
         if settings.jackknife is not None:
@@ -362,7 +363,7 @@ class Engine:
                 settings.jackknife,
                 settings.relevance_threshold,
             )
-        lists = tables["recommendations"].empty
+        lists = known["recommendations"]
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
         job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
