@@ -53,8 +53,11 @@ def _plain_lists(case: Case) -> dict[int, list[int]] | None:
     if ties not in ("input", "item", "item_desc") and not distinct:
         return None
     step = {"item": 1, "item_desc": -1}.get(ties or "", 0)
+    as_text = case.options.get("ids") == "text" and not case.text  # 10 before 9
+    place = {item: at_row for at_row, item in enumerate(sorted(case.world.catalogue, key=str if as_text else None))}
     return {
-        user: sorted(own, key=lambda item, own=own: (-own[item], step * item)) for user, own in case.world.lists.items()
+        user: sorted(own, key=lambda item, own=own: (-own[item], step * place[item]))
+        for user, own in case.world.lists.items()
     }
 
 

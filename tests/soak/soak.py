@@ -111,6 +111,8 @@ class Soak:
     def run_seed(self, seed: int) -> None:
         """Draw the worlds of a seed, and report the smallest one of each kind of difference."""
         roads = tuple(road for road in self.roads if in_turn(road, seed))
+        if not roads:
+            return
         slow = any(road in (*COMMANDS, *SPARK) for road in roads)
         chosen = settings(
             max_examples=SLOW_WORLDS if slow else WORLDS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import roads
-import soak
 
 import rankwise as rw
+import soak
 
 FAST = (*roads.FAST, soak.PLAIN)
 
