@@ -69,7 +69,7 @@ class World:
     @property
     def around(self):
         """The tables beside recommendations and truth, as `rankwise.evaluate` takes them."""
-        items = sorted(self.genres)
+        items = self.catalogue
         return {
             "train": self.train,
             "items": {
@@ -102,6 +102,11 @@ class World:
             {user(u): items_in(own) for u, own in self.reference.items()},
             {item(i): v for i, v in self.propensity.items()},
         )
+
+    @property
+    def catalogue(self):
+        """Every item, in order."""
+        return sorted(self.genres)
 
     @property
     def popularity(self):

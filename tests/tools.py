@@ -65,10 +65,12 @@ TOOLS: dict[str, tuple[Callable[[], object], str, str]] = {
     "compiler": (compiled, "compiled kernels", "no C compiler when rankwise was installed"),
     "sphinx": (_installed("sphinx", "myst_parser", "furo"), "the documentation", "no Sphinx"),
     "pytrec_eval": (_installed("pytrec_eval"), "agreement with trec_eval", "no pytrec_eval"),
+    "recometrics": (_installed("recometrics"), "agreement with recometrics on random worlds", "not installed"),
     "mlflow": (_installed("mlflow"), "MLflow", "not installed"),
     "ray": (_installed("ray"), "the example with Ray", "not installed"),
     "pyright": (_installed("pyright"), "types under pyright", "not installed"),
     "pdflatex": (lambda: shutil.which("pdflatex"), "LaTeX that compiles", "no pdflatex"),
+    "samples": ((ROOT.parent / "shared/data/trec_eval").is_dir, "trec_eval's own outputs", "no shared/data"),
     "data": ((ROOT.parent / "shared/data/movietweetings-100k").is_dir, "real ratings", "no shared/data"),
 }
 """For each name of a tool: whether it is there, what needs it, and how its absence is said."""

@@ -72,7 +72,7 @@ PER_USER = {
 }
 
 
-def plain_value(metric, items, known, k):
+def plain_value(metric, items, known, k, catalog_size=12):
     """Return what the plain definition of a metric gives for one user."""
     cls = type(metric)
     asked = inspect.signature(cls.plain).parameters
@@ -81,7 +81,7 @@ def plain_value(metric, items, known, k):
         "relevant": {i: v for i, v in known.items() if v > 0},
         "relevance_scores": known,
         "judged": known,
-        "catalog_size": 12,
+        "catalog_size": catalog_size,
         "scores": range(len(items), 0, -1),
     }
     data |= {} if cls.cutoff == "none" else {"k": k}
@@ -90,19 +90,24 @@ def plain_value(metric, items, known, k):
     return value[cls.name] if isinstance(value, dict) else value
 
 
-CATALOGUE = {
-    "item_coverage": lambda lists, k: len(fn.item_counts_at_k(lists, k)),
-    "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, 12, k),
-    "gini": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=12),
-    "gini(corrected=false,padding=2)": lambda lists, k: fn.gini_coefficient(
-        lists, k, catalog_size=12, corrected=False, padding=2
-    ),
-    "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(lists, 12, k, padding=2),
-    "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
-    "herfindahl": fn.herfindahl_index,
-    "shannon_entropy": fn.shannon_entropy,
-    "shannon_entropy(log_base=2)": lambda lists, k: fn.shannon_entropy(lists, k, log_base=2),
-}
+def catalogue_twins(size):
+    """Return the plain definitions of metrics of the whole catalogue, of so many items."""
+    return {
+        "item_coverage": lambda lists, k: len(fn.item_counts_at_k(lists, k)),
+        "catalog_coverage": lambda lists, k: fn.catalog_coverage(lists, size, k),
+        "gini": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=size),
+        "gini(corrected=false,padding=2)": lambda lists, k: fn.gini_coefficient(
+            lists, k, catalog_size=size, corrected=False, padding=2
+        ),
+        "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(lists, size, k, padding=2),
+        "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
+        "herfindahl": fn.herfindahl_index,
+        "shannon_entropy": fn.shannon_entropy,
+        "shannon_entropy(log_base=2)": lambda lists, k: fn.shannon_entropy(lists, k, log_base=2),
+    }
+
+
+CATALOGUE = catalogue_twins(12)
 RATING = {
     "mae": fn.mean_absolute_error,
     "mse": fn.mean_squared_error,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from strategies import ITEMS, worlds
+from strategies import worlds
 
 K = st.integers(1, 12)
 
@@ -24,7 +24,7 @@ def cosine(first, second):
 
 def together(world):
     """The cosine of two items' sets of training users."""
-    users = {i: {u for u, own in world.train.items() if i in own} for i in ITEMS}
+    users = {i: {u for u, own in world.train.items() if i in own} for i in world.catalogue}
 
     def alike(a, b):
         size = math.sqrt(len(users[a]) * len(users[b]))
@@ -36,11 +36,11 @@ def together(world):
 def candidates(world, user):
     """The catalogue less what was seen and is neither listed nor relevant."""
     kept = {*world.lists.get(user, ()), *world.relevant.get(user, ())}
-    return [i for i in ITEMS if i in kept or i not in world.train.get(user, ())]
+    return [i for i in world.catalogue if i in kept or i not in world.train.get(user, ())]
 
 
 def propensities(world, **options):
-    return fn.popularity_propensities(world.popularity, ITEMS, **options)
+    return fn.popularity_propensities(world.popularity, world.catalogue, **options)
 
 
 def given_propensities(world):
@@ -48,7 +48,7 @@ def given_propensities(world):
 
 
 def stratified(world, gamma):
-    weights = fn.stratified_weights(world.popularity, ITEMS, gamma=gamma)
+    weights = fn.stratified_weights(world.popularity, world.catalogue, gamma=gamma)
     return {item: 1 / weight for item, weight in weights.items()}
 
 
@@ -138,10 +138,10 @@ TWINS = {
         for name, twin in (("auc", fn.auc), ("gauc", fn.auc))
         for n in ("exact", "one_more")
     },
-    "gauc(seen=included)": lambda w, u, k: fn.auc(listed(w, u), wanted(w, u), ITEMS),
+    "gauc(seen=included)": lambda w, u, k: fn.auc(listed(w, u), wanted(w, u), w.catalogue),
     "lauc": lambda w, u, k: fn.limited_auc_at_k(listed(w, u), wanted(w, u), candidates(w, u), k),
     "lauc(seen=included,negatives=one_more)": lambda w, u, k: fn.limited_auc_at_k(
-        listed(w, u), wanted(w, u), ITEMS, k, negatives="one_more"
+        listed(w, u), wanted(w, u), w.catalogue, k, negatives="one_more"
     ),
     "partial_auc": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k),
     "partial_auc(positives=top)": lambda w, u, k: fn.partial_auc_at_k(listed(w, u), wanted(w, u), k, positives="top"),
@@ -243,7 +243,7 @@ TWINS = {
         for n in ("length", "k", "union")
     },
     "serendipity": lambda w, u, k: fn.serendipity_at_k(
-        listed(w, u), wanted(w, u), k, popularity=w.popularity, catalog_size=len(ITEMS)
+        listed(w, u), wanted(w, u), k, popularity=w.popularity, catalog_size=len(w.catalogue)
     ),
     "serendipity(form=history)": lambda w, u, k: fn.unlikeness_at_k(
         listed(w, u), w.train.get(u, ()), k, similarity=together(w), relevant=wanted(w, u)
@@ -380,7 +380,7 @@ def test_auc_weighs_users_by_their_relevant_items(world):
 # A twin takes (world, k) and gives the value of all users, or the cells.
 def heads(world):
     head = fn.short_head(world.popularity, 0.5)
-    return {item: "short_head" if item in head else "long_tail" for item in ITEMS}
+    return {item: "short_head" if item in head else "long_tail" for item in world.catalogue}
 
 
 def spread_of_two(cells):
@@ -406,7 +406,7 @@ def lift(world, k):
 
 def source(world):
     return fn.preference_ratios(
-        world.train, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(ITEMS)
+        world.train, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(world.catalogue)
     )
 
 
@@ -415,13 +415,13 @@ def shown(world, k):
         {u: own[:k] for u, own in world.lists.items()},
         user_groups=world.user_groups,
         item_groups=world.item_groups,
-        catalog_size=len(ITEMS),
+        catalog_size=len(world.catalogue),
     )
 
 
 def liked(world):
     return fn.preference_ratios(
-        world.relevant, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(ITEMS)
+        world.relevant, user_groups=world.user_groups, item_groups=world.item_groups, catalog_size=len(world.catalogue)
     )
 
 

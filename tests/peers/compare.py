@@ -18,7 +18,7 @@ from typing import Any
 
 import agreement
 import edge_data
-from page import written_page
+from page import implementations, written_page
 
 from libraries import LIBRARIES, Library
 
@@ -109,6 +109,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10], help="for the scripts")
     parser.add_argument("--record", action="store_true", help="keep what seed 0 gave, for the tests")
     parser.add_argument("--page", action="store_true", help="write the page from what was recorded")
+    parser.add_argument("--metrics", action="store_true", help="print how many libraries give each metric")
     return parser.parse_args()
 
 
@@ -136,7 +137,11 @@ def main() -> None:
         if arguments.page:
             kept = recorded()
             DOCS.write_text(written_page(kept, outcomes_of(kept, cases)), encoding="utf-8")
-        sys.exit(not say(outputs, outcomes_of(outputs, cases)))
+        outcomes = outcomes_of(outputs, cases)
+        if arguments.metrics:
+            sys.stdout.write(implementations(outcomes))
+            return
+        sys.exit(not say(outputs, outcomes))
 
 
 if __name__ == "__main__":

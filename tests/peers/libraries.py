@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["LIBRARIES", "Library"]
 
@@ -45,6 +45,12 @@ class Library:
     only: str = ""
     first_group: int = 1
     """The number that the library gives to the first group."""
+    lineage: str = ""
+    """The implementation that it calls, or that it was written after; by default its own."""
+    rating_lineage: str = ""
+    """The same of its rating errors."""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """rankwise's name of each metric, for a library without a convention."""
     other_view: tuple[str, ...] = ()
     """Metrics that take all candidates where the others take lists, or the other way round."""
 
@@ -61,6 +67,8 @@ class Library:
         base = name.partition("@")[0]
         if self.only and not re.search(self.only, base):
             return None
+        if self.names:
+            return self.names.get(base)
         return _CELL.sub("", _INPUTS.sub("", base)) or None
 
     def view(self, name: str) -> str:
@@ -89,14 +97,27 @@ _SKLEARN_ERRORS = (
 _ELLIOT_MATRIX = ("AUC", "GAUC", "LAUC", "MAE", "MSE", "RMSE")
 _TIES = ("tied_matrix",)
 
+_RECOMETRICS = {
+    "P": "precision",
+    "TP": "recall(denominator=capped)",
+    "R": "recall",
+    "AP": "map(normaliser=relevant)",
+    "TAP": "map",
+    "NDCG": "ndcg",
+    "Hit": "hit_rate",
+    "RR": "mrr",
+    "ROC_AUC": "gauc",
+    "PR_AUC": "map(normaliser=relevant)",
+}
+
 _ALL = (
-    Library("warprec", "warprec", True, 1e-5, (*_TIES, "small")),
-    Library("warprec_1_4", "warprec-1.4", True, 1e-5, _TIES),
-    Library("recbole", "recbole", True, undefined=_TIES),
+    Library("warprec", "warprec", True, 1e-5, (*_TIES, "small"), lineage="elliot"),
+    Library("warprec_1_4", "warprec-1.4", True, 1e-5, _TIES, lineage="elliot"),
+    Library("recbole", "recbole", True, undefined=_TIES, rating_lineage="sklearn"),
     Library("rectools", "rectools"),
     Library("replay", "replay"),
     Library("lenskit", "lenskit", other_view=_ERRORS, only=r"^(?!.*items of train)"),
-    Library("recommenders", "recommenders", other_view=_ERRORS),
+    Library("recommenders", "recommenders", other_view=_ERRORS, rating_lineage="sklearn"),
     Library("cornac", "cornac", True, undefined=_TIES),
     Library("implicit", "implicit"),
     Library(
@@ -110,8 +131,9 @@ _ALL = (
     Library("surprise", "surprise", other_view=_ERRORS),
     Library("ranx", "ranx", undefined=_TIES),
     Library("pytrec_eval", "trec_eval"),
-    Library("ir_measures", "ir_measures"),
+    Library("ir_measures", "ir_measures", lineage="pytrec_eval"),
     Library("torchmetrics", "torchmetrics", True, 2e-6, _TIES, "all candidates"),
     Library("sklearn", "sklearn", True, only=r"^(?!.*lists)", other_view=_SKLEARN_ERRORS),
+    Library("recometrics", "default", True, names=_RECOMETRICS),
 )
 LIBRARIES: Mapping[str, Library] = {library.runner: library for library in _ALL}

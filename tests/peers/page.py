@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ from edge_data import EDGES
 
 import rankwise as rw
 from libraries import LIBRARIES
+from rankwise.metrics import registry
 
-__all__ = ["written_page"]
+__all__ = ["implementations", "written_page"]
 
 HEAD = """\
 # Agreement with other libraries
@@ -53,7 +55,49 @@ def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, S
     ]
     head = ("convention", "library", "equal", "equal, except", "differs", "refused")
     return (
-        HEAD + _table(head, rows) + "".join(_section(name, outputs[name], outcomes) for name, outcomes in found.items())
+        HEAD
+        + _table(head, rows)
+        + implementations(found)
+        + "".join(_section(name, outputs[name], outcomes) for name, outcomes in found.items())
+    )
+
+
+COUNTED = """
+## Metrics by independent implementations
+
+Each metric is computed twice in rankwise, on arrays and by the plain definition in `rankwise.functional`; tests and
+`scripts/soak` compare the two. The table counts the libraries that give the number of the metric, in one of its
+variants, on the data above: those equal, or equal except where a note says so. Libraries of one lineage count once:
+WarpRec follows Elliot, ir_measures calls pytrec_eval (which contains trec_eval), and RecBole and recommenders take rating
+errors from scikit-learn. `python tests/peers/compare.py --metrics` prints the table.
+
+"""
+
+
+def implementations(found: Mapping[str, Sequence[agreement.Outcome]]) -> str:
+    """Return the section that counts, for each metric, the independent libraries with the same number.
+
+    Parameters
+    ----------
+    found : mapping of str to sequence of Outcome
+        What came of the comparison.
+    """
+    lineages: dict[str, set[str]] = defaultdict(set)
+    for name, outcomes in found.items():
+        for outcome in outcomes:
+            if outcome.verdict.startswith("equal"):
+                metric, library = rw.parse(outcome.rankwise), LIBRARIES[name]
+                own = library.rating_lineage if metric.family == "rating" else library.lineage
+                lineages[metric.name].add(own or name)
+    rows = [
+        (f"`{metric}`", str(len(names)), ", ".join(sorted(names)))
+        for metric, names in sorted(lineages.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    ]
+    alone = ", ".join(f"`{name}`" for name in sorted(set(registry.names()) - set(lineages)))
+    return (
+        COUNTED
+        + _table(("metric", "libraries", ""), rows)
+        + f"\nNo library: {alone}; they have cases by hand instead.\n"
     )
 
 

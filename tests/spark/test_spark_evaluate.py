@@ -476,6 +476,13 @@ def test_lists_of_als(spark):
         rs.evaluate(packed.withColumn("rating", sf.lit(1.0)), sent["truth"], "ndcg@5", spark=spark)
 
 
+@pytest.mark.parametrize("options", [{"order_by": "score", "ties": "item"}, {"convention": "trec_eval"}])
+def test_scores_order_lists_that_have_ranks_too(spark, options):
+    tables = frames(6, ranks=True)
+    only = {role: tables[role] for role in ("recommendations", "truth")}
+    check_same(*evaluate(spark, only, "recall@3", buckets=3, **options))
+
+
 def test_bad_questions(spark, pair):
     lists, truth = pair["recommendations"], pair["truth"]
 
@@ -484,6 +491,8 @@ def test_bad_questions(spark, pair):
 
     with pytest.raises(ParameterError, match="no order"):
         ask("ndcg@5", ties="input")
+    with pytest.raises(ParameterError, match="no order"):
+        rs.evaluate(lists.withColumn("rank", sf.lit(1)), truth, "ndcg@5", spark=spark, ties="input", order_by="score")
     with pytest.raises(ParameterError, match="need training interactions"):
         ask("ndcg@5", exclude_seen=True)
     with pytest.raises(MetricError, match="needs training interactions"):

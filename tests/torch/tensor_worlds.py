@@ -10,7 +10,8 @@ import torch
 
 import rankwise as rw
 from rankwise.metrics import registry
-from strategies import ITEMS, World
+from rankwise.torch import Collection
+from strategies import World
 
 MORE = [
     "precision(denominator=length)@3",
@@ -68,7 +69,7 @@ class Tensors:
 def tensors_of(world: World, *, ties: bool) -> Tensors:
     """Scores in (0, 1), with few distinct ones if they are to tie."""
     users = sorted({*world.lists, *world.truth})
-    scores = torch.full((len(users), len(ITEMS)), -torch.inf, dtype=torch.float64)
+    scores = torch.full((len(users), len(world.catalogue)), -torch.inf, dtype=torch.float64)
     truth = torch.full(scores.shape, torch.nan, dtype=torch.float64)
     for row, user in enumerate(users):
         for item, score in world.lists.get(user, {}).items():
@@ -89,7 +90,17 @@ def sparse(truth: torch.Tensor) -> torch.Tensor:
 
 def around(world: World) -> dict:
     """Facts as `Collection` takes them."""
-    return world.around | {"n_items": len(ITEMS)}
+    return world.around | {"n_items": len(world.catalogue)}
+
+
+def collected(tensors, *args, batch=2, **options):
+    """A collection that is updated with the users of each batch: all, unless a convention says who counts."""
+    everyone = {} if "convention" in options else {"population": "all"}
+    metrics = Collection(*args, **everyone | options)
+    for first in range(0, len(tensors.users), batch):
+        rows = slice(first, first + batch)
+        metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
+    return metrics
 
 
 def evaluated(world: World, lists, metrics, **options):

@@ -18,20 +18,12 @@ from strategies import worlds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from tensor_worlds import EVERY, around, differences, evaluated, sparse, tensors_of  # noqa: E402
+from tensor_worlds import EVERY, around, collected, differences, evaluated, sparse, tensors_of  # noqa: E402
 
 from rankwise.torch import Collection  # noqa: E402
 
 TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
 SCORED = worlds(scores=True, judged=True)
-
-
-def collected(tensors, *args, batch=2, population="all", **options):
-    metrics = Collection(*args, population=population, **options)
-    for first in range(0, len(tensors.users), batch):
-        rows = slice(first, first + batch)
-        metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
-    return metrics
 
 
 @settings(max_examples=12)
@@ -188,3 +180,16 @@ def test_values_come_as_scalars_of_both_kinds():
     assert {name: v.item() for name, v in values.items()} == {"recall@1": 1.0, "gini@1": 1.0}
     assert all(value.ndim == 0 for value in values.values())
     assert metrics.per_user()["recall@1"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize("level", [i / 10 for i in range(11)])
+def test_levels_of_recall_are_rounded_in_64_bits(level):
+    """0.7 * 3 + 0.9 is below 3 in 64 bits, and 3 in the 32 bits of a count times a Python number."""
+    scores = torch.arange(8, 0, -1, dtype=torch.float64).expand(8, 8)
+    truth = torch.ones(8, 8, dtype=torch.float64).tril()  # 1 to 8 relevant items
+    name = f"iprec(level={level},rounding=trec_eval)@2"
+    metrics = Collection(name)
+    metrics.update(scores, truth)
+    lists = {user: dict(enumerate(row)) for user, row in enumerate(scores.tolist())}
+    relevant = {user: set(range(user + 1)) for user in range(8)}
+    assert metrics.result().per_user[name].to_list() == rw.evaluate(lists, relevant, name).per_user[name].to_list()

@@ -504,7 +504,7 @@ class InterpolatedPrecision(PerUser):
         n_hits = bincount(rows.user, within, block.n_users)
         before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
         hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
-        n_relevant = at_least_one(xp.take(block.n_relevant, rows.user))
+        n_relevant = xp.astype(at_least_one(xp.take(block.n_relevant, rows.user)), xp.float64)
         precision = within * hits / rows.rank
         n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
         levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 
 from rankwise.blocks.partial import Partial
 from rankwise.core.arguments import check_count
-from rankwise.encoding.encoder import ties_for
+from rankwise.encoding.encoder import normalise, ties_for
 from rankwise.encoding.side_information import Counted
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
@@ -340,11 +340,12 @@ class Engine:
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
         unify_ids(tables)
-        empty = {role: table.empty for role, table in tables.items()}
+        columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
+        empty = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))
         for role in ("recommendations", "reference"):
-            if role in tables:
-                check_order(tables[role], settings.ties)
+            if role in empty:
+                check_order(empty[role], settings.ties)
         if settings.warm_and_cold:
             settings = replace(settings, by=(*settings.by, HISTORY))
         if settings.jackknife is not None:
@@ -355,7 +356,7 @@ class Engine:
                 settings.jackknife,
                 settings.relevance_threshold,
             )
-        lists = tables["recommendations"].empty
+        lists = known["recommendations"]
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
         job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())

@@ -480,7 +480,7 @@ def _check_source(source: SparkTable, uri: str, table: Any) -> None:
     """Raise before anything is written if the table could not be evaluated from its buckets."""
     role, names = source.empty.role, source.empty.frame.columns
     if role in ("recommendations", "reference"):
-        check_order(source, None)
+        check_order(source.empty, None)
     if BUCKET in (name.lower() for name in names):
         raise ColumnError(f"a column is called {BUCKET!r}, as the folders are", where=role)
     if isinstance(table, str | Path) and uri_of(table) == uri:

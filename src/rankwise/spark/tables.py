@@ -614,13 +614,13 @@ def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
             )
 
 
-def check_order(table: SparkTable, ties: str | None) -> None:
+def check_order(table: Table, ties: str | None) -> None:
     """Raise unless ranks or scores order the lists: rows of Spark have no order."""
-    names = table.empty.frame.columns
+    names = table.frame.columns
     if "rank" not in names and "score" not in names:
         raise ColumnError(
             "rows of a Spark table have no order, so lists need a rank or a score",
-            where=table.empty.role,
+            where=table.role,
             found=f"columns {', '.join(names)}",
             hint='add a rank, or name the column: columns={"rank": "…"}',
         )
