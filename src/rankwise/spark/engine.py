@@ -356,7 +356,7 @@ class Engine:
                 settings.jackknife,
                 settings.relevance_threshold,
             )
-        lists = known["recommendations"]
+        lists = empty["recommendations"]
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties)
         job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
