@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,9 @@ from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.metrics.base import Metric
-from rankwise.stats.data_sets import clustered, jackknife
-from rankwise.stats.differences import UNVARIED, Interval, check_level, differences
-from rankwise.stats.intervals import bootstrap, constant_interval, usual_interval
-from rankwise.stats.paired_tests import t_interval
+
+if TYPE_CHECKING:
+    from rankwise.stats.differences import Interval
 
 __all__ = [
     "HISTORY",
@@ -217,6 +216,12 @@ def interval_of(
     ``user_values`` are the values that it is the mean of; None if it is not a mean over users:
     then only the jackknife is valid. ``bounds`` are those of one user's value.
     """
+    # What evaluates needs no statistics: they are loaded for the first interval.
+    from rankwise.stats.data_sets import jackknife
+    from rankwise.stats.differences import check_level, differences
+    from rankwise.stats.intervals import bootstrap, constant_interval, usual_interval
+    from rankwise.stats.paired_tests import t_interval
+
     check_choice("method", method, IntervalMethod)
     if method != "jackknife" and user_values is not None:
         values = user_values.drop_nans().to_numpy()
@@ -249,6 +254,10 @@ def clustered_interval(
     cell: str, users: pl.DataFrame, clusters: str, confidence: float, method: IntervalMethod, metrics: Iterable[Metric]
 ) -> Interval:
     """Return the confidence interval of a per-user mean, with clusters of users as the random sample."""
+    from rankwise.stats.data_sets import clustered
+    from rankwise.stats.differences import UNVARIED
+    from rankwise.stats.intervals import constant_interval
+
     check_choice("method", method, IntervalMethod)
     if method not in ("auto", "t"):
         raise ParameterError(
