@@ -115,6 +115,13 @@ def test_what_the_weights_rest_on():
     assert "effective sample size" in repr(result)
 
 
+def test_items_at_the_clip_are_not_clipped():
+    items = {"item": [0, 1, 2, 3], "propensity": [0.1, 0.25, 0.5, 1.0]}
+    name = "ips(of=recall,propensity=given,clip=0.25)"
+    said = rw.evaluate({1: [0]}, {1: {0, 1, 2, 3}}, f"{name}@1", items=items).diagnostics[str(rw.parse(name))]
+    assert said["clipped_share"] == 0.25
+
+
 def test_given_propensities():
     items = {"item": [0, 1], "propensity": [0.5, 0.25]}
     name = "ips(of=recall,propensity=given)@2"
