@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import sys
+from dataclasses import Field
 from importlib import import_module
 from pathlib import Path
 
@@ -84,10 +85,14 @@ def test_every_public_object_is_in_the_reference():
 
 
 @pytest.mark.parametrize("path", dict.fromkeys(path for _, path in OBJECTS))
-def test_defaults_are_visible(path):
+def test_defaults_are_visible_and_true(path):
     documented, signature = described(path)
     for name, kind in documented.items():
         parameter = signature.get(name)
         if parameter is None or parameter.default is parameter.empty:
             continue
         assert "default" in kind or "optional" in kind, f"{path}: {name} : {kind}"
+        stated = re.search(r"default=(\d.*|-\d.*|True|False|None|\"[^\"]*\")$", kind)
+        if stated and not isinstance(parameter.default, Field):
+            value = ast.literal_eval(re.sub(r"(?<=\d),(?=\d{3})", "", stated[1]))  # 10,000
+            assert parameter.default == value, f"{path}: {name} : {kind}"
