@@ -146,6 +146,17 @@ def test_bootstrap(method):
     assert ours.high == pytest.approx(theirs.high, abs=0.03 * width)
 
 
+def test_studentised_bootstrap():
+    """Against the t of resamples that NumPy draws: skewed values, each resample with a standard error of its own."""
+    rng = np.random.default_rng(9)
+    values = rng.exponential(1, 40)
+    ours = stats.bootstrap(values, method="studentised", n_resamples=20_000)
+    drawn = values[rng.integers(0, 40, (20_000, 40))]
+    low, high = np.quantile((drawn.mean(axis=1) - values.mean()) / drawn.std(axis=1), [0.025, 0.975])
+    expected = values.mean() - np.array([high, low]) * values.std()
+    assert (ours.low, ours.high) == pytest.approx(tuple(expected), abs=0.04 * (expected[1] - expected[0]))
+
+
 def test_bias_counts_half_of_the_resamples_that_tie_with_the_mean():
     values = np.array([1.0] * 6 + [0.0] * 14)  # a fifth of the resamples have the mean of the values
     ours = stats.bootstrap(values, method="bca", n_resamples=20_000)
