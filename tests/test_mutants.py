@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 SOURCE = '''"""Text is left as it is: 1 < 2."""
 from typing import Literal
 
@@ -43,7 +45,7 @@ CHANGES = [
 
 @pytest.fixture
 def mutate(tmp_path, monkeypatch):
-    loader = SourceFileLoader("mutate", str(Path(__file__).parents[1] / "scripts" / "mutate"))
+    loader = SourceFileLoader("mutate", str(ROOT / "scripts" / "mutate"))
     module = module_from_spec(spec_from_loader("mutate", loader))
     monkeypatch.setitem(sys.modules, "mutate", module)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -78,3 +80,12 @@ def test_a_listed_mutant_is_left_out(mutate):
     assert [mutant.text for mutant in listed] == ["min"]
     every = [mutant for mutant in mutate.mutants_of("shares") if mutate.is_listed(mutant, [entry | {"after": "any"}])]
     assert every == []
+
+
+@pytest.mark.slow
+def test_a_mutant_is_loaded_in_place_of_its_module():
+    """By its doctests: `runs` without the comparison of the first key, and a survivor where no test looks."""
+    script, tests = ROOT / "scripts" / "mutate", "src/rankwise/core/ragged.py"
+    command = [sys.executable, script, "core/ragged.py:80", "--sample", "3", "--tests", tests]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout.endswith("| core/ragged.py:80 | 13 | 3 | 0 | 0 | 3 | 0 | 100% |\n"), run.stdout
