@@ -83,9 +83,19 @@ def test_a_listed_mutant_is_left_out(mutate):
 
 
 @pytest.mark.slow
-def test_a_mutant_is_loaded_in_place_of_its_module():
-    """By its doctests: `runs` without the comparison of the first key, and a survivor where no test looks."""
+def test_a_mutant_is_loaded_in_place_of_its_module(tmp_path):
+    """Three changes of the comparison of keys in `runs`, which its doctest notices."""
     script, tests = ROOT / "scripts" / "mutate", "src/rankwise/core/ragged.py"
-    command = [sys.executable, script, "core/ragged.py:80", "--sample", "3", "--tests", tests]
+    command = [
+        sys.executable,
+        script,
+        "core/ragged.py:80",
+        "--sample",
+        "3",
+        "--map",
+        tmp_path / "map",
+        "--tests",
+        tests,
+    ]
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    assert run.stdout.endswith("| core/ragged.py:80 | 13 | 3 | 0 | 0 | 3 | 0 | 100% |\n"), run.stdout
+    assert run.stdout.endswith("| core/ragged.py:80 | 14 | 3 | 0 | 0 | 3 | 0 | 100% |\n"), run.stdout
