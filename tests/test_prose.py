@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import sys
+from dataclasses import Field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -63,13 +64,14 @@ def test_no_private_dialect(better):
     assert not found, f"write {better!r} instead:\n" + "\n".join(found)
 
 
-def described(path):
+def described(path, sections="Parameters"):
     """Return the parameters that an object documents, with their types as written, and its own."""
     head, _, last = path.rpartition(".")
     found = getattr(import_module(head), last)
     text = inspect.getdoc(found) or ""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    documented = re.findall(r"^(\*{0,2}\w[\w, *]*) : (.*)$", section[1], re.MULTILINE) if section else []
+    pattern = rf"^(?:{sections})\n-+\n(.*?)(?=^\w+\n-+\n|\Z)"
+    section = "\n".join(re.findall(pattern, text, re.MULTILINE | re.DOTALL))
+    documented = re.findall(r"^(\*{0,2}\w[\w, *]*) : (.*)$", section, re.MULTILINE)
     try:
         signature = inspect.signature(found).parameters
     except (TypeError, ValueError):
@@ -96,3 +98,17 @@ def test_defaults_are_visible(path):
         if parameter is None or parameter.default is parameter.empty:
             continue
         assert "default" in kind or "optional" in kind, f"{path}: {name} : {kind}"
+
+
+@pytest.mark.parametrize("path", dict.fromkeys(path for _, path in OBJECTS))
+def test_stated_defaults_are_those_of_the_signature(path):
+    documented, signature = described(path, "Parameters|Attributes")
+    for name, kind in documented.items():
+        stated = re.search(r"default=(\d.*|-\d.*|True|False|None|\"[^\"]*\")$", kind)
+        if not stated or name not in signature or isinstance(signature[name].default, Field):
+            continue
+        value = ast.literal_eval(re.sub(r"(?<=\d),(?=\d{3})", "", stated[1]))  # 10,000
+        names = [other for other, its_kind in documented.items() if its_kind == kind]
+        if isinstance(value, tuple) and len(value) == len(names):  # one line for several parameters
+            value = value[names.index(name)]
+        assert signature[name].default == value, f"{path}: {name} : {kind}"

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import norm
 
 import rankwise as rw
 from command_line import rankwise_here
@@ -86,6 +87,28 @@ def test_guardrails_hold_in_every_slice_that_is_large_enough():
     found = rw.decide({"old": results["old"], "new": rw.from_per_user(hurt)}, **RULE, slices=["team"])
     assert found.outcome == "stop"
     assert any("recall@5 in team=b" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize(("n", "small"), [(99, ["team=b"]), (100, []), (101, [])])
+def test_a_slice_of_exactly_the_size_is_checked(n, small):
+    results = pair(n=1000, gain=0.05, groups=["a"] * (1000 - n) + ["b"] * n)
+    assert rw.decide(results, **RULE, slices="team", min_slice_size=100).small_slices == small
+
+
+def test_more_guardrails_need_more_users():
+    """All of them together are shown with probability 0.8."""
+    results = pair(n=60, gain=0.05, rail=-0.01, seed=4)
+    results = {
+        name: rw.from_per_user(result.per_user.with_columns(pl.col("recall@5").alias("recall@7")))
+        for name, result in results.items()
+    }
+    values = {name: result.per_user["recall@5"].to_numpy() for name, result in results.items()}
+    d = values["new"] - values["old"]
+    for names, power in ((["recall@5"], 0.8), (["recall@5", "recall@7"], 0.9)):
+        found = rw.decide(results, success="ndcg@5", guardrails=dict.fromkeys(names, 0.02))
+        z = norm.ppf(0.95) + norm.ppf(power)
+        expected = math.ceil((z * d.std(ddof=1) / (d.mean() + 0.02)) ** 2)
+        assert found.checks.filter(pl.col("role") == "guardrail")["users_needed"].to_list() == [expected] * len(names)
 
 
 def test_lower_is_better():

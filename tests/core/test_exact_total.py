@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,6 +28,13 @@ def test_it_is_the_correctly_rounded_sum(values):
 def test_shares_add_up(values, at):
     first, second = ExactTotal.of(values[:at]), ExactTotal.of(values[at:])
     assert first + second == ExactTotal.of(values[::-1])
+
+
+@given(st.lists(st.tuples(*[st.floats(-1e9, 1e9).map(lambda value: value + 0.1)] * 2), max_size=20))
+def test_products_are_not_rounded(pairs):
+    left, right = np.array(pairs).reshape(-1, 2).T
+    total = ExactTotal.of_products(left, right)
+    assert total.exact == sum(Fraction(a) * Fraction(b) for a, b in pairs)
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1.0, 1e290, 1e305])

@@ -130,6 +130,14 @@ def test_runs_of_users(runs):
 
 
 @needs_kernels
+def test_codes_of_64_bits_side_by_side_are_counted_by_the_loop():
+    codes = np.array([2, 0, 2, 3, 2])
+    assert kernels.count(codes, 1, 5, 4).tolist() == [1, 0, 2, 1]
+    assert kernels.count(codes.astype(np.int32), 1, 5, 4) is None
+    assert kernels.count(codes[::2], 0, 3, 4) is None
+
+
+@needs_kernels
 @given(st.lists(st.integers(0, 9)), st.sampled_from([np.int32, np.int64]))
 def test_buckets(codes, dtype):
     ours, reference = on_both_roads(lambda: bucket(np.array(codes, dtype=dtype), 10))

@@ -6,7 +6,17 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from rankwise.core.kernels import gather
+
+
+@pytest.mark.parametrize("n", [0, 1, 2**18, 2**18 + 3])
+def test_gathered_rows_are_those_of_one_thread(n):
+    values = np.arange(5, 105)
+    rows = np.random.default_rng(n).integers(0, 100, n)
+    assert gather(values, rows, 3).tolist() == values[rows].tolist()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

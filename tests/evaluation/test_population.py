@@ -46,6 +46,7 @@ TRUTH = {"ann": {"x": 5}, "bob": {"y": 2}, "dan": {"x": 1, "z": 2}, "eve": {"z":
         ("both", ["ann"]),
         ("recommended", ["ann", "bob", "cyd"]),
         ("judged", ["ann", "bob", "dan", "eve"]),
+        ("judged_both", ["ann", "bob"]),
         ("all", ["ann", "bob", "cyd", "eve"]),
     ],
 )

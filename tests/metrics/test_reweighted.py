@@ -101,6 +101,17 @@ def test_users_by_the_weight_of_their_relevant_items():
     assert result[cells[1]] == pytest.approx(0.5 / 1.5)
 
 
+def test_users_of_a_weighted_mean_count_by_their_total_weights():
+    """Weights are 2 and 4 for the first user, 1 for the second."""
+    items = {"item": [0, 1, 2, 3, 4], "propensity": [0.5, 0.25, 1.0, 1.0, 1.0]}
+    lists, truth = {1: [0, 3, 1, 4, 2], 2: [3, 4, 2, 0, 1]}, {1: {0, 1}, 2: {2}}
+    name = "snips(of=auc,propensity=given)"
+    result = rw.evaluate(lists, truth, name, items=items, train={3: [0]})
+    first, second = result.per_user[name].to_list()
+    assert (first, second) == pytest.approx(((2 * 1 + 4 * 2 / 3) / 6, 0.5))
+    assert result[name] == pytest.approx((6 * first + 1 * second) / 7)
+
+
 def test_what_the_weights_rest_on():
     train = {user: [0] for user in range(99)} | {99: [0, 1]}
     truth = {1: {0, 1}, 2: {0}, 3: {0}}
@@ -113,6 +124,13 @@ def test_what_the_weights_rest_on():
     assert said["clip"] == 0.2
     assert said["clipped_share"] == 0.25
     assert "effective sample size" in repr(result)
+
+
+def test_items_at_the_clip_are_not_clipped():
+    items = {"item": [0, 1, 2, 3], "propensity": [0.1, 0.25, 0.5, 1.0]}
+    name = "ips(of=recall,propensity=given,clip=0.25)"
+    said = rw.evaluate({1: [0]}, {1: {0, 1, 2, 3}}, f"{name}@1", items=items).diagnostics[str(rw.parse(name))]
+    assert said["clipped_share"] == 0.25
 
 
 def test_given_propensities():

@@ -14,6 +14,7 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
 from rankwise import stats
+from rankwise.stats.equivalence import variance_interval
 
 NUMBERS = st.floats(-5, 5).map(lambda value: round(value, 3))
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=40).map(np.array)
@@ -103,6 +104,15 @@ def test_equivalence(values, shift, margin):
         assert found.equivalent == inside or found.p == pytest.approx(0.05, rel=1e-5)
 
 
+def test_a_wider_margin_is_shown_with_a_smaller_p():
+    """Skewed differences: beyond its turning point the correction for skewness would reverse."""
+    rng = np.random.default_rng(3)
+    d = 1 - rng.exponential(1, 300)
+    p = [stats.non_inferiority(d, margin=margin).p for margin in np.linspace(0.05, 1.5, 30)]
+    assert p[-1] < 1e-20
+    assert p == sorted(p, reverse=True)
+
+
 @pytest.mark.parametrize(("n", "effect", "margin"), [(12, 0.0, 0.6), (90, -0.1, 0.3), (90, 0.2, 0.1), (400, -0.4, 0.1)])
 def test_power_of_a_margin(n, effect, margin):
     solver = TTestPower()
@@ -137,6 +147,45 @@ def test_bootstrap(method):
     width = theirs.high - theirs.low
     assert ours.low == pytest.approx(theirs.low, abs=0.03 * width)
     assert ours.high == pytest.approx(theirs.high, abs=0.03 * width)
+
+
+def test_studentised_bootstrap():
+    """Against the t of resamples that NumPy draws: skewed values, each resample with a standard error of its own."""
+    rng = np.random.default_rng(9)
+    values = rng.exponential(1, 40)
+    ours = stats.bootstrap(values, method="studentised", n_resamples=20_000)
+    drawn = values[rng.integers(0, 40, (20_000, 40))]
+    low, high = np.quantile((drawn.mean(axis=1) - values.mean()) / drawn.std(axis=1), [0.025, 0.975])
+    expected = values.mean() - np.array([high, low]) * values.std()
+    assert (ours.low, ours.high) == pytest.approx(tuple(expected), abs=0.04 * (expected[1] - expected[0]))
+
+
+def test_bias_counts_half_of_the_resamples_that_tie_with_the_mean():
+    values = np.array([1.0] * 6 + [0.0] * 14)  # a fifth of the resamples have the mean of the values
+    ours = stats.bootstrap(values, method="bca", n_resamples=20_000)
+    theirs = scipy.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_variance_of_corrected_folds():
+    """The t test over folds with 1 / J + n_test / n_train in place of 1 / J."""
+    d = np.array([0.03, 0.11, -0.02, 0.06, 0.09, 0.01])
+    ours = stats.corrected_resampled_t(d, test_share=0.25)
+    wider = d.mean() / np.sqrt(d.var(ddof=1) * (1 / 6 + 1 / 3))
+    assert ours.statistic == pytest.approx(wider)
+    assert ours.p == pytest.approx(2 * scipy.t.sf(wider, 5))
+
+
+def test_variance_interval_of_small_samples():
+    """Bonett's formula, by hand, for six values: the kurtosis is corrected by (n − 3) / n."""
+    values = np.array([1.0, 2.0, 2.0, 3.0, 4.0, 9.0])
+    n, z = 6, scipy.norm.ppf(0.95)
+    centre = scipy.trim_mean(values, 1 / (2 * np.sqrt(2)))
+    kurtosis = n * ((values - centre) ** 4).sum() / ((values - 3.5) ** 2).sum() ** 2
+    c = n / (n - z)
+    width = z * c * np.sqrt((kurtosis - 0.5) / 5)
+    expected = c * values.var(ddof=1) * np.exp([-width, width])
+    assert variance_interval(values, confidence=0.9) == pytest.approx(tuple(expected))
 
 
 def test_weights_of_many_users_are_as_good_as_exact_ones():

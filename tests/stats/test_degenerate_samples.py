@@ -13,7 +13,7 @@ from scipy.stats import t as t_quantile
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.differences import differences
+from rankwise.stats.differences import differences, significant_digits
 from rankwise.stats.effect_sizes import lift_interval
 from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.paired_tests import projections
@@ -53,6 +53,18 @@ def test_a_constant_shift(shift, n):
     assert stats.sign_flip(x + shift, x).p == pytest.approx(expected)
     assert math.isnan(stats.effect(x + shift, x).d_z)
     assert stats.paired_t_of_all(np.stack([x, x + shift], axis=1)).p[0, 1] > 0
+
+
+def test_fewer_than_thirty_pairs_that_differ_are_flagged():
+    d = np.tile([-1.0, 1.0], 15) + np.linspace(0, 0.5, 30)
+    assert stats.paired_t(np.append(d[:29], [0.0, 0.0])).flags == ("only 29 values are not 0",)
+    assert stats.paired_t(np.append(d, [0.0, 0.0])).flags == ()
+
+
+def test_values_are_equal_by_their_first_twelve_digits():
+    values = np.array([1.234567890124, 1.234567890123, -98765.4321001, -98765.43210012, 1e-250, 0.0])
+    rounded = significant_digits(values)
+    assert rounded.tolist() == [1.23456789012, 1.23456789012, -98765.4321001, -98765.4321001, 1e-250, 0.0]
 
 
 @pytest.mark.parametrize("test", [stats.paired_t, stats.bootstrap_test])
@@ -114,7 +126,7 @@ def test_p_is_never_0():
 def test_the_same_bits_on_any_threads_and_in_any_batch(kind, users):
     data = np.random.default_rng(0).random((users, 3))
     first = projections(data, 300, kind=kind, seed=4, threads=1)
-    for threads, batch in ((2, None), (3, 1), (2, 256)):
+    for threads, batch in ((2, None), (3, 1), (3, 200), (2, 256)):
         again = projections(data, 300, kind=kind, seed=4, threads=threads, batch=batch)
         assert (again == first).all()
     assert (projections(data, 100, kind=kind, seed=4) == first[:100]).all()

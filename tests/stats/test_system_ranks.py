@@ -15,6 +15,7 @@ from scipy.stats import studentized_range
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
+from rankwise.stats.many_systems import pairwise_p
 from tools import deep
 
 SAMPLES = 200
@@ -54,6 +55,14 @@ def test_ranks_are_found_where_they_are_clear():
     assert found.low.tolist() == [1, 2, 3, 3]
     assert found.high.tolist() == [1, 2, 4, 4]
     assert found.may_be_best.tolist() == [True, False, False, False]
+
+
+def test_one_sided_p_of_all_ordered_pairs():
+    """Six claims: 6 · 0.01 / 2 for the first, 5 · 0.2 / 2 for the second, and nothing for the others."""
+    two_sided = np.array([[1.0, 0.01, 0.2], [0.01, 1.0, np.nan], [0.2, np.nan, 1.0]])
+    differences = np.array([[0.0, 2.0, 1.0], [-2.0, 0.0, np.nan], [-1.0, np.nan, 0.0]])
+    p = pairwise_p(two_sided, differences)
+    assert p == pytest.approx(np.array([[1.0, 0.03, 0.5], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]))
 
 
 def test_the_quantile_is_that_of_tukey_where_systems_are_independent():

@@ -118,6 +118,12 @@ def test_text_files(name, packed, tmp_path, expected):
     assert len(result.provenance["inputs"]["recommendations"]["sha256"]) == 64
 
 
+def test_files_of_data_with_three_columns_have_a_head(tmp_path):
+    path = tmp_path / "clicks.data"
+    path.write_text("user\titem\trating\n1\t3\t9\n2\t2\t5\n", "utf-8")
+    assert read_table(path, "truth").frame.select("user", "item").rows() == [(1, 3), (2, 2)]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

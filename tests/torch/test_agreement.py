@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +96,20 @@ def test_scores_cut_at_k(world, ties, tied):
     metrics = collected(tensors, SHALLOW, ties=ties, **around(world))
     ranking = rw.rank(tensors.scores.numpy(), metrics.spec.depth, user_ids=tensors.users.tolist(), ties=ties)
     theirs = evaluated(world, ranking, SHALLOW, population="all")
+    assert not differences(metrics.result(), theirs)
+
+
+def test_items_in_a_list_that_tie_with_its_last_keep_their_place():
+    """Of 30 items four scores: each list ends inside a tie, and metrics read judged items of the list."""
+    rng = np.random.default_rng(8)
+    scores, truth = rng.integers(0, 4, (40, 30)) * 1.0, rng.integers(-1, 2, (40, 30)) * 1.0
+    truth[rng.random((40, 30)) < 0.7] = np.nan
+    names = ["iprec@3", "judged@3", "ndcg@3"]
+    metrics = Collection(names, ties="expected", n_items=30)
+    metrics.update(torch.tensor(scores), sparse(torch.tensor(truth)), users=torch.arange(40))
+    judged = {user: {i: row[i] for i in np.flatnonzero(~np.isnan(row))} for user, row in enumerate(truth)}
+    theirs = rw.evaluate(rw.rank(scores, 3, ties="expected"), judged, names)
+    assert theirs["iprec@3"] > 0.05
     assert not differences(metrics.result(), theirs)
 
 
