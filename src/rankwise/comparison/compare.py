@@ -39,7 +39,7 @@ from rankwise.comparison.pairwise import (
     joint_ranks,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import PairRow, verdict, with_adjusted
+from rankwise.comparison.rows import PairRow, unbounded_flags, verdict, with_adjusted
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -122,16 +122,19 @@ def compare(
         primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
-    test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
-        The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
+    test : {"auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
+        The test of each pair. ``"auto"``: the paired t test from 1,000 users; below, ``"bounded"``,
+        which holds for any distribution on the range of the metric, or sign flips where the metric
+        has no bound.
     correction : str, default="holm"
         Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
         ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
         flips) or ``tukey`` (randomised Tukey, always over all pairs).
     margin : float, str, or mapping of metric to these, optional
         The largest difference that does not matter: a number, or a share of the baseline's mean,
-        ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
-        ``p_non_inferior`` tests whether a system loses less than the margin.
+        ``"1%"``, which is tested user by user, because that mean is estimated. Pairs whose
+        difference is significantly smaller are equivalent, and ``p_non_inferior`` tests whether a
+        system loses less than the margin.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result and none in another: raise, count the
         missing value as 0, or compare the common users. Users without any value are left out.
@@ -436,7 +439,7 @@ def correct_rows(rows: Sequence[PairRow], correction: Family, alpha: float, *, j
             claims = replace(row.equivalence, p_equivalence_adjusted=p, within_margin=p < alpha)
             row = replace(row, equivalence=claims)
             test = replace(row.test, error_rate=_RATES[method], verdict=verdict(row, alpha))
-            corrected[at] = replace(row, test=test)
+            corrected[at] = replace(row, test=test, flags=(*row.flags, *unbounded_flags(test, alpha)))
     return [corrected[at] for at in range(len(rows))]
 
 
