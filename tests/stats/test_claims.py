@@ -281,8 +281,8 @@ def test_margins_as_shares_of_the_baseline_are_tested_user_by_user():
             ps = [BoundedMean.of(side, most).p(0.0) for side in sides]
         else:
             ps = [ttest_1samp(side, 0, alternative="less").pvalue for side in sides]
-        assert row["p_equivalence"] == pytest.approx(max(ps), rel=0.02)
-        assert row["p_non_inferior"] == pytest.approx(ps[1], rel=0.02)
+        assert row["p_equivalence"] == pytest.approx(max(ps), rel=0.1)  # t is corrected for skewness
+        assert row["p_non_inferior"] == pytest.approx(ps[1], rel=0.1)
     for wrong in ("2", "-1%", "x%", "0%"):
         with pytest.raises(rw.RankwiseError, match="a margin is a number, or a share"):
             rw.compare(*results, margin=wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -36,10 +37,12 @@ __all__ = [
     "NonInferiority",
     "equivalence",
     "equivalence_of",
+    "fewest_users",
     "minimum_detectable",
     "non_inferiority",
     "non_inferiority_of",
     "power_of",
+    "power_of_t",
     "skewed_t",
     "users_needed",
     "users_to_show",
@@ -401,7 +404,7 @@ def power_of(
     if n < 2 or math.isnan(effect):
         return math.nan
     gaps, sides = _gaps(effect, margin, equivalence=equivalence), 2 if margin is None else 1
-    powers = [_power_of_t(n, gap, alpha, sides=sides) for gap in gaps]
+    powers = [power_of_t(n, gap, alpha, sides=sides) for gap in gaps]
     return max(sum(powers) - (len(powers) - 1), 0.0)
 
 
@@ -415,7 +418,7 @@ def _gaps(effect: float, margin: float | None, *, equivalence: bool) -> list[flo
     return [margin + effect, margin - effect] if equivalence else [margin + effect]
 
 
-def _power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
+def power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
     """Return the power of a t test against a hypothesis that is ``gap`` standard deviations away."""
     from scipy.stats import nct, norm, t
 
@@ -464,13 +467,17 @@ def users_needed(
         return 2
     if gap < 1e-6:
         raise ParameterError("an effect this small needs 10**12 users or more", found=f"effect={effect!r}")
+    return fewest_users(lambda n: power_of(n, effect, alpha, margin=margin, equivalence=equivalence), power)
+
+
+def fewest_users(power_at: Callable[[int], float], power: float) -> int:
+    """Return the smallest number of users, at least 2, with a power that grows with them."""
     low, high = 1, 2
-    while power_of(high, effect, alpha, margin=margin, equivalence=equivalence) < power:
+    while power_at(high) < power:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        reached = power_of(middle, effect, alpha, margin=margin, equivalence=equivalence) >= power
-        low, high = (low, middle) if reached else (middle, high)
+        low, high = (low, middle) if power_at(middle) >= power else (middle, high)
     return high
 
 
