@@ -216,7 +216,10 @@ def false_differences() -> Iterator[Cell]:
             return stats.bounded_test(d, largest=1.0).p < 0.05 and d.mean() > 0
 
         yield "better", "no difference, -1 for 2 users on average", n, 0.025, rate(better, n)
-    for name, world in (("+0.1 for 20 %, -1 for 2 %", (0.1, 0.2, 1, 0.02)), ("…30 %, 1 %", (0.1, 0.3, 1, 0.01))):
+    for name, world in (
+        ("+0.1 for 20 %, -1 for 2 %", (0.1, 0.2, 1, 0.02)),
+        ("+0.1 for 30 %, -1 for 1 %", (0.1, 0.3, 1, 0.01)),
+    ):
         for n in (30, 60, 150):
 
             def missed(rng: np.random.Generator, n: int = n, world: Any = world) -> bool:

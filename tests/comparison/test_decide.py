@@ -9,6 +9,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t
 
 import rankwise as rw
 from command_line import rankwise_here
@@ -224,6 +225,72 @@ def test_a_rare_total_loss_is_not_shipped(n):
         results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
         shipped += rw.decide(results, success="recall@5", guardrails={"recall@5": 0.001}).outcome == "ship"
     assert shipped / 100 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 100)
+
+
+def catalogue(shift=0, jackknife=16):
+    """Evaluate lists of 240 users over 600 items, some of them other ones."""
+    rng = np.random.default_rng(3)
+    truth = {user: {int(item)} for user, item in enumerate(rng.integers(0, 30, 240))}
+    lists = {u: [int(i) for i in (rng.permutation(600)[:3] + (shift if u % 9 == 0 else 0)) % 600] for u in truth}
+    users = {"user": list(truth), "team": ["x" if u % 2 else "y" for u in truth]}
+    metrics = ["recall@3", "gini@3", "entropy@3", "catalog_coverage@3"]
+    return rw.evaluate(lists, truth, metrics, items=range(600), users=users, by="team", jackknife=jackknife)
+
+
+@pytest.mark.parametrize("metric", ["gini@3", "entropy@3", "catalog_coverage@3"])
+def test_a_guardrail_on_a_value_that_is_no_mean_over_users(metric):
+    """An unchanged system passes against itself, and the jackknife of the value decides."""
+    one, other = catalogue(), catalogue(shift=1)
+    rule = {"success": "recall@3", "guardrails": {metric: "5%"}, "slices": "team"}
+    same = rw.decide({"old": one, "new": catalogue()}, **rule)
+    (rail,) = same.checks.filter(pl.col("role") == "guardrail").to_dicts()
+    assert (rail["outcome"], rail["shown"], rail["by"]) == ("passed", "not worse", None)
+    assert "margin tested by the jackknife" in rail["flags"]
+    assert f"{metric}, all users: margin tested by the jackknife" in repr(same)
+    changed = rw.compare({"old": one, "new": other}, metrics=metric, margin=0.01)["new"]
+    up, (y, x) = one.direction(metric), (r.replicates[r.cell(metric)].to_numpy() for r in (one, other))
+    error = (changed["high"] - changed["low"]) / 2 / t.ppf(0.975, 15)
+    gain = changed["difference"] if up else -changed["difference"]
+    assert (x != y).any()
+    assert changed["p_non_inferior"] == pytest.approx(t.sf((gain + 0.01) / error, 15))
+
+
+def test_a_guardrail_without_an_interval_is_refused():
+    results = {"old": catalogue(jackknife=None), "new": catalogue(jackknife=None)}
+    with pytest.raises(MetricError, match="needs the jackknife to decide"):
+        rw.decide(results, success="recall@3", guardrails={"gini@3": 0.01})
+
+
+def test_every_flag_stands_beside_its_word():
+    """Amounts have no bound: what they show rests on t, and the decision says so."""
+    rng = np.random.default_rng(4)
+    frames = [
+        pl.DataFrame({"user": range(1500), "ndcg@5": np.full(1500, 0.3) + gain, "rmse": 1 + rng.random(1500) - gain})
+        for gain in (0.0, 0.05)
+    ]
+    results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+    found = rw.decide(results, success="ndcg@5", guardrails={"rmse": 0.1})
+    flag = "margin tested by t: a rare large loss that was not drawn is not excluded"
+    assert found.outcome == "ship"
+    assert f"rmse: {flag}" in found.reasons[-1]
+    assert flag in repr(found)
+    assert flag in found.text
+
+
+def test_better_by_t_alone_is_flagged_and_not_shipped():
+    """A gain of 0.001 for 40 %: with one loss of 1 among the next 1,000 users it would be gone."""
+    rng = np.random.default_rng(6)
+    old = rng.random(1000) / 2
+    frames = [
+        pl.DataFrame({"user": range(1000), "recall@5": old + gain * 0.001 * (rng.random(1000) < 0.4)})
+        for gain in (0, 1)
+    ]
+    results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+    row = rw.compare(results)["new"]
+    assert (row["verdict"], row["test"]) == ("better", "paired t")
+    assert row["p"] < 0.001 < 0.5 < row["p_bound"]
+    assert "better by paired t alone: a rare large difference that was not drawn is not excluded" in row["flags"]
+    assert rw.decide(results, success="recall@5").outcome == "hold"
 
 
 def test_a_guardrail_stands_once():
