@@ -248,7 +248,8 @@ def test_a_guardrail_on_a_value_that_is_no_mean_over_users(metric):
     assert "margin tested by the jackknife" in rail["flags"]
     assert f"{metric}, all users: margin tested by the jackknife" in repr(same)
     changed = rw.compare({"old": one, "new": other}, metrics=metric, margin=0.01)["new"]
-    up, (y, x) = one.direction(metric), (r.replicates[r.cell(metric)].to_numpy() for r in (one, other))
+    cell = one.cell(metric)
+    up, (y, x) = one.direction(cell), (r.replicates[cell].to_numpy() for r in (one, other))
     error = (changed["high"] - changed["low"]) / 2 / t.ppf(0.975, 15)
     gain = changed["difference"] if up else -changed["difference"]
     assert (x != y).any()
