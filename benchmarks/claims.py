@@ -1,20 +1,27 @@
-"""How often intervals over seeds, data sets and clusters, plans, detectable differences and ranks are right.
+"""How often words, intervals over seeds, data sets and clusters, plans, detectable differences and ranks are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
-Run as ``python benchmarks/claims.py``; some thirty seconds.
+Run as ``python benchmarks/claims.py``; some two minutes. ``python benchmarks/claims.py words``
+prints the words alone: how often each is wrong, and what it costs in power.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.stats import t
 
+import rankwise as rw
 from rankwise import stats
-from rankwise.stats.differences import Differences, Floats, fewest_for_t
+from rankwise.stats.bounded_means import BoundedMean, bounded_p
+from rankwise.stats.differences import Differences, Floats, differences, fewest_for_t, t_is_valid
+from rankwise.stats.equivalence import Margin, non_inferiority_of, skewed_t
 from rankwise.stats.many_systems import rank_systems
 from rankwise.stats.variance_components import VarianceComponents
 
@@ -143,8 +150,147 @@ def planned() -> dict[str, tuple[int, float, int, float]]:
     return found
 
 
+RUNS = 1_000  # samples of each cell of the words: a rate of 0.05 has a standard error of 0.007
+LOSSES = {
+    # A gain and its share of the users, a loss and its share; the true loss is the margin.
+    "+0.005 for 30 %, -1 for 0.2 %": (0.005, 0.3, 1.0, 0.002),
+    "+0.02 for 40 %, -1 for 1 %": (0.02, 0.4, 1.0, 0.01),
+    "+0.01 for 10 %, -0.5 for 0.3 %": (0.01, 0.1, 0.5, 0.003),
+}
+Cell = tuple[str, str, int, float, float]
+"""A word, a world, the number of users, the nominal rate, and the rate of samples in which the word is wrong."""
+
+
+def gains_and_losses(rng: np.random.Generator, n: int, world: tuple[float, float, float, float]) -> Floats:
+    """Return differences of n users: a gain for some, a loss for a few, nothing for the rest."""
+    gain, often, loss, seldom = world
+    drawn = rng.random(n)
+    return np.where(drawn < often, gain, np.where(drawn > 1 - seldom, -loss, 0.0))
+
+
+def rate(wrong: Callable[[np.random.Generator], bool], seed: int, runs: int = RUNS) -> float:
+    """Return the share of samples in which a claim is wrong."""
+    rng = np.random.default_rng(seed)
+    return sum(bool(wrong(rng)) for _ in range(runs)) / runs
+
+
+def false_margins() -> Iterator[Cell]:
+    """Yield how often a loss of the margin is called smaller: of users, of clusters, of a share of the baseline."""
+    for name, world in LOSSES.items():
+        margin = world[2] * world[3] - world[0] * world[1]
+        for n in (100, 300, 1_000):
+
+            def shown(rng: np.random.Generator, n: int = n, world: Any = world, margin: float = margin) -> bool:
+                return stats.non_inferiority(gains_and_losses(rng, n, world), margin=margin, largest=1.0).shown
+
+            yield "not worse", name, n, 0.05, rate(shown, n)
+
+    def equivalent(rng: np.random.Generator) -> bool:
+        return stats.equivalence((rng.random(300) < 0.02) * 1.0, margin=0.02, largest=1.0).equivalent
+
+    yield "equivalent", "+1 for 2 %, margin 0.02", 300, 0.05, rate(equivalent, 1)
+
+    def of_clusters(rng: np.random.Generator) -> bool:
+        sizes = rng.integers(1, 7, 100)
+        home = np.repeat(np.arange(100), sizes)
+        d = np.where(rng.random(100) < 0.01, -1.0, 0.02 * (rng.random(100) < 0.4))[home]
+        return bounded_p(-d, 1.0, home, 0.01 - 0.02 * 0.4 * 0.99) < 0.05
+
+    yield "not worse", "the second, households of 1 to 6", 100, 0.05, rate(of_clusters, 2)
+    for share, spread in ((0.1, 0.005), (0.05, 0.01)):
+
+        def of_share(rng: np.random.Generator, share: float = share, spread: float = spread) -> bool:
+            y = (rng.random(2_000) < 0.05) * rng.random(2_000)
+            pairs = differences(y - share * 0.025 + rng.normal(0, spread, 2_000), y)
+            return non_inferiority_of(pairs, margin=Margin(share, relative=True), alpha=0.05).shown
+
+        yield "not worse", f"a loss of {share:.0%}, the margin; no bound", 2_000, 0.05, rate(of_share, 3)
+
+
+def false_differences() -> Iterator[Cell]:
+    """Yield how often a system of the same mean is better, and how often an interval misses the mean."""
+    for n in (200, 900):
+
+        def better(rng: np.random.Generator, n: int = n) -> bool:
+            d = gains_and_losses(rng, n, (2 / (0.3 * n), 0.3, 1.0, 2 / n))
+            return stats.bounded_test(d, largest=1.0).p < 0.05 and d.mean() > 0
+
+        yield "better", "no difference, -1 for 2 users on average", n, 0.025, rate(better, n)
+    for name, world in (
+        ("+0.1 for 20 %, -1 for 2 %", (0.1, 0.2, 1, 0.02)),
+        ("+0.1 for 30 %, -1 for 1 %", (0.1, 0.3, 1, 0.01)),
+    ):
+        for n in (30, 60, 150):
+
+            def missed(rng: np.random.Generator, n: int = n, world: Any = world) -> bool:
+                interval = stats.bounded_interval(gains_and_losses(rng, n, world), largest=1.0)
+                return world[0] * world[1] - world[3] not in interval
+
+            yield "interval", name, n, 0.05, rate(missed, n)
+
+
+def false_ships() -> Iterator[Cell]:
+    """Yield how often `rankwise.decide` ships a loss of 3.5 margins in its guardrail, under a real gain elsewhere."""
+    for n in (40, 100):
+
+        def shipped(rng: np.random.Generator, n: int = n) -> bool:
+            d = gains_and_losses(rng, n, (0.02, 0.4, 1.0, 0.015))
+            frames = [
+                pl.DataFrame({"user": range(n), "ndcg@10": 0.3 + gain + 0.05 * rng.random(n), "recall@10": values})
+                for gain, values in ((0.0, np.full(n, 0.5)), (0.4, 0.5 + d / 2))
+            ]
+            results = dict(zip(("old", "new"), map(rw.from_per_user, frames), strict=True))
+            return rw.decide(results, success="ndcg@10", guardrails={"recall@10": 0.001}).outcome == "ship"
+
+        yield "ship", "a loss of 3.5 margins, mostly not drawn", n, 0.05, rate(shipped, n)
+
+
+def by_t(d: Floats, margin: float) -> bool:
+    """Return whether a t test, corrected for skewness, shows that the loss is below a margin."""
+    pairs = differences(d)
+    return t_is_valid(pairs) and bool(t.sf(skewed_t(pairs, -margin), pairs.n - 1) < 0.05)
+
+
+def cost() -> Iterator[tuple[int, float, float, float, float, float, float]]:
+    """Yield, by number of users, the margin that t shows of a harmless system in nine of ten samples.
+
+    Then how often t and the limit show it, by how much the margin has to be larger for the limit to
+    show it as often, and how much a gain of 2.8 standard errors is worth by t and by the limit.
+    """
+    for n in (100, 300, 1_000, 3_000, 10_000):
+        rng, deviation = np.random.default_rng(n), math.sqrt(0.3 * 0.15**2)
+        shown, margin = np.zeros(2), 3 * deviation / math.sqrt(n)
+        gains, gain = np.zeros(2), 2.8 * deviation / math.sqrt(n)
+        for _ in range(RUNS):
+            d = rng.normal(0, 0.15, n) * (rng.random(n) < 0.3)
+            shown += by_t(d, margin), BoundedMean.of(-d, 1.0).p(margin) < 0.05
+            gains += stats.paired_t(d + gain).p < 0.05, stats.bounded_test(d + gain, largest=1.0).p < 0.05
+        planned = BoundedMean.of(rng.normal(0, 0.15, 100_000) * (rng.random(100_000) < 0.3), 1.0)
+        larger = planned.detectable(n, alpha=0.05, power=0.9) / margin
+        yield n, margin, shown[0] / RUNS, shown[1] / RUNS, larger, gains[0] / RUNS, gains[1] / RUNS
+
+
+def words() -> None:
+    """Print how often each word is wrong, and what the limit of bounded means costs in power."""
+    print(f"{'word':10}  {'world':42}  {'users':>6}  nominal   rate ± error")
+    for part in (false_margins, false_differences, false_ships):
+        for word, world, n, nominal, wrong in part():
+            error = math.sqrt(max(wrong * (1 - wrong), 1 / RUNS) / RUNS)
+            print(f"{word:10}  {world:42}  {n:6,}  {nominal:7.3f}  {wrong:.3f} ± {error:.3f}")
+    print("\nharmless systems: 30 % of the users differ, with a standard deviation of 0.15")
+    print("           loss below the margin        margin for   a gain of 2.8 standard errors")
+    print(" users   margin   by t   by the limit  the same      by t   by the limit")
+    for n, margin, shown_by_t, shown, larger, by_t_test, found in cost():
+        print(
+            f"{n:6,}  {margin:7.4f}  {shown_by_t:5.2f}  {shown:13.2f}  {larger:7.2f} ×  {by_t_test:8.2f}  {found:13.2f}"
+        )
+
+
 def main() -> None:
     """Print every share."""
+    words()
+    if sys.argv[1:] == ["words"]:
+        return
     print("coverage of 95 % intervals over users and seeds (weighted quantiles; Satterthwaite)")
     for counts in [(2,), (2, 2), (2, 10), (3,), (3, 3), (5,), (5, 5), (10,), (10, 10)]:
         (low, high), (least, most) = over_seeds(counts)

@@ -115,6 +115,18 @@ def test_the_gate(folder):
     assert "< 0.01" in bad.stderr
 
 
+def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
+    """A gain of 0.001 for 400 of 1,000 users, which one loss of 1 would undo."""
+    for name, gain in (("old", 0.0), ("new", 0.001)):
+        values = [0.5 + (gain if user % 5 < 2 else 0) for user in range(1000)]
+        rw.from_per_user(pl.DataFrame({"user": range(1000), "recall@2": values})).save(tmp_path / name)
+    gate = ["compare", "new", "--no-regression", "old", "-m", "recall@2"]
+    done = rankwise_here(tmp_path, *gate)
+    assert done.returncode == 1
+    assert "better by paired t alone: a rare large difference that was not drawn" in done.stderr
+    assert rankwise_here(tmp_path, *gate, "--margin", "0.01").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

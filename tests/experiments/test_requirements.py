@@ -28,7 +28,7 @@ REFUSED = [
     (
         "metrics: [mrr@7, gini@7]",
         "decision: {success: mrr@7, guardrails: {gini@7: 2%}}",
-        "decision.guardrails.gini@7: gini@7 is not a mean over users",
+        "decision.guardrails.gini@7: gini@7 is not a mean over users, so it needs the jackknife to decide",
     ),
     (
         "metrics: [mrr@7, rmse]",
@@ -229,7 +229,6 @@ output: {report: false}
         "line 3, evaluation.metrics[3]",
         "line 4, comparison.margin.mrr@7",
         "line 4, comparison.metrics",
-        "line 5, decision.guardrails.gini@7",
     ]
 
 
@@ -241,6 +240,7 @@ RUN = [
     "evaluation: {metrics: [mrr@7, 'group_gap(metric=recall,user_group=activity)@7'], by: activity}\n",
     "evaluation: {convention: warprec, metrics: [nDCG, Gini], top_k: 7}\ncomparison: {primary: nDCG@7}\n",
     "evaluation: {metrics: [mrr@7, map@7]}\ndecision: {success: mrr@7, guardrails: {map@7: 10%}, min_slice_size: 5}\n",
+    "evaluation: {metrics: [mrr@7, gini@7], jackknife: 9}\ndecision: {success: mrr@7, guardrails: {gini@7: 10%}}\n",
     "evaluation: {metrics: [mrr@7], exclude_seen: true, warm_and_cold: true}\n",
     "evaluation: {metrics: [mrr@7, 'reo@7'], jackknife: 9}\ncomparison: {primary: reo@7}\n",
 ]

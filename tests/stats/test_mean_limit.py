@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, t
 
-from rankwise.stats.intervals import bounded_mean_limit
+from rankwise.stats.bounded_means import bounded_mean_limit
 
 
 @pytest.mark.parametrize(("n", "ones"), [(1, 0), (5, 0), (5, 3), (40, 1), (300, 12), (5000, 4000)])

@@ -163,7 +163,8 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     "--test",
     kind=Test,
     default="auto",
-    help="Test of each pair; auto: the paired t test from 1,000 users, sign flips below.",
+    help="Test of each pair; auto: the paired t test from 1,000 users; below, that of a bounded mean, "
+    "or sign flips where the metric has no bound.",
 )
 @choice_option(
     "--correction", kind=Family, default="holm", help="Correction for the number of pairs, on the primary metric."
@@ -303,10 +304,13 @@ def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tup
 
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return outcome, pair and reason of every system."""
+    from rankwise.comparison.rows import ALL_LISTS
+
     outcomes, by = [], comparison.settings["by"]
     for row in comparison.table.filter("primary").iter_rows(named=True):
         group = "" if by is None else f", {by}={row['group']}"
         outcome, why = _outcome(row, comparison.settings["alpha"])
+        why = "; ".join((why, *(flag for flag in row["flags"] if flag != ALL_LISTS)))
         outcomes.append((outcome, f"{row['system']} against {row['baseline']} in {row['metric']}{group}", why))
     return outcomes
 
@@ -318,13 +322,13 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
         return "not shown", "it could not be tested: fewer than two users, or no variance"
     if row["verdict"] == "different":
         return "failed", "they differ, and for this metric neither direction is better"
-    if row["verdict"] == "better":
-        return "passed", f"it is better: {means}"
     if p == p and p < alpha:
         return "passed", f"it loses less than the margin: {means}, p = {p:.3g} < {alpha:g}"
     if row["verdict"] == "worse":
         shown = f"adjusted p = {row['p_adjusted']:.3g} < {alpha:g}"
         return "failed", f"it is worse: {means}, {shown}"
+    if p != p and row["verdict"] == "better" and not row["p_bound"] >= alpha:
+        return "passed", f"it is better: {means}"
     if p != p:
         hint = "pass --margin, the largest loss that does not matter"
         return "not shown", f"it is not shown to be better: {means}; {hint}"

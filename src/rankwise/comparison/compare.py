@@ -28,6 +28,7 @@ from rankwise.comparison.comparison import (
     SystemRank,
     check_difference,
     check_margin,
+    margin_test,
     margins_by_cell,
     size_of,
 )
@@ -35,11 +36,12 @@ from rankwise.comparison.pairwise import (
     JOINT,
     ClusteredPairwiseTests,
     PairwiseTests,
+    bounds_of,
     combine_data_sets,
     joint_ranks,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import PairRow, verdict, with_adjusted
+from rankwise.comparison.rows import PairRow, unbounded_flags, verdict, with_adjusted
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -54,8 +56,10 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
 from rankwise.results.result import Result, Values
-from rankwise.stats.differences import Differences, Floats, check_level, fewest_for_t
-from rankwise.stats.equivalence import power_of, users_needed, variance_interval
+from rankwise.stats.bounded_means import BoundedMean
+from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
+from rankwise.stats.equivalence import Margin as MarginSize
+from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
 from rankwise.stats.many_systems import adjust
 
 __all__ = [
@@ -122,16 +126,19 @@ def compare(
         primary one that cannot be compared is left out; ``settings["not_compared"]`` says why.
     alpha : float, default=0.05
         The significance level of adjusted p-values; intervals have confidence 1 − alpha.
-    test : {"auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
-        The test of each pair. ``"auto"``: the paired t test from 1,000 users, sign flips below.
+    test : {"auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"}, default="auto"
+        The test of each pair. ``"auto"``: the paired t test from 1,000 users; below, ``"bounded"``,
+        which holds for any distribution on the range of the metric, or sign flips where the metric
+        has no bound.
     correction : str, default="holm"
         Correction for the primary metric: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by``,
         ``none``; or a joint test of all pairs, which does not go with ``by``: ``max_t`` (sign
         flips) or ``tukey`` (randomised Tukey, always over all pairs).
     margin : float, str, or mapping of metric to these, optional
         The largest difference that does not matter: a number, or a share of the baseline's mean,
-        ``"1%"``. Pairs whose difference is significantly smaller are equivalent, and
-        ``p_non_inferior`` tests whether a system loses less than the margin.
+        ``"1%"``, which is tested user by user, because that mean is estimated. Pairs whose
+        difference is significantly smaller are equivalent, and ``p_non_inferior`` tests whether a
+        system loses less than the margin.
     missing : {"error", "zero", "common"}, default="error"
         What to do with users who have a value in one result and none in another: raise, count the
         missing value as 0, or compare the common users. Users without any value are left out.
@@ -436,10 +443,12 @@ def correct_rows(rows: Sequence[PairRow], correction: Family, alpha: float, *, j
             claims = replace(row.equivalence, p_equivalence_adjusted=p, within_margin=p < alpha)
             row = replace(row, equivalence=claims)
             test = replace(row.test, error_rate=_RATES[method], verdict=verdict(row, alpha))
-            corrected[at] = replace(row, test=test)
+            corrected[at] = replace(row, test=test, flags=(*row.flags, *unbounded_flags(test, alpha)))
     return [corrected[at] for at in range(len(rows))]
 
 
+_TINY = 1e-6
+"""Standard deviations from which on an effect can be planned for."""
 _VAGUE = 4
 """Times that the upper limit is the lower one from which a pilot hardly tells."""
 
@@ -512,7 +521,8 @@ def power(
     Returns
     -------
     float
-        The power of a t test; with a margin, the power is lower where fewer than 30 users differ.
+        The power of the test that `rankwise.compare` makes: that of a bounded mean for margins and
+        below 1,000 users, where the metric has a bound; else of a t test.
 
     See Also
     --------
@@ -524,12 +534,13 @@ def power(
     >>> lists = {user: [user % 3] for user in range(300)}
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
     >>> power(result, "recall@1", difference=0.1)
-    0.7342
+    0.7094
     >>> power(result, "recall@1", margin="30%")
-    0.8272
+    0.9022
     """
+    check_level("alpha", alpha)
     pilot = _pilot(result, metric, difference, margin, other, correlation, equivalence=equivalence)
-    return power_of(len(pilot.values), alpha=alpha, **pilot.effect(float(pilot.values.std(ddof=1))))
+    return pilot.power(len(pilot.values), pilot.deviation, alpha)
 
 
 def sample_size(
@@ -552,9 +563,9 @@ def sample_size(
     interval of the number is that of the variance (Bonett 2006); the interval for 95 % covers the
     true number in 88 to 95 % of cases if most users do not differ.
 
-    With a margin, it is at least the number of users of whom enough differ for the t test of a
-    margin: 30, or more if their differences are skewed. Without ``other``, all users are assumed to
-    differ.
+    The test is that of `rankwise.compare`, as for `power`. For a metric without a bound, a margin
+    needs at least the number of users of whom enough differ for its t test: 30, or more if their
+    differences are skewed. Without ``other``, all users are assumed to differ, by as much.
 
     Parameters
     ----------
@@ -577,18 +588,17 @@ def sample_size(
     >>> result = rw.evaluate(lists, {user: {0} for user in range(300)}, "recall@1")
     >>> size = sample_size(result, "recall@1", difference=0.1)
     >>> size.users, size.low, size.high
-    (352, 326, 386)
+    (369, 343, 403)
     >>> int(sample_size(result, "recall@1", margin="30%"))
-    278
+    219
     """
+    check_level("power", power)
+    check_level("alpha", alpha)
     pilot = _pilot(result, metric, difference, margin, other, correlation, equivalence=equivalence)
     values = pilot.values
-    deviations = [float(values.std(ddof=1)), *map(math.sqrt, variance_interval(values, confidence=confidence))]
+    deviations = [pilot.deviation, *map(math.sqrt, variance_interval(values, confidence=confidence))]
     users, *limits = (
-        None
-        if math.isnan(deviation)
-        else max(users_needed(power=power, alpha=alpha, **pilot.effect(deviation)), pilot.fewest)
-        for deviation in deviations
+        None if math.isnan(deviation) else pilot.users(deviation, alpha=alpha, power=power) for deviation in deviations
     )
     assert users is not None
     low, high = limits
@@ -598,26 +608,62 @@ def sample_size(
 
 
 @dataclass(frozen=True)
-class _Pilot:
-    """What a pilot tells about the users' differences.
+class _Hypothesis:
+    """What a comparison has to reject, and the users' differences from which its power follows.
 
-    ``values`` are the differences, or without another system the values, of which the deviation
-    times ``factor`` is that of differences. The true ``difference`` is above 0 if the system gains.
+    The true mean of ``side`` times the differences lies ``gap`` below the hypothesis. They are at
+    most ``most``; their deviation is ``factor`` times that of the pilot's values. Without ``values``
+    of theirs, all are assumed to be one deviation above or below the mean.
+    """
+
+    side: int
+    values: Floats | None
+    most: float
+    factor: float
+    gap: float
+
+    def sample(self, deviation: float) -> BoundedMean:
+        """Return the mean of such differences, with a deviation of the pilot's values."""
+        if self.values is None:
+            values = np.array([-1.0, 1.0]) * deviation * self.factor
+        else:
+            centred = self.side * (self.values - self.values.mean())
+            values = self.side * self.values.mean() + centred * (deviation * self.factor / self.values.std(ddof=1))
+        return BoundedMean.of(np.minimum(values, self.most), self.most)
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    """What a pilot tells about a comparison: hypotheses to reject, all of them with a margin.
+
     From ``fewest`` users on, a t test of a margin is valid.
     """
 
     values: Floats
-    factor: float
-    difference: float
-    margin: float | None
-    equivalence: bool
+    hypotheses: list[_Hypothesis]
+    sides: int
     fewest: int
 
-    def effect(self, deviation: float) -> dict[str, Any]:
-        """Return the true difference and the margin in standard deviations of differences."""
-        scale = deviation * self.factor
-        margin = None if self.margin is None else self.margin / scale
-        return {"effect": self.difference / scale, "margin": margin, "equivalence": self.equivalence}
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the pilot's values."""
+        return float(self.values.std(ddof=1))
+
+    def power(self, n: int, deviation: float, alpha: float) -> float:
+        """Return the power with n users, if the values of the pilot have this deviation."""
+        powers = []
+        for one in self.hypotheses:
+            if math.isfinite(one.most) and (self.sides == 1 or n < MANY):
+                powers.append(one.sample(deviation).power(n, one.gap, alpha=alpha / self.sides))
+            else:
+                powers.append(power_of_t(n, one.gap / (deviation * one.factor), alpha, sides=self.sides))
+        return max(sum(powers) - (len(powers) - 1), 0.0)
+
+    def users(self, deviation: float, *, alpha: float, power: float) -> int:
+        """Return the number of users for a power."""
+        if min(one.gap / (deviation * one.factor) for one in self.hypotheses) < _TINY:
+            raise ParameterError("an effect this small needs 10**12 users or more")
+        return max(fewest_users(lambda n: self.power(n, deviation, alpha), power), self.fewest)
 
 
 def _pilot(
@@ -652,35 +698,58 @@ def _pilot(
             found=f"margin={margin!r}",
             hint="equivalence=True plans for a difference smaller than the margin in both directions",
         )
-    pairs, factor, mean = _planned_pairs(result, cell, other, correlation)
+    pairs, mean = _planned_pairs(result, cell, other, correlation)
     true = 0.0 if difference is None else size_of(check_difference(difference), mean)
     size = None if margin is None else size_of(check_margin(margin), mean)
     name, needed, number = ("difference", difference, true) if margin is None else ("margin", margin, size)
     if not number or true is None:
         hint = "a share of 0 is 0: pass a number" if isinstance(needed, str) else None
         raise ParameterError(f"a {name} is a number other than 0", found=f"{needed!r}, a baseline of {mean}", hint=hint)
-    side = -1 if better is False else 1
+    bounds = bounds_of({"result": result}, cell)
+    if margin is None:
+        if equivalence:
+            raise ParameterError("equivalence needs a margin", found="margin=None")
+        tested: MarginSize | None = MarginSize(abs(true))
+        sides, true = [-1], 0.0
+    else:
+        tested, sides = margin_test(check_margin(margin)), [1, -1] if equivalence else [-1 if better else 1]
+    assert tested is not None
+    hypotheses = []
+    for side in sides:
+        factor = tested.factor(side, mean)
+        gap = tested.limit - side * (true + (1 - factor) * mean)
+        if not 0 < gap < math.inf:
+            what = "a loss of the margin or more is never shown to be within it"
+            raise ParameterError(what, found=f"{difference=}, {margin=}")
+        claim = tested.claim(pairs, bounds, side)
+        assert isinstance(claim.pairs, Differences)
+        deviation = claim.pairs.deviation / pairs.deviation
+        if other is None:  # of two systems that vary alike
+            deviation = math.sqrt(1 + factor**2 - 2 * factor * correlation)
+        values = None if other is None else claim.pairs.x - claim.pairs.y
+        hypotheses.append(_Hypothesis(side, values, claim.most, deviation, gap))
+    by_t = margin is not None and not math.isfinite(bounds[1] - bounds[0])
     shape = (1.0, 0.0) if other is None else (pairs.nonzero / pairs.n, pairs.skewness)
-    return _Pilot(pairs.d, factor, side * true, size, equivalence, 2 if margin is None else fewest_for_t(*shape))
+    return _Pilot(pairs.d, hypotheses, 2 if margin is None else 1, fewest_for_t(*shape) if by_t else 2)
 
 
-def _planned_pairs(
-    result: Result, cell: str, other: Result | None, correlation: float
-) -> tuple[Differences, float, float]:
-    """Return values or their differences, by how much their deviation is multiplied, and the baseline's mean."""
+def _planned_pairs(result: Result, cell: str, other: Result | None, correlation: float) -> tuple[Differences, float]:
+    """Return the system and the baseline, or the values of one system, and the baseline's mean."""
     check_number("correlation", correlation)
     if other is not None:
         aligned = align_users({"result": result, "other": other}, cell, "common")
-        pairs, factor = Differences(aligned.values[:, 0], aligned.values[:, 1]), 1.0
+        pairs = Differences(aligned.values[:, 1], aligned.values[:, 0])
+        mean = pairs.means[1]
     else:
         if not -1 <= correlation < 1:
             raise ParameterError("correlation lies between -1 and 1", found=f"{correlation!r}")
         users = result.per_user[cell].drop_nans().to_numpy()
-        pairs, factor = Differences(users, np.zeros(len(users))), math.sqrt(2 * (1 - correlation))
+        pairs = Differences(users, np.zeros(len(users)))
+        mean = pairs.means[0]
     if pairs.n < 2:
         raise ParameterError("the spread of values needs two users", found=str(pairs.n))
     if np.isinf(pairs.d).any():
         raise ParameterError(f"{cell} is infinite for some users, so its spread is not known")
     if not pairs.deviation > 0:
         raise ParameterError("values do not vary over users, so any difference is certain")
-    return pairs, factor, pairs.means[0]
+    return pairs, mean

@@ -27,6 +27,7 @@ from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
 from rankwise.results.storage import load
 from rankwise.stats.differences import check_above_zero
+from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.tables.storage import file_hash, output_errors, write_text
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "is_comparison",
     "margin_flags",
     "margin_of",
+    "margin_test",
     "margins_by_cell",
     "read_comparison",
     "result_folders",
@@ -92,8 +94,6 @@ def margin_of(margin: Margin, cell: str) -> float | str | None:
 def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
     """Return a margin as a number; a share is one of the baseline's mean.
 
-    A share of 0 is 0: no loss is allowed, so only a better system is within it.
-
     >>> size_of("2%", 0.5), size_of(0.1, 0.5), size_of("2%", 0.0), size_of(None, 0.5)
     (0.01, 0.1, 0.0, None)
     """
@@ -103,17 +103,35 @@ def size_of(margin: float | str | None, baseline_mean: float) -> float | None:
     return None if math.isnan(size) else size
 
 
-def margin_flags(margin: float | str | None, baseline_mean: float) -> list[str]:
-    """Return the caveat of a margin that is a share of a baseline of 0.
+def margin_test(margin: float | str | None) -> MarginSize | None:
+    """Return a margin for tests, which know the share of a relative one, not its size.
+
+    >>> margin_test("2%"), margin_test(0.1)
+    (Margin(size=0.02, relative=True), Margin(size=0.1, relative=False))
+    """
+    if isinstance(margin, str):
+        return MarginSize(float(margin.removesuffix("%")) / 100, relative=True)
+    return None if margin is None else MarginSize(margin)
+
+
+_NO_BOUND = "margin tested by t: a rare large loss that was not drawn is not excluded"
+
+
+def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: bool = True) -> list[str]:
+    """Return the caveats of a margin: a share of a baseline of 0, and a test by t.
 
     >>> margin_flags("2%", 0.0)
-    ['2% of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin']
+    ['2% of a baseline of 0 is no margin, and nothing is shown: pass a number as the margin']
     >>> margin_flags("2%", 0.5), margin_flags(0.1, 0.0)
     ([], [])
+    >>> margin_flags(0.1, 0.5, bounded=False)
+    ['margin tested by t: a rare large loss that was not drawn is not excluded']
     """
-    if not isinstance(margin, str) or baseline_mean != 0:
+    if margin is None:
         return []
-    return [f"{margin} of a baseline of 0 is no margin: only a better system is within it; pass a number as the margin"]
+    if isinstance(margin, str) and baseline_mean == 0:
+        return [f"{margin} of a baseline of 0 is no margin, and nothing is shown: pass a number as the margin"]
+    return [] if bounded else [_NO_BOUND]
 
 
 def check_plain_design(settings: Mapping[str, Any], what: str) -> None:
@@ -276,8 +294,10 @@ class Comparison:
         - both means; the ``difference`` (system minus baseline) with its confidence interval, and
           the interval that holds for all pairs of the primary metric together (``low_together``,
           ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
-        - the test, its p-value and ``p_adjusted``; the ``verdict`` (better, worse, different,
-          equivalent, undecided) with the ``error_rate`` that it controls, and ``within_margin``
+        - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds for
+          any distribution on the range of the metric (NaN without a bound); the ``verdict`` (better,
+          worse, different, equivalent, undecided) with the ``error_rate`` that it controls, and
+          ``within_margin``
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
           left out (and why), and with values that are not both 0; the minimum detectable

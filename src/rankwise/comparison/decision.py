@@ -15,8 +15,8 @@ import polars as pl
 
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, margin_of, size_of
-from rankwise.comparison.rows import EffectSizes, PairRow, columns_of, hidden, p_value, table_of, values_of
+from rankwise.comparison.comparison import Comparison, check_plain_design, margin_of, size_of
+from rankwise.comparison.rows import ALL_LISTS, EffectSizes, PairRow, columns_of, p_value, table_of, values_of
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION, LOOKS
@@ -47,7 +47,7 @@ _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check of a decision; its fields are the columns of `Decision.checks`, except the caveats."""
+    """One check of a decision; its fields are the columns of `Decision.checks`."""
 
     role: str
     metric: str
@@ -62,7 +62,7 @@ class Check:
     outcome: str
     shown: str | None = None
     users_needed: int | None = None
-    caveats: tuple[str, ...] = hidden(())
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,8 +79,8 @@ class Decision:
     checks : polars.DataFrame
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
         difference with its interval, margin, the p-value that decides, ``outcome`` (passed,
-        failed, not shown), what that p-value has ``shown`` (better, within margin, worse; null if
-        nothing), and for guardrails the number of users needed.
+        failed, undecided, not shown), what that p-value has ``shown`` (better, not worse, worse;
+        null if nothing), for guardrails the number of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -161,6 +161,9 @@ class Decision:
             for row in self.checks.iter_rows(named=True)
         ]
         notes, rule = [*self.reasons], self.record["rule"]
+        said = " ".join(notes)
+        flagged = {f"{row['metric']}, {_slice(row)}": row["flags"] for row in self.checks.iter_rows(named=True)}
+        notes += [f"{where}: {flag}" for where, flags in flagged.items() for flag in flags if flag not in said]
         if self.small_slices:
             notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
         return TableView(
@@ -378,8 +381,12 @@ def deciding_cell(result: Result, name: str) -> str:
     cell = result.cell(name)
     if result.direction(cell) is None:
         raise MetricError(f"{name} has no better direction, so it cannot decide")
-    if not result.is_mean_of_users(cell) and not result.per_user.is_empty():
-        raise MetricError(f"{name} is not a mean over users, so it cannot decide")
+    jackknifed = result.replicates is not None and cell in result.replicates.columns
+    if not result.is_mean_of_users(cell) and not jackknifed and not result.per_user.is_empty():
+        raise MetricError(
+            f"{name} is not a mean over users, so it needs the jackknife to decide",
+            hint="evaluate(…, jackknife=64) computes it without each of 64 groups of users",
+        )
     return cell
 
 
@@ -460,11 +467,14 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of comparisons over all users and in every slice that is large enough."""
-    for by in (None, *rule.slices):
+    first = next(iter(results.values()))
+    means = [metric for metric in rule.metrics if first.is_mean_of_users(metric)]
+    for by in (None, *(rule.slices if means else ())):
+        metrics = rule.metrics if by is None else means  # only means are compared in groups
         comparison = compare(
             results,
             baseline=rule.baseline,
-            metrics=rule.metrics,
+            metrics=metrics,
             by=by,
             alpha=rule.alpha,
             correction="none",
@@ -478,7 +488,7 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
             if size is not None and size < rule.min_slice_size:
                 small.append(f"{by}={'–' if group is None else group}")
                 continue
-            for metric in rule.metrics:
+            for metric in metrics:
                 without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
                 row = rows.get((group, metric)) or values_of(without_values)
                 yield {**row, "by": by, "up": directions.get(metric, True)}
@@ -494,14 +504,19 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: Any) -> Check:
     """Return the check of a row of a comparison."""
     pair = {name: row[name] for name in ("metric", "by", "group", "users", "difference", "low", "high")}
-    return Check(**pair, role=role, p=p, outcome=outcome, **more)
+    flags = tuple(flag for flag in row["flags"] if flag not in ("exploratory", ALL_LISTS))
+    return Check(**pair, role=role, p=p, outcome=outcome, flags=flags, **more)
 
 
 def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
-    """Return the checks of success over all users, corrected for the number of metrics."""
+    """Return the checks of success over all users, corrected for the number of metrics.
+
+    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape.
+    """
     rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
+    ps = [row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"]) for row in rows]
     checks = []
-    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
+    for row, p in zip(rows, adjust(ps, "holm").tolist(), strict=True):
         better = p < rule.alpha and _gains(row)
         outcome, shown = ("passed", "better") if better else ("not shown", None)
         checks.append(_check(row, "success", p, outcome, shown=shown))
@@ -518,33 +533,29 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     for row in rows:
         if row["metric"] not in rule.guardrails:
             continue
-        margin, mean = rule.guardrails[row["metric"]], row["mean_baseline"]
-        size = size_of(margin, mean)
-        better = row["p"] < rule.alpha and _gains(row)  # better systems are within every margin
-        within = row["p_non_inferior"] < rule.alpha
+        p = row["p_non_inferior"]
+        outcome, shown = ("passed", "not worse") if p < rule.alpha else ("not shown", None)
         checks.append(
             _check(
                 row,
                 "guardrail",
-                row["p"] if better and not within else row["p_non_inferior"],
-                "passed" if better or within else "not shown",
-                shown="within margin" if within else "better" if better else None,
-                margin=size,
-                users_needed=None if better or within else _needed(row, size, rule),
-                caveats=tuple(margin_flags(margin, mean)),
+                p,
+                outcome,
+                shown=shown,
+                margin=size_of(rule.guardrails[row["metric"]], row["mean_baseline"]),
+                users_needed=None if shown else _needed(row, rule),
             )
         )
     return checks
 
 
-def _needed(row: Mapping[str, Any], margin: float | None, rule: Rule) -> int | None:
+def _needed(row: Mapping[str, Any], rule: Rule) -> int | None:
     """Return the users that show a guardrail, with a power shared among all guardrails."""
-    gap = (row["difference"] if row["up"] else -row["difference"]) + (math.nan if margin is None else margin)
-    deviation = row["difference"] / row["d_z"] if row["d_z"] else math.nan
+    if row["users_needed"] is None:
+        return None
     power = 1 - 0.2 / len(rule.guardrails)
-    users = users_to_show(gap, deviation, rule.alpha, power=power)
-    # With fewer users than there are, the estimate rests on too little.
-    return users if users is not None and users > row["users"] else None
+    shared, alone = (users_to_show(1.0, 1e3, rule.alpha, power=each) or 0 for each in (power, 0.8))
+    return math.ceil(int(row["users_needed"]) * shared / alone)
 
 
 def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequence[Check]) -> list[Check]:
@@ -556,9 +567,12 @@ def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequen
         if worse and (row["metric"], row["by"], row["group"]) not in harmless:
             failures.append(_check(row, "deterioration", p, "failed", shown="worse"))
         elif row["metric"] in rule.deterioration:
-            outcome = "passed" if p == p and row["users"] > 1 else "not shown"
+            outcome = "undecided" if p == p and row["users"] > 1 else "not shown"
             failures.append(_check(row, "deterioration", p, outcome))
     return failures
+
+
+_SHOWN = "every guardrail is shown to lose less than its margin"
 
 
 def _decision_outcome(checks: Sequence[Check]) -> tuple[Outcome, list[str]]:
@@ -567,22 +581,22 @@ def _decision_outcome(checks: Sequence[Check]) -> tuple[Outcome, list[str]]:
     def text(check: Check) -> str:
         inside = "" if check.by is None else f" in {check.by}={check.group}"
         size = f"{check.difference:+.4f}" if check.users else "no user has a value"
-        return f"{check.metric}{inside} ({size})"
+        return "; ".join((f"{check.metric}{inside} ({size})", *check.flags))
 
     worse = [check for check in checks if check.outcome == "failed"]
     if worse:
         return "stop", [f"worse: {text(check)}" for check in worse]
     better = [check for check in checks if check.role == "success" and check.outcome == "passed"]
-    open_ = [check for check in checks if check.role != "success" and check.outcome != "passed"]
+    open_ = [check for check in checks if check.role != "success" and check.outcome == "not shown"]
     reasons = [f"better: {text(check)}" for check in better] or ["no success metric is shown to be better"]
     for check in open_:
-        more = "" if check.users_needed is None else f"; about {check.users_needed:,} users would show it"
-        what = "within its margin" if check.role == "guardrail" else "no worse"
-        more += "".join(f"; {caveat}" for caveat in check.caveats)
-        reasons.append(f"not shown to be {what}: {text(check)}{more}")
+        needed = "" if check.users_needed is None else f"; about {check.users_needed:,} users would show it"
+        what = "lose less than its margin" if check.role == "guardrail" else "be no worse"
+        reasons.append(f"not shown to {what}: {text(check)}{needed}")
     if better and not open_:
-        rails = any(check.role == "guardrail" for check in checks)
-        return "ship", [*reasons, *(["every guardrail is within its margin"] if rails else [])]
+        rails = [check for check in checks if check.role == "guardrail"]
+        flags = dict.fromkeys(f"{check.metric}: {flag}" for check in rails for flag in check.flags)
+        return "ship", [*reasons, *(["; ".join((_SHOWN, *flags))] if rails else [])]
     return "hold", reasons
 
 

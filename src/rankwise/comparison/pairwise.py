@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import AlignedUsers, align_users
-from rankwise.comparison.comparison import Margin, SystemRank, margin_flags, margin_of, size_of
+from rankwise.comparison.comparison import Margin, SystemRank, margin_flags, margin_of, margin_test
 from rankwise.comparison.rows import (
     Clusters,
     DataSets,
@@ -24,14 +24,16 @@ from rankwise.comparison.rows import (
     detectable,
     row_of,
     row_of_all_lists,
-    with_adjusted,
+    with_joint_p,
 )
 from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.intervals import cluster_flags, groups_of_users, jackknife_caveats, range_of
 from rankwise.results.result import Result
+from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_test_of
 from rankwise.stats.data_sets import cluster_error, jackknife_error
 from rankwise.stats.differences import (
+    LEAST,
     MANY,
     Differences,
     Floats,
@@ -45,7 +47,8 @@ from rankwise.stats.differences import (
     t_is_valid,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
-from rankwise.stats.equivalence import minimum_detectable
+from rankwise.stats.equivalence import Bounds, minimum_detectable
+from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
@@ -61,10 +64,10 @@ __all__ = [
     "JOINT",
     "ClusteredPairwiseTests",
     "PairwiseTests",
+    "bounds_of",
     "check_zero",
     "combine_data_sets",
     "joint_ranks",
-    "largest_difference",
     "ranks_of_pairs",
 ]
 
@@ -108,13 +111,15 @@ class PairwiseTests:
         exploratory = () if main else ("exploratory",)
         for at, row in enumerate(rows):
             if aligned is not None:
-                caveats = margin_flags(margin, row.means.mean_baseline)
+                bounded = math.isfinite(row.largest)
+                caveats = margin_flags(margin, row.means.mean_baseline, bounded=bounded)
             else:
-                caveats = [] if margin is None else ["margin not tested"]
+                caveats = margin_flags(margin, row.means.mean_baseline)
+                caveats += [] if margin is None or caveats else ["margin tested by the jackknife"]
             rows[at] = replace(row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory))
         if main and aligned is not None and self.correction == "tukey":
             p = tukey(significant_digits(aligned.values))
-            return with_adjusted(rows, [float(p[baseline, system]) for system, baseline in self._columns])
+            return with_joint_p(rows, [p[baseline, system] for system, baseline in self._columns])
         if main and aligned is not None and self.correction == "max_t":
             return self._by_max_t(rows, aligned)
         return rows
@@ -123,7 +128,7 @@ class PairwiseTests:
         """Return rows with p-values and intervals by the largest t of all pairs."""
         values = aligned.values.T
         d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
-        rows = with_adjusted(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist())
+        rows = with_joint_p(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist())
         if len(d) < 2:
             return rows
         wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(), seed=self.seed)
@@ -133,6 +138,10 @@ class PairwiseTests:
                 low, high = min(means.difference - half, means.low), max(means.difference + half, means.high)
                 rows[at] = replace(row, means=replace(means, low_together=low, high_together=high))
         return rows
+
+    def _margin(self, cell: str) -> MarginSize | None:
+        """Return the margin of a metric."""
+        return margin_test(margin_of(self.margin, cell))
 
     def better(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
@@ -144,26 +153,28 @@ class PairwiseTests:
 
     def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
-        together, margin = self._tests(cell)[0], margin_of(self.margin, cell)
-        largest = largest_difference(self.results, cell)
+        together, bounds = self._tests(cell)[0], bounds_of(self.results, cell)
+        largest = bounds[1] - bounds[0]
         deltas, rows = aligned.deltas(self._columns), []
-        make = self._row_maker(cell, aligned, largest)
+        make = self._row_maker(cell, aligned, bounds)
         for pair, d, delta in zip(self.pairs, aligned.differences(self._columns), deltas, strict=True):
-            tested = self._tested(d)
+            tested = self._tested(d, largest)
             intervals = self._intervals(d, tested.p, largest, together)
-            rows.append(make(pair, d, tested, intervals, margin=size_of(margin, d.means[1]), delta=delta))
+            rows.append(make(pair, d, tested, intervals, delta=delta))
         return rows
 
-    def _row_maker(self, cell: str, aligned: AlignedUsers, largest: float) -> Callable[..., PairRow]:
+    def _row_maker(self, cell: str, aligned: AlignedUsers, bounds: Bounds) -> Callable[..., PairRow]:
         """Return `row_of` with what all pairs of a metric share."""
         return partial(
             row_of,
             cell,
             alpha=self.alpha,
+            margin=self._margin(cell),
             better=self.better(cell),
             tests=self._tests(cell)[1],
             dropped=(aligned.users, aligned.reasons),
-            largest=largest,
+            bounds=bounds,
+            cluster=aligned.cluster,
         )
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
@@ -176,7 +187,8 @@ class PairwiseTests:
         _check_groups_left_out(cell, {name: self.results[name] for name in pair})
         before, after = baseline.values[cell], system.values[cell]
         difference = after - before
-        error, groups = jackknife_error((system.replicates[cell] - baseline.replicates[cell]).to_numpy())
+        y, x = baseline.replicates[cell].to_numpy(), system.replicates[cell].to_numpy()
+        error, groups = jackknife_error(x - y)
         left = len(system.replicates) - groups
         flags = [f"{left} groups without which there is no value"] if left else []
         p = math.nan
@@ -191,14 +203,20 @@ class PairwiseTests:
         flags += jackknife_caveats(system.metrics, cell)
         tested = TestResult("jackknife t", difference, math.nan, p, groups, tuple(flags))
         users, better = len(baseline.per_user), self.better(cell)
-        return row_of_all_lists(cell, pair, (before, after), users, tested, interval, error=error, better=better)
+        row = row_of_all_lists(cell, pair, (before, after), users, tested, interval, error=error, better=better)
+
+        def scaled(factor: float) -> tuple[float, VarianceComponents]:
+            error, groups = jackknife_error(x - factor * y)
+            return after - factor * before, VarianceComponents((error**2, groups - 1.0))
+
+        return replace(row, equivalence=_margin_tests(self._margin(cell), before, better, scaled))
 
     def _intervals(self, pairs: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
         """Return the interval of a pair, and that of all pairs of the family together."""
         make = partial(
             interval_of_test,
             pairs,
-            self._test(pairs),
+            self._test(pairs, largest),
             seed=self.seed,
             n_resamples=self.resamples(),
             largest=largest,
@@ -243,14 +261,17 @@ class PairwiseTests:
         """Return the number of resamples: by default enough for a family of so many tests."""
         return self.n_resamples or max(10_000, math.ceil(4 * self.tests / self.alpha))
 
-    def _test(self, pairs: Differences) -> str:
-        """Return the test of a pair: with ``"auto"`` t from 1,000 users, sign flips below."""
-        if self.test != "auto":
-            return self.test
-        return "t" if pairs.n >= MANY else "sign_flip"
+    def _test(self, pairs: Differences, largest: float) -> str:
+        """Return the test of a pair: with ``"auto"`` t from 1,000 users; below, sign flips where no bound is known."""
+        bounded = math.isfinite(largest)
+        if self.test == "auto" or (self.test == "bounded" and not bounded):
+            return "t" if pairs.n >= MANY else "bounded" if bounded else "sign_flip"
+        return self.test
 
-    def _tested(self, pairs: Differences) -> TestResult:
-        test = self._test(pairs)
+    def _tested(self, pairs: Differences, largest: float) -> TestResult:
+        test = self._test(pairs, largest)
+        if test == "bounded":
+            return bounded_test_of(pairs, largest)
         if test == "t":
             return t_test(pairs)
         if test in _TESTS:
@@ -264,10 +285,10 @@ class PairwiseTests:
         return tested
 
 
-def largest_difference(results: Mapping[str, Result], cell: str) -> float:
-    """Return the largest difference of two users' values that the range of a metric allows."""
+def bounds_of(results: Mapping[str, Result], cell: str) -> Bounds:
+    """Return the smallest and the largest value of a user that a metric allows."""
     low, high = range_of((m for r in results.values() for m in r.metrics), cell)
-    return float(high - low)
+    return float(low), float(high)
 
 
 def check_zero(cell: str, missing: Missing, better: bool | None) -> None:
@@ -325,8 +346,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         y, x = (self._values(side, aligned) for side in pair)
         d = Differences(x.mean(axis=0), y.mean(axis=0))
         variance = self._variance(d.d, [x - y] if self.paired else [x, y], aligned)
-        (tests, corrected), largest = self._tests(cell), largest_difference(self.results, cell)
-        margin = size_of(margin_of(self.margin, cell), d.means[1])
+        (tests, corrected), bounds = self._tests(cell), bounds_of(self.results, cell)
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
             tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, d.flags)
@@ -334,25 +354,55 @@ class ClusteredPairwiseTests(PairwiseTests):
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
             )
         else:  # all users, or all clusters, differ alike, whatever the seed
-            tested, of_pair, together = self._constant(d, aligned, largest, tests)
+            tested, of_pair, together = self._constant(d, aligned, bounds[1] - bounds[0], tests)
         delta, intervals = cliffs_delta(d.x, d.y), (of_pair, together)
-        row = self._row_maker(cell, aligned, largest)(pair, d, tested, intervals, margin=margin, delta=delta)
+        row = self._row_maker(cell, aligned, bounds)(pair, d, tested, intervals, delta=delta)
         if self.seeds:
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
-            row = self._with_clusters(row, d, aligned)
+            flags = (*row.flags, *cluster_flags(aligned.n_clusters, str(self.clusters)))
+            row = replace(row, clusters=Clusters(aligned.n_clusters), flags=flags)
         if variance.total != 0:
-            row = self._with_variance(row, variance, margin, self.alpha / corrected)
+            row = self._with_variance(row, variance, (x, y), aligned, self.alpha / corrected)
             lift, low, high = self._lift(d, (x, y), variance, aligned)
             row = replace(row, means=replace(row.means, lift=lift, lift_low=low, lift_high=high))
+        sample = aligned.n_clusters if self.clusters is not None else d.n
+        if 1 < sample < MANY and math.isfinite(row.largest):
+            row = self._with_bound(row, d, aligned, tests)
         return row
+
+    def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers, tests: int) -> PairRow:
+        """Return a row whose p-value and intervals are those of a bounded mean as well, the wider of both."""
+        means, test = row.means, row.test
+        of_pair, together = (
+            bounded_interval_of(d, row.largest, confidence=1 - self.alpha / count, cluster=aligned.cluster)
+            for count in (1, tests)
+        )
+        _, low, high = bounded_lift(d, row.bounds, confidence=1 - self.alpha, cluster=aligned.cluster)
+        means = replace(
+            means,
+            low=float(np.minimum(means.low, of_pair.low)),
+            high=float(np.maximum(means.high, of_pair.high)),
+            low_together=float(np.minimum(means.low_together, together.low)),
+            high_together=float(np.maximum(means.high_together, together.high)),
+            lift_low=float(np.minimum(means.lift_low, low)),
+            lift_high=float(np.maximum(means.lift_high, high)),
+        )
+        flags = row.flags
+        if aligned.cluster is not None:
+            flags = (*flags, f"no cluster is taken to have more than {np.bincount(aligned.cluster).max():,} users")
+        half = max(d.mean - together.low, together.high - d.mean)
+        wide = max(row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest))
+        test = replace(test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound)))
+        effect = replace(row.effect, minimum_detectable=wide)
+        return replace(row, means=means, test=test, effect=effect, flags=flags)
 
     def _constant(
         self, d: Differences, aligned: AlignedUsers, largest: float, tests: int
     ) -> tuple[TestResult, Interval, Interval]:
         """Return the test and the intervals of a difference without variance: by its signs."""
         if aligned.cluster is None:
-            tested = self._tested(d)
+            tested = self._tested(d, largest)
             return tested, *self._intervals(d, tested.p, largest, tests)
         count = aligned.n_clusters
         p = smallest_p(count) if d.mean else 1.0
@@ -375,30 +425,32 @@ class ClusteredPairwiseTests(PairwiseTests):
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
-    def _with_clusters(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
-        """Return a row with the number of clusters, and no claim about a margin where they are too few for t."""
-        count, claims = aligned.n_clusters, row.equivalence
-        x, y = (np.bincount(aligned.cluster, values).astype(np.float64) for values in (d.x, d.y))
-        if not t_is_valid(Differences(x, y)):  # users that differ are no independent ones
-            within, no_worse = (p if math.isnan(p) else 1.0 for p in (claims.p_equivalence, claims.p_non_inferior))
-            claims = replace(claims, p_equivalence=within, p_non_inferior=no_worse)
-        flags = (*row.flags, *cluster_flags(count, str(self.clusters)))
-        return replace(row, clusters=Clusters(count), equivalence=claims, flags=flags)
-
-    def _with_variance(self, row: PairRow, variance: VarianceComponents, margin: float | None, level: float) -> PairRow:
+    def _with_variance(
+        self,
+        row: PairRow,
+        variance: VarianceComponents,
+        systems: tuple[Floats, Floats],
+        aligned: AlignedUsers,
+        level: float,
+    ) -> PairRow:
         """Return a row over seeds and clusters: no claim is stronger than that over users."""
         wide = (variance.quantile(level / 2) + variance.quantile(0.2)) * variance.error
         # Of fewer seeds the variance is known too badly to say what would be found.
         unknown = any(freedom < _FEW - 1 for _, freedom in variance.seeds)
         effect = replace(row.effect, minimum_detectable=math.nan if unknown else detectable(wide, row.largest))
-        claims = replace(row.equivalence, users_needed=None)
-        if margin is not None:
-            variance_claims = _margin_tests(variance, row.means.difference, margin, row.better)
-            claims = replace(
-                claims,
-                p_equivalence=float(np.maximum(claims.p_equivalence, variance_claims.p_equivalence)),
-                p_non_inferior=float(np.maximum(claims.p_non_inferior, variance_claims.p_non_inferior)),
-            )
+        x, y = systems
+
+        def scaled(factor: float) -> tuple[float, VarianceComponents]:
+            d = Differences(x.mean(axis=0), factor * y.mean(axis=0))
+            return d.mean, self._variance(d.d, [x - factor * y] if self.paired else [x, factor * y], aligned)
+
+        of_variance = _margin_tests(self._margin(row.metric), row.means.mean_baseline, row.better, scaled)
+        claims = replace(
+            row.equivalence,
+            users_needed=None,
+            p_equivalence=float(np.maximum(row.equivalence.p_equivalence, of_variance.p_equivalence)),
+            p_non_inferior=float(np.maximum(row.equivalence.p_non_inferior, of_variance.p_non_inferior)),
+        )
         return replace(row, effect=effect, equivalence=claims, error=variance.error)
 
     def _with_seeds(self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]) -> PairRow:
@@ -444,15 +496,20 @@ class ClusteredPairwiseTests(PairwiseTests):
         sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
         _check_groups_left_out(cell, {n: self.results[n] for system in pair for n in self.seeds[system]})
         y, x = (np.array([result.values[cell] for result in results]) for results in sides)
-        replicates = [
+        of_y, of_x = (
             np.mean([result.replicates[cell].to_numpy() for result in results], axis=0)  # type: ignore[index]
             for results in sides
-        ]
-        error, groups = jackknife_error(replicates[1] - replicates[0])
-        seeds = [x - y] if self.paired else [x, y]
-        parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
-        variance = VarianceComponents((error**2, float(groups - 1)), tuple(parts))
-        difference = float(x.mean() - y.mean())
+        )
+
+        def scaled(factor: float) -> tuple[float, VarianceComponents]:
+            error, groups = jackknife_error(of_x - factor * of_y)
+            seeds = [x - factor * y] if self.paired else [x, factor * y]
+            parts = (part for part, _ in (seed_variance(v[:, None]) for v in seeds) if part is not None)
+            users = (error**2, float(groups - 1))
+            return float(x.mean() - factor * y.mean()), VarianceComponents(users, tuple(parts))
+
+        difference, variance = scaled(1.0)
+        groups = int(variance.users[1]) + 1
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
         flags = (*jackknife_caveats(sides[1][0].metrics, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
@@ -466,6 +523,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             error=variance.error if variance.total > 0 else math.nan,
             better=self.better(cell),
         )
+        row = replace(row, equivalence=_margin_tests(self._margin(cell), float(y.mean()), row.better, scaled))
         return self._with_seeds(row, variance, (y, x))
 
     def _ignored(self) -> list[str]:
@@ -474,12 +532,25 @@ class ClusteredPairwiseTests(PairwiseTests):
         return [f"the jackknife treats users as independent, without clusters by {self.clusters}"]
 
 
-def _margin_tests(variance: VarianceComponents, difference: float, margin: float, better: bool | None) -> MarginTests:
-    """Return the p-values of what a margin is about, from the variance of a difference."""
-    no_worse = math.nan
-    if better is not None:
-        no_worse = variance.p_no_worse(difference, margin, higher_is_better=better)
-    return MarginTests(variance.p_within(difference, margin), p_non_inferior=no_worse)
+def _margin_tests(
+    margin: MarginSize | None,
+    mean_baseline: float,
+    better: bool | None,
+    scaled: Callable[[float], tuple[float, VarianceComponents]],
+) -> MarginTests:
+    """Return what a margin shows of an estimate with a variance.
+
+    ``scaled`` returns the system minus the baseline times a factor, and its variance.
+    """
+    if margin is None or (margin.relative and not mean_baseline):
+        return MarginTests()
+    ps = {}
+    for side in (1, -1):
+        difference, variance = scaled(margin.factor(side, mean_baseline))
+        gap = margin.limit - side * difference
+        ps[side] = (LEAST if gap > 0 else 1.0) if variance.total == 0 else variance.p_above(gap)
+    no_worse = math.nan if better is None else ps[-1 if better else 1]
+    return MarginTests(float(np.maximum(ps[1], ps[-1])), p_non_inferior=no_worse)
 
 
 def combine_data_sets(
@@ -519,11 +590,16 @@ def _row_over_data_sets(
     before = math.fsum(row.means.mean_baseline for row in rows) / k
     after = math.fsum(row.means.mean_system for row in rows) / k
     deviation = deviation_of(np.array(gaps))
-    size, claims = size_of(margin, before), MarginTests()
+    claims = MarginTests()
     flags = [*interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
-    if size is not None and t_is_valid(differences(gaps)):
-        claims = _margin_tests(VarianceComponents((deviation**2 / k, k - 1.0)), difference, size, first.better)
-    elif size is not None:  # rare losses on other data sets have not been seen
+    if margin is not None and t_is_valid(differences(gaps)):
+
+        def scaled(factor: float) -> tuple[float, VarianceComponents]:
+            d = np.array([row.means.mean_system - factor * row.means.mean_baseline for row in rows])
+            return float(d.mean()), VarianceComponents((deviation_of(d) ** 2 / k, k - 1.0))
+
+        claims = _margin_tests(margin_test(margin), before, first.better, scaled)
+    elif margin is not None:  # rare losses on other data sets have not been seen
         flags.append("margin not tested over so few data sets")
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
     return PairRow(

@@ -14,12 +14,14 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.terminal import number
-from rankwise.stats.differences import MANY, Interval, PairStatistics, TestResult
+from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift, bounded_test_of
+from rankwise.stats.differences import MANY, Differences, Interval, PairStatistics, TestResult
 from rankwise.stats.effect_sizes import lift_interval
-from rankwise.stats.equivalence import equivalence_of, minimum_detectable, non_inferiority_of
+from rankwise.stats.equivalence import UNBOUNDED, Bounds, Margin, equivalence_of, minimum_detectable, non_inferiority_of
 from rankwise.stats.paired_tests import smallest_p
 
 __all__ = [
+    "ALL_LISTS",
     "COLUMNS",
     "IN_PAIR_TABLE",
     "IN_SYSTEM_TABLE",
@@ -42,11 +44,15 @@ __all__ = [
     "row_of",
     "row_of_all_lists",
     "table_of",
+    "unbounded_flags",
     "values_of",
     "verdict",
     "with_adjusted",
+    "with_joint_p",
 ]
 
+ALL_LISTS = "of all lists together"
+"""The flag of values that are no means over users."""
 _LEAST = 1e-4
 _TYPES: dict[str, Any] = {
     "str": pl.String,
@@ -202,11 +208,15 @@ class Means:
 
 @dataclass(frozen=True)
 class TestOutcome:
-    """The test of a pair, its p-value, and the verdict after correction with the error rate that it controls."""
+    """The test of a pair, its p-value, and the verdict after correction with the error rate that it controls.
+
+    ``p_bound`` is the p-value that holds for any distribution on the range of the metric.
+    """
 
     test: str | None = None
     p: float = column(math.nan, "p", lambda row: p_value(row["p"]))
     p_adjusted: float = column(math.nan, "adjusted", lambda row: p_value(row["p_adjusted"]))
+    p_bound: float = math.nan
     verdict: str | None = column(None, "verdict", _verdict_text)
     error_rate: str | None = None
 
@@ -281,8 +291,8 @@ class PairRow:
         Whether a higher value is better; None if neither is. It is no column, as what follows.
     error : float
         The standard error of the difference.
-    largest : float
-        The largest difference that the range of the metric allows.
+    bounds : tuple of float
+        The smallest and the largest value of a user.
     """
 
     metric: str
@@ -300,7 +310,12 @@ class PairRow:
     flags: tuple[str, ...] = ()
     better: bool | None = hidden(None)
     error: float = hidden(math.nan)
-    largest: float = hidden(math.inf)
+    bounds: Bounds = field(default=UNBOUNDED, metadata={"hidden": True})
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that the range of the metric allows."""
+        return self.bounds[1] - self.bounds[0]
 
 
 _DECLARED = columns_of(PairRow)
@@ -322,34 +337,33 @@ def row_of(
     intervals: tuple[Interval, Interval],
     *,
     alpha: float,
-    margin: float | None,
+    margin: Margin | None,
     better: bool | None,
     tests: int,
     dropped: tuple[int, str],
-    largest: float,
+    bounds: Bounds,
+    cluster: Any = None,
     delta: float = math.nan,
 ) -> PairRow:
     """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
 
     ``intervals`` are that of the pair alone and that of all pairs of the family together. ``dropped``
     has the number of users that any result has, and why some were left out; ``delta`` is Cliff's,
-    which sums do not tell; ``largest`` the largest difference that is possible.
+    which sums do not tell; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
     """
-    n, (after, before), (interval, together), claims = pairs.n, pairs.means, intervals, MarginTests()
-    limits = (interval.low, interval.high, together.low, together.high)
-    if margin is not None:
-        same = equivalence_of(pairs, margin=margin, alpha=alpha, largest=largest)
-        claims = MarginTests(p_equivalence=same.p)
-    if margin is not None and better is not None:
-        no_worse = non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest, higher_is_better=better)
-        claims = replace(claims, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
-    lift = lift_interval(pairs, confidence=1 - alpha)
+    n, (after, before), (interval, together) = pairs.n, pairs.means, intervals
+    limits, largest = (interval.low, interval.high, together.low, together.high), bounds[1] - bounds[0]
+    p_bound = math.nan
+    if isinstance(pairs, Differences) and math.isfinite(largest):
+        p_bound = bounded_test_of(pairs, largest, cluster).p
+    by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
+    confidence = 1 - alpha
     return PairRow(
         cell,
         None,
         *pair,
-        means=Means(before, after, pairs.mean, *limits, *lift),
-        test=TestOutcome(tested.test, tested.p),
+        means=Means(before, after, pairs.mean, *limits, *_lift(pairs, bounds, confidence, by_bound=by_bound)),
+        test=TestOutcome(tested.test, tested.p, p_bound=p_bound),
         effect=EffectSizes(
             pairs.d_z,
             delta,
@@ -360,17 +374,39 @@ def row_of(
             users_dropped=dropped[0] - n,
             dropped_because=dropped[1],
             users_not_zero=pairs.not_zero,
-            minimum_detectable=_detectable(pairs, alpha / tests, largest),
+            minimum_detectable=_detectable(pairs, alpha / tests, largest, by_bound=by_bound),
         ),
-        equivalence=claims,
+        equivalence=_margin_tests(pairs, margin, alpha, bounds, better, cluster),
         flags=tuple(dict.fromkeys((*tested.flags, *interval.flags))),
         better=better,
         error=pairs.error,
-        largest=largest,
+        bounds=bounds,
     )
 
 
-def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
+def _margin_tests(
+    pairs: PairStatistics, margin: Margin | None, alpha: float, bounds: Bounds, better: bool | None, cluster: Any
+) -> MarginTests:
+    """Return what the users' values show about a margin."""
+    if margin is None:
+        return MarginTests()
+    same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
+    if better is None:
+        return MarginTests(p_equivalence=same.p)
+    no_worse = non_inferiority_of(
+        pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
+    )
+    return MarginTests(same.p, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+
+
+def _lift(pairs: PairStatistics, bounds: Bounds, confidence: float, *, by_bound: bool) -> tuple[float, float, float]:
+    """Return the lift and its interval, that of the test."""
+    if by_bound and isinstance(pairs, Differences):
+        return bounded_lift(pairs, bounds, confidence=confidence)
+    return lift_interval(pairs, confidence=confidence)
+
+
+def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound: bool) -> float:
     """Return the difference found with power 0.8; NaN if differences do not vary.
 
     It is infinite if nothing can be detected: too few pairs differ for any outcome to be
@@ -378,6 +414,9 @@ def _detectable(pairs: PairStatistics, alpha: float, largest: float) -> float:
     """
     if not pairs.deviation > 0:
         return math.nan
+    if by_bound and isinstance(pairs, Differences):
+        sides = (BoundedMean.of(d, largest) for d in (pairs.d, -pairs.d))
+        return detectable(max(side.detectable(pairs.n, alpha=alpha / 2) for side in sides), largest)
     if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
         return math.inf
     return detectable(minimum_detectable(pairs.n, alpha=alpha) * pairs.deviation, largest)
@@ -409,7 +448,7 @@ def row_of_all_lists(
         means=Means(before, after, tested.difference, interval.low, interval.high, lift=lift),
         test=TestOutcome(tested.test, tested.p),
         effect=EffectSizes(users=users, users_dropped=0, dropped_because=""),
-        flags=(*tested.flags, "of all lists together"),
+        flags=(*tested.flags, ALL_LISTS),
         better=better,
         error=error,
     )
@@ -418,6 +457,19 @@ def row_of_all_lists(
 def with_adjusted(rows: Sequence[PairRow], adjusted: Sequence[float]) -> list[PairRow]:
     """Return rows with their adjusted p-values."""
     return [replace(row, test=replace(row.test, p_adjusted=float(p))) for row, p in zip(rows, adjusted, strict=True)]
+
+
+def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRow]:
+    """Return rows with the p-values of a test of all pairs together, none below that of a bounded mean."""
+    own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
+    return with_adjusted(rows, [max(p, float(other)) for p, other in zip(own, joint, strict=True)])
+
+
+def unbounded_flags(test: TestOutcome, alpha: float) -> tuple[str, ...]:
+    """Return the caveat of a significant difference that the range of the metric does not carry."""
+    if test.verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
+        return ()
+    return (f"{test.verdict} by {test.test} alone: a rare large difference that was not drawn is not excluded",)
 
 
 def verdict(row: PairRow, alpha: float) -> str:

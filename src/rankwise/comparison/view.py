@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.rows import IN_PAIR_TABLE, IN_SYSTEM_TABLE, is_missing, named_p
+from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, IN_SYSTEM_TABLE, is_missing, named_p
 from rankwise.core.terminal import Cell, Marked, Style, TableView, number
 
 __all__ = ["leader_first", "marks", "pair_sentence", "pair_view", "system_view", "verdict_sentences"]
@@ -255,7 +255,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     caveats: dict[str, dict[str, None]] = {}
     for row in table.iter_rows(named=True):
         for flag in row["flags"]:
-            if flag not in ("exploratory", "of all lists together"):
+            if flag not in ("exploratory", ALL_LISTS):
                 caveats.setdefault(flag, {})[f"{_metric(row, settings)}, {_pair(row)}"] = None
         if row["dropped_because"]:
             caveats.setdefault(row["dropped_because"], {})[_metric(row, settings)] = None

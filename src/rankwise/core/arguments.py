@@ -50,7 +50,7 @@ TRAIN_GROUP_NAMES = ("low", "middle", "high", "none")
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
 Missing: TypeAlias = Literal["error", "zero", "common"]
 SeedDesign: TypeAlias = Literal["auto", "independent", "paired"]
-Test: TypeAlias = Literal["auto", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
+Test: TypeAlias = Literal["auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]
 
 Claim: TypeAlias = Literal["time", "users", "none"]
 Cold: TypeAlias = Literal["keep", "drop", "only"]

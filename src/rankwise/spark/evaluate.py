@@ -28,8 +28,8 @@ from rankwise.comparison.alignment import (
     unchecked,
 )
 from rankwise.comparison.compare import correct_rows, pairs_of
-from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margins_by_cell, size_of
-from rankwise.comparison.pairwise import check_zero, largest_difference, ranks_of_pairs
+from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margin_test, margins_by_cell
+from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
 from rankwise.comparison.rows import PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
@@ -275,7 +275,8 @@ def _row(
     tested = t_test(pair_sums)
     if pair_sums.n < MANY:
         tested = replace(tested, flags=(*tested.flags, f"t of fewer than {MANY} users"))
-    largest = largest_difference(results, cell)
+    bounds = bounds_of(results, cell)
+    largest = bounds[1] - bounds[0]
     single, together = (
         interval_of_test(pair_sums, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
         for level in (alpha, alpha / (tests or 1))
@@ -287,13 +288,13 @@ def _row(
         tested,
         (single, together),
         alpha=alpha,
-        margin=size_of(margin, pair_sums.means[1]),
+        margin=margin_test(margin),
         better=next(iter(results.values())).direction(cell),
         tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
-        largest=largest,
+        bounds=bounds,
     )
-    flags = (*row.flags, *margin_flags(margin, pair_sums.means[1]), *([] if tests else ["exploratory"]))
+    flags = (*row.flags, *margin_flags(margin, pair_sums.means[1], bounded=False), *([] if tests else ["exploratory"]))
     return replace(row, primary=tests is not None, flags=flags)
 
 

@@ -7,6 +7,7 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 0.0377
 """
 
+from rankwise.stats.bounded_means import bounded_interval, bounded_test
 from rankwise.stats.data_sets import (
     Bayesian,
     Friedman,
@@ -70,6 +71,8 @@ __all__ = [
     "bootstrap_confidence_interval",
     "bootstrap_means",
     "bootstrap_test",
+    "bounded_interval",
+    "bounded_test",
     "cliffs_delta",
     "clustered",
     "confidence_sequence",

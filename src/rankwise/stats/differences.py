@@ -372,6 +372,9 @@ class PairStatistics(Protocol):
     def covariance(self) -> Floats: ...  # noqa: D102
     @property
     def d_z(self) -> float: ...  # noqa: D102
+    def scaled(self, factor: float) -> PairStatistics: ...  # noqa: D102
+    @property
+    def sample_flags(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def flags(self) -> tuple[str, ...]: ...  # noqa: D102
 
@@ -397,8 +400,8 @@ class DerivedStatistics:
         return self.mean / self.deviation if self.n > 1 and self.deviation else float("nan")
 
     @property
-    def flags(self: PairStatistics) -> tuple[str, ...]:
-        """Caveats about these pairs."""
+    def sample_flags(self: PairStatistics) -> tuple[str, ...]:
+        """Caveats about the sample, whatever is computed from it."""
         flags = []
         if self.omitted:
             flags.append(f"{self.omitted} {'pairs with a missing value' if self.paired else 'missing values'} omitted")
@@ -410,10 +413,15 @@ class DerivedStatistics:
             flags.append("zero variance")
         elif self.nonzero < FEW:
             flags.append(f"only {self.nonzero} {'pairs differ' if self.paired else 'values are not 0'}")
-        if too_skewed(self):
-            skewed = "pairs for the skewness of differences" if self.paired else "values for their skewness"
-            flags.append(f"too few {skewed}: p and interval approximate")
         return tuple(flags)
+
+    @property
+    def flags(self: PairStatistics) -> tuple[str, ...]:
+        """Caveats about these pairs, for tests by t or by resampling."""
+        if not too_skewed(self):
+            return self.sample_flags
+        skewed = "pairs for the skewness of differences" if self.paired else "values for their skewness"
+        return (*self.sample_flags, f"too few {skewed}: p and interval approximate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,6 +451,10 @@ class Differences(DerivedStatistics):
     def d(self) -> Floats:
         """The differences; those within rounding error are 0."""
         return paired_differences(self.x, self.y)
+
+    def scaled(self, factor: float) -> Differences:
+        """Return the differences of x and y times a factor."""
+        return Differences(self.x, self.y * factor)
 
     @property
     def n(self) -> int:

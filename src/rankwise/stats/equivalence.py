@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
+from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_p
 from rankwise.stats.differences import (
+    Differences,
     Interval,
     Missing,
     PairStatistics,
@@ -25,15 +29,20 @@ from rankwise.stats.differences import (
 from rankwise.stats.paired_tests import t_interval_of
 
 __all__ = [
+    "UNBOUNDED",
+    "Bounds",
     "Equivalence",
+    "Margin",
+    "MarginClaim",
     "NonInferiority",
     "equivalence",
     "equivalence_of",
-    "exact_p",
+    "fewest_users",
     "minimum_detectable",
     "non_inferiority",
     "non_inferiority_of",
     "power_of",
+    "power_of_t",
     "skewed_t",
     "users_needed",
     "users_to_show",
@@ -58,7 +67,7 @@ class Equivalence:
     equivalent : bool
         Whether p < alpha.
     method : str
-        ``"two one-sided t tests"``, or ``"share of pairs that differ"``.
+        ``"two one-sided tests of a bounded mean"``, or ``"two one-sided t tests"``.
     """
 
     difference: float
@@ -74,12 +83,10 @@ def equivalence(
 ) -> Equivalence:
     r"""Test the equivalence of two means: whether they differ by less than a margin.
 
-    Uses two one-sided t tests (TOST) if at least 30 pairs differ and there are enough of them for
-    their skewness (:math:`n \ge 25 \, (\gamma + 2 \sqrt{6 / n})^2`). With fewer pairs t would
-    claim equivalence because rare large differences have not been seen yet. The exact bound
-    :math:`|E[d]| \le P(d \ne 0) \cdot \text{largest}` is then used: the p-value is the binomial
-    probability of at most the observed number of differing pairs, if a share of margin / largest
-    differs.
+    Uses two one-sided tests (TOST). If ``largest`` is finite, they are those of Gaffke's limit,
+    which holds for any distribution of differences up to ``largest``: a rare large difference that
+    was not drawn is allowed for. Otherwise they are t tests, if at least 30 pairs differ and there
+    are enough of them for their skewness (:math:`n \ge 25 \, (\gamma + 2 \sqrt{6 / n})^2`).
 
     Parameters
     ----------
@@ -90,8 +97,8 @@ def equivalence(
     alpha : float, default=0.05
         The significance level.
     largest : float, default=inf
-        The largest possible difference, 1 for values between 0 and 1. If it is not given,
-        equivalence cannot be shown where t is not valid.
+        The largest possible difference, 1 for values between 0 and 1. If it is not given, the test
+        is by t, which says nothing about rare differences that were not drawn.
 
     Returns
     -------
@@ -111,41 +118,129 @@ def equivalence(
     0.2146
     """
     check_above_zero("margin", margin)
-    return equivalence_of(differences(x, y, missing=missing), margin=margin, alpha=alpha, largest=largest)
+    pairs = differences(x, y, missing=missing)
+    return equivalence_of(pairs, margin=Margin(margin), alpha=alpha, bounds=(0.0, largest))
 
 
-def equivalence_of(pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf) -> Equivalence:
+Bounds: TypeAlias = tuple[float, float]
+"""The smallest and the largest possible value of one user."""
+UNBOUNDED: Bounds = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The largest difference that does not matter.
+
+    Attributes
+    ----------
+    size : float
+        A difference of means, or with ``relative`` a share of the mean of y.
+    relative : bool, default=False
+        Whether the margin grows with the mean of y, which is itself estimated: what is tested is
+        the mean of x − (1 ± size) y over users (Laster & Johnson 2003, Statistics in Medicine 22).
+    """
+
+    size: float
+    relative: bool = False
+
+    @property
+    def limit(self) -> float:
+        """What a mean difference, of a relative margin that of x and the scaled y, has to be below."""
+        return 0.0 if self.relative else self.size
+
+    def factor(self, side: int, mean: float) -> float:
+        """Return by how much y is scaled on one side of a relative margin; ``mean`` is that of y."""
+        return 1 + side * math.copysign(self.size, mean) if self.relative else 1.0
+
+    def claim(self, pairs: PairStatistics, bounds: Bounds, side: int) -> MarginClaim:
+        """Return the claim that the mean of x − y is below the margin (1), or above minus the margin (-1)."""
+        low, high = bounds
+        factor = self.factor(side, pairs.means[1])
+        ends = (factor * low, factor * high)
+        most = high - min(ends) if side > 0 else max(ends) - low
+        return MarginClaim(pairs.scaled(factor) if self.relative else pairs, side, self.limit, most)
+
+    def is_none(self, pairs: PairStatistics) -> bool:
+        """Return whether it is a share of a mean of 0, which is no margin."""
+        return self.relative and not pairs.means[1]
+
+
+@dataclass(frozen=True)
+class MarginClaim:
+    """The claim that ``side`` times a mean difference is below a limit.
+
+    Attributes
+    ----------
+    pairs : PairStatistics
+        The differences, those of a relative margin of x and the scaled y.
+    side : int
+        1, or -1 for the opposite sign.
+    limit : float
+        What the mean is shown to be below.
+    most : float
+        The largest possible difference of this sign; infinite if there is no bound.
+    """
+
+    pairs: PairStatistics
+    side: int
+    limit: float
+    most: float
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the claim can rest on the bound of the values."""
+        return math.isfinite(self.most) and isinstance(self.pairs, Differences)
+
+    @property
+    def gap(self) -> float:
+        """How far the observed mean is below the limit."""
+        return self.limit - self.side * self.pairs.mean
+
+    @cached_property
+    def _mean(self) -> BoundedMean:
+        assert isinstance(self.pairs, Differences)
+        return BoundedMean.of(self.side * self.pairs.d, self.most)
+
+    def p(self, cluster: Any = None) -> float:
+        """Return the one-sided p-value of the opposite; 1 if neither the bound nor t carries the claim."""
+        from scipy.stats import t
+
+        if self.pairs.n < 2:
+            return math.nan
+        if self.bounded and cluster is not None:
+            assert isinstance(self.pairs, Differences)
+            return bounded_p(self.side * self.pairs.d, self.most, cluster, self.limit)
+        if self.bounded:
+            return self._mean.p(self.limit)
+        if not t_is_valid(self.pairs):
+            return 1.0
+        return never_zero(t.cdf(self.side * skewed_t(self.pairs, self.side * self.limit), self.pairs.n - 1))
+
+    def users(self, alpha: float, *, power: float = 0.8) -> int | None:
+        """Return how many users show it if the sample is like all of them; None if no number does."""
+        if self.bounded and self.pairs.n:
+            return self._mean.users(self.gap, alpha=alpha, power=power)
+        return users_to_show(self.gap, self.pairs.deviation, alpha, power=power)
+
+
+def equivalence_of(
+    pairs: PairStatistics, *, margin: Margin, alpha: float, bounds: Bounds = UNBOUNDED, cluster: Any = None
+) -> Equivalence:
     """Test whether two means differ by less than a margin, from pairs or their sums.
 
-    A margin of 0, which is a share of a baseline of 0, is never shown.
+    A share of a mean of 0 is no margin: p is NaN.
     """
-    from scipy.stats import t
-
     check_level("alpha", alpha)
     if alpha >= 0.5:
         raise ParameterError("alpha must lie below 0.5", found=f"alpha={alpha}")
-    method = "two one-sided t tests"
-    if pairs.n < 2:
-        p = math.nan
-    elif t_is_valid(pairs):
-        above, below = (skewed_t(pairs, side * margin) for side in (1, -1))
-        p = never_zero(max(t.cdf(above, pairs.n - 1), t.sf(below, pairs.n - 1)))
+    claims = [margin.claim(pairs, bounds, side) for side in (1, -1)]
+    p = math.nan if margin.is_none(pairs) else max(claim.p(cluster) for claim in claims)
+    if claims[0].bounded and isinstance(pairs, Differences):
+        method = "two one-sided tests of a bounded mean"
+        interval = bounded_interval_of(pairs, bounds[1] - bounds[0], confidence=1 - 2 * alpha, cluster=cluster)
     else:
-        method = "share of pairs that differ"
-        p = exact_p(pairs.nonzero, pairs.n, margin, largest)
-    interval = t_interval_of(pairs, confidence=1 - 2 * alpha)
-    return Equivalence(pairs.mean, float(margin), p, interval, bool(p < alpha), method)
-
-
-def exact_p(count: int, n: int, margin: float, largest: float) -> float:
-    """Return the p-value of a mean beyond the margin, if ``count`` of n pairs may move it.
-
-    It is the binomial probability of so few of them if a share of margin / largest had to.
-    """
-    from scipy.stats import binom
-
-    share = min(margin / largest, 1.0)
-    return never_zero(binom.cdf(count, n, share)) if share > 0 else 1.0
+        method, interval = "two one-sided t tests", t_interval_of(pairs, confidence=1 - 2 * alpha)
+    return Equivalence(pairs.mean, float(margin.size), p, interval, bool(p < alpha), method)
 
 
 def skewed_t(pairs: PairStatistics, hypothesis: float) -> float:
@@ -200,9 +295,10 @@ def non_inferiority(
 ) -> NonInferiority:
     """Test non-inferiority: whether x is worse than y by less than a margin; higher is better.
 
-    Uses a one-sided t test, corrected for skewness. If fewer than 30 pairs differ, or they are too
-    skewed for t, the number of losses is used: if a share q of the users lose at most ``largest``
-    each, the mean falls by at most q times ``largest``.
+    If ``largest`` is finite, the test is that of Gaffke's limit, which holds for any distribution
+    of differences up to ``largest``: a rare large loss that was not drawn is allowed for.
+    Otherwise it is a one-sided t test, corrected for skewness, if at least 30 pairs differ and
+    there are enough of them for their skewness.
 
     Parameters
     ----------
@@ -213,8 +309,8 @@ def non_inferiority(
     alpha : float, default=0.05
         The significance level.
     largest : float, default=inf
-        The largest possible difference, 1 for values between 0 and 1. If it is not given,
-        non-inferiority cannot be shown where t is not valid.
+        The largest possible difference, 1 for values between 0 and 1. If it is not given, the test
+        is by t, which says nothing about rare losses that were not drawn.
 
     Returns
     -------
@@ -235,32 +331,29 @@ def non_inferiority(
     """
     check_above_zero("margin", margin)
     pairs = differences(x, y, missing=missing)
-    return non_inferiority_of(pairs, margin=margin, alpha=alpha, largest=largest)
+    return non_inferiority_of(pairs, margin=Margin(margin), alpha=alpha, bounds=(0.0, largest))
 
 
 def non_inferiority_of(
-    pairs: PairStatistics, *, margin: float, alpha: float, largest: float = math.inf, higher_is_better: bool = True
+    pairs: PairStatistics,
+    *,
+    margin: Margin,
+    alpha: float,
+    bounds: Bounds = UNBOUNDED,
+    higher_is_better: bool = True,
+    cluster: Any = None,
 ) -> NonInferiority:
     """Test it for pairs or their sums; small values may be the good ones.
 
-    With a margin of 0, which is a share of a baseline of 0, it is shown of better systems only.
+    A share of a mean of 0 is no margin: p is NaN.
     """
-    from scipy.stats import t
-
     check_level("alpha", alpha)
-    side = 1 if higher_is_better else -1
-    if pairs.n < 2:
-        p = math.nan
-    elif t_is_valid(pairs):
-        statistic = side * skewed_t(pairs, -side * margin)
-        p = never_zero(t.sf(statistic, pairs.n - 1))
-    else:
-        losses = pairs.losses if higher_is_better else pairs.wins
-        p = exact_p(losses, pairs.n, margin, largest)
-    needed = users_to_show(side * pairs.mean + margin, pairs.deviation, alpha)
+    claim = margin.claim(pairs, bounds, -1 if higher_is_better else 1)
+    p = math.nan if margin.is_none(pairs) else claim.p(cluster)
+    needed = None if cluster is not None or margin.is_none(pairs) else claim.users(alpha)
     if needed is not None and needed <= pairs.n and not p < alpha:
-        needed = None  # t would have shown it, but is not valid yet
-    return NonInferiority(pairs.mean, float(margin), p, bool(p < alpha), needed)
+        needed = None  # the estimate rests on too little
+    return NonInferiority(pairs.mean, float(margin.size), p, bool(p < alpha), needed)
 
 
 def users_to_show(gap: float, deviation: float, alpha: float, *, power: float = 0.8) -> int | None:
@@ -311,7 +404,7 @@ def power_of(
     if n < 2 or math.isnan(effect):
         return math.nan
     gaps, sides = _gaps(effect, margin, equivalence=equivalence), 2 if margin is None else 1
-    powers = [_power_of_t(n, gap, alpha, sides=sides) for gap in gaps]
+    powers = [power_of_t(n, gap, alpha, sides=sides) for gap in gaps]
     return max(sum(powers) - (len(powers) - 1), 0.0)
 
 
@@ -325,7 +418,7 @@ def _gaps(effect: float, margin: float | None, *, equivalence: bool) -> list[flo
     return [margin + effect, margin - effect] if equivalence else [margin + effect]
 
 
-def _power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
+def power_of_t(n: int, gap: float, alpha: float, *, sides: int) -> float:
     """Return the power of a t test against a hypothesis that is ``gap`` standard deviations away."""
     from scipy.stats import nct, norm, t
 
@@ -374,13 +467,17 @@ def users_needed(
         return 2
     if gap < 1e-6:
         raise ParameterError("an effect this small needs 10**12 users or more", found=f"effect={effect!r}")
+    return fewest_users(lambda n: power_of(n, effect, alpha, margin=margin, equivalence=equivalence), power)
+
+
+def fewest_users(power_at: Callable[[int], float], power: float) -> int:
+    """Return the smallest number of users, at least 2, with a power that grows with them."""
     low, high = 1, 2
-    while power_of(high, effect, alpha, margin=margin, equivalence=equivalence) < power:
+    while power_at(high) < power:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        reached = power_of(middle, effect, alpha, margin=margin, equivalence=equivalence) >= power
-        low, high = (low, middle) if reached else (middle, high)
+        low, high = (low, middle) if power_at(middle) >= power else (middle, high)
     return high
 
 

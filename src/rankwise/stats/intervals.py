@@ -1,18 +1,4 @@
-r"""Confidence intervals of a mean: bootstrap, sign flips, sequences of looks, and bounded values.
-
-The upper confidence limit of a bounded mean that holds for few and for rare values is Gaffke's: one
-observation at the largest possible value is added to the n that were seen, and the limit is the
-quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values of 0 and 1 it is the
-Clopper-Pearson limit; for many values it is that of the t interval, corrected for skewness. No
-distribution is known for which it covers less than it says.
-
-The quantile has no closed form for other values. It is computed by the saddle point of
-Lugannani and Rice (relative error of the tail probability about 1 % for one value, less for more),
-so that there are no random weights.
-
-References: Gaffke 2005, Mathematical Methods of Statistics 14; Learned-Miller & Thomas 2019,
-arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
-"""
+"""Confidence intervals of a mean: bootstrap, sign flips, bounded values, and sequences of looks."""
 
 from __future__ import annotations
 
@@ -24,6 +10,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_count, check_positive
 from rankwise.errors import InputError
+from rankwise.stats.bounded_means import bounded_interval_of
 from rankwise.stats.differences import (
     MANY,
     UNVARIED,
@@ -44,7 +31,6 @@ __all__ = [
     "bootstrap",
     "bootstrap_confidence_interval",
     "bootstrap_means",
-    "bounded_mean_limit",
     "confidence_sequence",
     "confidence_sequence_of",
     "constant_interval",
@@ -192,9 +178,11 @@ def interval_of_test(
     """
     if pairs.n > 1 and not pairs.deviation:
         return constant_interval(pairs.mean, pairs.n, -largest, largest, confidence=confidence, flags=pairs.flags)
-    by_t = test == "t" or (test not in ("sign_flip", "bootstrap") and pairs.n >= MANY)
+    by_t = test == "t" or (test not in ("bounded", "sign_flip", "bootstrap") and pairs.n >= MANY)
     if by_t or not isinstance(pairs, Differences):  # of sums alone t is all that is known
         return t_interval_of(pairs, confidence=confidence)
+    if test == "bounded":
+        return bounded_interval_of(pairs, largest, confidence=confidence)
     if test == "bootstrap":
         return bootstrap_t_interval(pairs, confidence=confidence, n_resamples=n_resamples, seed=seed)
     return flip_interval_of(
@@ -454,47 +442,3 @@ def bootstrap_confidence_interval(
     check_count(n_bootstrap=n_bootstrap)
     check_count(least=0, seed=seed)
     return bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
-
-
-def bounded_mean_limit(values: Floats, largest: float, confidence: float) -> float:
-    """Return the upper confidence limit of the mean of values that are at most ``largest``.
-
-    >>> round(bounded_mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit
-    0.116
-    """
-    from scipy.optimize import brentq
-
-    seen, often = np.unique(values, return_counts=True)
-    distance = np.append(largest - seen, 0.0)
-    count = np.append(often, 1).astype(np.float64)
-    scale = distance.max()
-    if scale <= 0:
-        return largest
-    distance /= scale
-    mean = np.average(distance, weights=count)
-    deviation = np.sqrt(np.average((distance - mean) ** 2, weights=count))
-
-    def excess(log_offset: float) -> float:
-        return _quantile(distance, count, np.exp(log_offset))[1] - confidence
-
-    # From weights on the added value alone to nearly equal weights, where the probability is 1/2.
-    first, last = -60.0, float(np.log(100 * deviation * np.sqrt(count.sum())))
-    log_offset = last if excess(last) >= 0 else brentq(excess, first, last, xtol=1e-9)
-    return float(largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
-
-
-def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, float]:
-    r"""Return a mean distance, and the probability that the weighted mean distance is larger.
-
-    The saddle point for the mean distance has weights :math:`\propto 1 / (c + z_i)`, with the
-    offset c and the distances z: every c belongs to one mean, which spares a search within.
-    """
-    from scipy.special import ndtr
-
-    weights = 1.0 / (offset + distance)
-    level = float(count @ weights) / count.sum()
-    mean = 1.0 / level - offset
-    root = np.sqrt(2.0 * (count @ np.log(level / weights)))
-    curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
-    density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    return mean, float(ndtr(root) + density * (1.0 / root - 1.0 / curvature))

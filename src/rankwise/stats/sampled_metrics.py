@@ -42,8 +42,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError
+from rankwise.stats.bounded_means import bounded_mean_limit
 from rankwise.stats.differences import Floats
-from rankwise.stats.intervals import bounded_mean_limit
 
 __all__ = [
     "Method",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,6 +57,8 @@ class PairSums(DerivedStatistics):
     x, y, d, xx, yy, xy, dd, ddd : ExactTotal
         Sums of the values, of the differences, of their squares and products, and of the cubes of
         differences, each rounded once.
+    factor : float, default=1.0
+        By how much y is scaled.
     """
 
     n: int
@@ -73,6 +75,7 @@ class PairSums(DerivedStatistics):
     dd: ExactTotal
     ddd: ExactTotal
     omitted: int = 0
+    factor: float = 1.0
 
     @classmethod
     def of(cls, pairs: Differences) -> PairSums:
@@ -101,6 +104,10 @@ class PairSums(DerivedStatistics):
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
         return PairSums(largest=max(self.largest, other.largest), **sums)
 
+    def scaled(self, factor: float) -> PairSums:
+        """Return the sums of x and y times a factor; their skewness is that of the plain differences."""
+        return replace(self, factor=self.factor * factor)
+
     @property
     def paired(self) -> bool:
         """Whether these are pairs, not values of one system."""
@@ -111,11 +118,13 @@ class PairSums(DerivedStatistics):
         """The means of x and of y; NaN without pairs."""
         if not self.n:
             return float("nan"), float("nan")
-        return self.x.value / self.n, self.y.value / self.n
+        return self.x.value / self.n, self.factor * self.y.value / self.n
 
     @property
     def mean(self) -> float:
         """The mean difference; NaN without pairs."""
+        if self.factor != 1:
+            return self.means[0] - self.means[1]
         return self.d.value / self.n if self.n else float("nan")
 
     @property
@@ -123,13 +132,16 @@ class PairSums(DerivedStatistics):
         """Sample standard deviation of the differences (n − 1); 0 if within rounding error."""
         if self.n < 2:
             return float("nan")
-        spread = max(_covariance(self.d, self.d, self.dd, self.n), 0.0) ** 0.5
+        of_x, both, _, of_y = self.covariance.ravel()
+        variance = _covariance(self.d, self.d, self.dd, self.n) if self.factor == 1 else of_x - 2 * both + of_y
+        spread = float(max(variance, 0.0) ** 0.5)
         return 0.0 if spread <= DIGITS * self.largest else spread
 
     @property
     def skewness(self) -> float:
         """The skewness of the differences: 0 if they are symmetric, or do not vary."""
-        deviation, n, mean = self.deviation, self.n, self.mean
+        plain = replace(self, factor=1.0)
+        deviation, n, mean = plain.deviation, self.n, plain.mean
         if n < 2 or not deviation:
             return 0.0
         third = self.ddd.value / n - 3 * mean * self.dd.value / n + 2 * mean**3
@@ -139,8 +151,8 @@ class PairSums(DerivedStatistics):
     def covariance(self) -> Floats:
         """The covariance matrix of x and y (n − 1)."""
         x, y, n = self.x, self.y, self.n
-        xy = _covariance(x, y, self.xy, n)
-        return np.array([[_covariance(x, x, self.xx, n), xy], [xy, _covariance(y, y, self.yy, n)]])
+        xy = _covariance(x, y, self.xy, n) * self.factor
+        return np.array([[_covariance(x, x, self.xx, n), xy], [xy, _covariance(y, y, self.yy, n) * self.factor**2]])
 
 
 def _covariance(a: ExactTotal, b: ExactTotal, products: ExactTotal, n: int) -> float:
@@ -217,14 +229,6 @@ class VarianceComponents:
     def p(self, difference: float) -> float:
         """Return the two-sided p-value of a difference from 0."""
         return float(np.minimum(2 * self.p_above(abs(difference)), 1.0))  # NaN stays NaN
-
-    def p_within(self, difference: float, margin: float) -> float:
-        """Return the p-value of the hypothesis that a difference exceeds the margin."""
-        return self.p_above(margin - abs(difference))
-
-    def p_no_worse(self, difference: float, margin: float, *, higher_is_better: bool) -> float:
-        """Return the p-value of the hypothesis that a loss is the margin or more."""
-        return self.p_above(margin + (difference if higher_is_better else -difference))
 
     def interval(self, estimate: float, *, confidence: float, n: int) -> Interval:
         """Return the confidence interval of an estimate over n users."""

@@ -1,0 +1,403 @@
+r"""Confidence limits, tests and plans for the mean of bounded values, valid for any distribution on the range.
+
+The upper confidence limit of a bounded mean that holds for few and for rare values is Gaffke's: one
+observation at the largest possible value is added to the n that were seen, and the limit is the
+quantile of :math:`\sum_i w_i x_i` with weights uniform on the simplex. For values of 0 and 1 it is the
+Clopper-Pearson limit; for many values it is that of the t interval, corrected for skewness. No
+distribution is known for which it covers less than it says.
+
+The quantile has no closed form for other values. It is computed by the saddle point of
+Lugannani and Rice (relative error of the tail probability about 1 % for one value, less for more),
+so that there are no random weights.
+
+References: Gaffke 2005, Mathematical Methods of Statistics 14; Learned-Miller & Thomas 2019,
+arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankwise.stats.differences import (
+    Differences,
+    Floats,
+    Interval,
+    Missing,
+    TestResult,
+    check_above_zero,
+    check_level,
+    differences,
+    never_zero,
+)
+
+__all__ = [
+    "BOUNDED",
+    "BoundedMean",
+    "bounded_interval",
+    "bounded_interval_of",
+    "bounded_lift",
+    "bounded_mean_limit",
+    "bounded_p",
+    "bounded_test",
+    "bounded_test_of",
+]
+
+BOUNDED = "bounded mean"
+"""The name of the test and the interval in tables."""
+_BINS = 2**13
+"""Values up to which the distinct ones are counted; more are put into so many bins, each with its mean."""
+_COARSE = 2**10  # bins that are enough for a plan
+
+
+def bounded_mean_limit(values: Floats, largest: float, confidence: float) -> float:
+    """Return the upper confidence limit of the mean of values that are at most ``largest``.
+
+    >>> round(bounded_mean_limit(np.zeros(30), 1.0, 0.975), 3)  # 30 users without a hit
+    0.116
+    """
+    return BoundedMean.of(values, largest).limit(confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedMean:
+    """The upper limit, tests and plans of the mean of values that are at most ``largest``.
+
+    Attributes
+    ----------
+    values : array
+        Distinct values; beyond 8,192 values the means of as many bins of the same width.
+    count : array
+        How many users have each value.
+    largest : float
+        The largest possible value.
+    """
+
+    values: Floats
+    count: Floats
+    largest: float
+
+    @classmethod
+    def of(cls, values: Floats, largest: float) -> BoundedMean:
+        """Return the mean of one value per user; a value above ``largest`` raises that."""
+        if len(values) > _BINS:
+            distinct, count = _binned(values, np.ones(len(values)), _BINS)
+        else:
+            distinct, often = np.unique(values, return_counts=True)
+            count = often.astype(np.float64)
+        return cls(distinct, count, max(largest, float(distinct.max(initial=-math.inf))))
+
+    @cached_property
+    def _sample(self) -> tuple[Floats, Floats, float]:
+        """Distances from the largest value in units of the greatest, how often they occur, and the unit."""
+        distance = np.append(self.largest - self.values, 0.0)
+        scale = float(distance.max())
+        return distance / scale if scale > 0 else distance, np.append(self.count, 1.0), scale
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(np.average(self.values, weights=self.count))
+
+    @cached_property
+    def deviation(self) -> float:
+        """The standard deviation of the values (n)."""
+        return float(np.sqrt(np.average((self.values - self.mean) ** 2, weights=self.count)))
+
+    @cached_property
+    def n(self) -> float:
+        """The number of values."""
+        return float(self.count.sum())
+
+    def limit(self, confidence: float) -> float:
+        """Return the upper confidence limit of the mean."""
+        from scipy.optimize import brentq
+
+        distance, count, scale = self._sample
+        if scale <= 0:
+            return self.largest
+
+        def excess(log_offset: float) -> float:
+            return _quantile(distance, count, np.exp(log_offset))[1] - confidence
+
+        # From weights on the added value alone to nearly equal weights, where the probability is 1/2.
+        first, last = _LOWEST_LOG, _equal_weights(distance, count)
+        log_offset = last if excess(last) >= 0 else brentq(excess, first, last, xtol=1e-9)
+        return float(self.largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
+
+    def p(self, hypothesis: float) -> float:
+        """Return the one-sided p-value of the hypothesis that the mean is as large as this, or larger.
+
+        >>> BoundedMean.of(np.zeros(300), 1.0).p(0.01)  # 0.99 ** 300
+        0.049
+        """
+        distance, count, scale = self._sample
+        if not self.n or self.largest < hypothesis:
+            return math.nan if not self.n else never_zero(0.0)
+        if scale <= 0:
+            return 1.0
+        return never_zero(min(_smaller(distance, count, (self.largest - hypothesis) / scale), 1.0))
+
+    @cached_property
+    def _coarse(self) -> BoundedMean:
+        """The same mean of few distinct values, for plans."""
+        if len(self.values) <= _COARSE:
+            return self
+        values, count = _binned(self.values, self.count, _COARSE)
+        return replace(self, values=values, count=count)
+
+    def width(self, n: float, confidence: float) -> float:
+        """Return the distance of the upper limit from the mean of n values with the same distribution."""
+        sample = self._coarse
+        return replace(sample, count=sample.count * (n / self.n)).limit(confidence) - sample.mean
+
+    def detectable(self, n: float, *, alpha: float, power: float = 0.8) -> float:
+        """Return how far below a hypothesis the true mean lies that n values reject with this power."""
+        from scipy.special import ndtri
+
+        return self.width(n, 1 - alpha) + float(ndtri(power)) * self.deviation / math.sqrt(n)
+
+    def power(self, n: float, gap: float, *, alpha: float) -> float:
+        """Return the probability that n values reject a hypothesis that lies ``gap`` above the true mean."""
+        from scipy.special import ndtr
+
+        spare = gap - self.width(n, 1 - alpha)
+        return float(ndtr(spare * math.sqrt(n) / self.deviation)) if self.deviation > 0 else float(spare >= 0)
+
+    def users(self, gap: float, *, alpha: float, power: float = 0.8) -> int | None:
+        """Return how many values reject a hypothesis ``gap`` above the true mean; None if no number does."""
+        from scipy.special import ndtri
+
+        if not gap > 0:
+            return None
+        by_t = ((ndtri(1 - alpha) + ndtri(power)) * self.deviation / gap) ** 2  # the bound needs more
+        low, high = 1, max(2, int(min(by_t, _MOST)))
+        while self.detectable(high, alpha=alpha, power=power) > gap:
+            low, high = high, 2 * high
+            if high > _MOST:
+                return None
+        while high - low > max(1, low // 1000):
+            middle = (low + high) // 2
+            enough = self.detectable(middle, alpha=alpha, power=power) <= gap
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+
+_LOWEST_LOG = -60.0
+_MOST = 2**53  # users: there are fewer people
+
+
+def _binned(values: Floats, count: Floats, bins: int) -> tuple[Floats, Floats]:
+    """Return the means of the values in bins of one width, and how many there are of each."""
+    low, high = float(values.min()), float(values.max())
+    width = (high - low) / bins
+    places = (
+        np.minimum(((values - low) / width).astype(np.int64), bins - 1) if width > 0 else np.zeros(len(values), int)
+    )
+    sizes = np.bincount(places, count).astype(np.float64)
+    totals = np.bincount(places, values * count)[sizes > 0]
+    sizes = sizes[sizes > 0]
+    return np.clip(totals / sizes, low, high), sizes
+
+
+def bounded_p(values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0) -> float:
+    """Return the one-sided p-value of a mean of at least the hypothesis, of users or of clusters of them.
+
+    The totals of clusters over the hypothesis are bounded by the size of the largest cluster:
+    no cluster of the population is taken to be larger.
+    """
+    if cluster is None:
+        return BoundedMean.of(values, largest).p(hypothesis)
+    most = max(largest, float(values.max(initial=-math.inf))) - hypothesis
+    totals = np.bincount(cluster, values - hypothesis).astype(np.float64)
+    return BoundedMean.of(totals, int(np.bincount(cluster).max()) * most).p(0.0)
+
+
+def bounded_upper(values: Floats, largest: float, confidence: float, cluster: Any = None) -> float:
+    """Return the upper confidence limit of a mean of users, or of users in clusters."""
+    from scipy.optimize import brentq
+
+    if cluster is None:
+        return bounded_mean_limit(values, largest, confidence)
+    most = max(largest, float(values.max()))
+
+    def excess(hypothesis: float) -> float:
+        return bounded_p(values, most, cluster, hypothesis) - (1 - confidence)
+
+    mean = float(values.mean())
+    return most if mean >= most else float(brentq(excess, mean, most, xtol=1e-12))
+
+
+def bounded_test(x: Any, y: Any = None, *, largest: float, missing: Missing = "error") -> TestResult:
+    """Test whether two means differ, for values whose differences are at most ``largest``.
+
+    The p-value is twice the smaller one of both sides by Gaffke's limit. It holds for any
+    distribution: also where a rare large difference was not drawn, which t tests and sign flips
+    do not allow for.
+
+    Parameters
+    ----------
+    x, y, missing
+        As for `paired_t`.
+    largest : float
+        The largest possible difference: 1 for values between 0 and 1.
+
+    Returns
+    -------
+    TestResult
+
+    See Also
+    --------
+    bounded_interval : The interval that goes with this test.
+
+    Examples
+    --------
+    >>> d = [0.1] * 30 + [0.0] * 70
+    >>> bounded_test(d, largest=1.0).p  # one user of 100 who loses 1 would be enough
+    0.1156
+    """
+    check_above_zero("largest", largest)
+    return bounded_test_of(differences(x, y, missing=missing), largest)
+
+
+def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> TestResult:
+    """Test it for checked pairs, also of users in clusters."""
+    if pairs.n < 2:
+        return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
+    p = min(bounded_p(side, largest, cluster) for side in (pairs.d, -pairs.d))
+    return TestResult(BOUNDED, pairs.mean, pairs.mean, min(2 * p, 1.0), pairs.n, pairs.sample_flags)
+
+
+def bounded_interval(
+    x: Any, y: Any = None, *, largest: float, confidence: float = 0.95, missing: Missing = "error"
+) -> Interval:
+    """Return the interval of a mean difference that holds for any distribution of bounded differences.
+
+    Parameters
+    ----------
+    x, y, largest, missing
+        As for `bounded_test`.
+    confidence : float, default=0.95
+        The confidence level.
+
+    Returns
+    -------
+    Interval
+        Its limits are NaN with fewer than two pairs.
+
+    Examples
+    --------
+    >>> interval = bounded_interval([0.1] * 30 + [0.0] * 70, largest=1.0)
+    >>> interval.low, interval.high
+    (-0.0084, 0.0663)
+    """
+    check_above_zero("largest", largest)
+    check_level("confidence", confidence)
+    return bounded_interval_of(differences(x, y, missing=missing), largest, confidence=confidence)
+
+
+def bounded_interval_of(pairs: Differences, largest: float, *, confidence: float, cluster: Any = None) -> Interval:
+    """Return the interval of checked pairs, also of users in clusters."""
+    low = high = math.nan
+    if pairs.n > 1:
+        level = (1 + confidence) / 2
+        low, high = (side * bounded_upper(side * pairs.d, largest, level, cluster) for side in (-1, 1))
+    return Interval(pairs.mean, low, high, confidence, BOUNDED, pairs.n, pairs.sample_flags)
+
+
+def bounded_lift(
+    pairs: Differences, bounds: tuple[float, float], *, confidence: float, cluster: Any = None
+) -> tuple[float, float, float]:
+    """Return the relative difference and its interval: the ratios r for which the mean of x − r y may be 0.
+
+    NaN limits where the baseline's mean may be 0 or less, or the system's may be below 0.
+    """
+    before = pairs.means[1]
+    if not (pairs.n > 1 and before > 0 and math.isfinite(bounds[1] - bounds[0])):
+        return (pairs.mean / before if before else math.nan), math.nan, math.nan
+    ratio, tail = pairs.means[0] / before, (1 - confidence) / 2
+    low = min(bounds[0], float(pairs.x.min()), float(pairs.y.min()))
+    high = max(bounds[1], float(pairs.x.max()), float(pairs.y.max()))
+
+    def below(r: float) -> float:  # p of the hypothesis that the ratio is r or less
+        return bounded_p(r * pairs.y - pairs.x, r * high - low, cluster) - tail
+
+    def above(inverse: float) -> float:  # of 1 / r or more
+        return bounded_p(inverse * pairs.x - pairs.y, inverse * high - low, cluster) - tail
+
+    least = _root(below, ratio) if ratio > 0 else 0.0
+    most = 1 / _root(above, 1 / ratio if ratio > 0 else 1.0)
+    if math.isnan(least + most) or ratio < 0:
+        return pairs.mean / before, math.nan, math.nan
+    return pairs.mean / before, least - 1, most - 1
+
+
+def _root(excess: Callable[[float], float], start: float) -> float:
+    """Return the root above 0 of a function that increases, up to the start or beyond; NaN if it is above 0 at 0."""
+    from scipy.optimize import brentq
+
+    if excess(0.0) >= 0:
+        return math.nan
+    while excess(start) <= 0:
+        start *= 2
+    return float(brentq(excess, 0.0, start, xtol=1e-12 * start, rtol=1e-10))
+
+
+def _equal_weights(distance: Floats, count: Floats) -> float:
+    """Return the logarithm of an offset at which the weights are nearly equal."""
+    mean = np.average(distance, weights=count)
+    deviation = np.sqrt(np.average((distance - mean) ** 2, weights=count))
+    return float(np.log(100 * deviation * np.sqrt(count.sum())))
+
+
+def _smaller(distance: Floats, count: Floats, target: float) -> float:
+    """Return the probability that the weighted mean distance is at most a target."""
+    from scipy.optimize import brentq
+
+    if target <= 0:
+        return 0.0
+    if target >= 1:
+        return 1.0
+    if target > np.average(distance, weights=count):
+        return 1.0 - _smaller(1.0 - distance, count, 1.0 - target)
+    if len(distance) == 2:  # of one value the probability has a closed form
+        return float(target ** count[0])
+
+    def excess(log_offset: float) -> float:
+        weights = 1.0 / (np.exp(log_offset) + distance)
+        return float(count.sum() / (count @ weights) - np.exp(log_offset) - target)
+
+    first, last = _LOWEST_LOG, _equal_weights(distance, count)
+    if excess(last) <= 0:
+        return 0.5
+    if excess(first) >= 0:
+        return 0.0
+    return _tails(distance, count, np.exp(brentq(excess, first, last, xtol=1e-10)))[2]
+
+
+def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, float]:
+    """Return a mean distance, and the probability that the weighted mean distance is larger."""
+    return _tails(distance, count, offset)[:2]
+
+
+def _tails(distance: Floats, count: Floats, offset: float) -> tuple[float, float, float]:
+    r"""Return a mean distance, and the probabilities that the weighted mean distance is larger and smaller.
+
+    The saddle point for the mean distance has weights :math:`\propto 1 / (c + z_i)`, with the
+    offset c and the distances z: every c belongs to one mean, which spares a search within.
+    """
+    from scipy.special import ndtr
+
+    weights = 1.0 / (offset + distance)
+    level = float(count @ weights) / count.sum()
+    mean = 1.0 / level - offset
+    root = np.sqrt(2.0 * (count @ np.log(level / weights)))
+    curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
+    density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    correction = density * (1.0 / root - 1.0 / curvature)
+    return mean, float(ndtr(root) + correction), float(ndtr(-root) - correction)
