@@ -89,8 +89,8 @@ def compared() -> rw.Comparison:
 
 def numbers_of_comparison(comparison: rw.Comparison) -> dict[str, Any]:
     return {
-        "pairs": rows(comparison.table),
-        "values": rows(comparison.values),
+        "pairs": comparison.table.to_dicts(),
+        "values": comparison.values.to_dicts(),
         "results": {name: dict(result.values) for name, result in comparison.results.items()},
     }
 
@@ -105,7 +105,7 @@ def numbers_of_decision(decision: rw.Decision) -> dict[str, Any]:
     return {
         "outcome": decision.outcome,
         "reasons": decision.reasons,
-        "checks": rows(decision.checks),
+        "checks": decision.checks.to_dicts(),
         "small_slices": decision.small_slices,
         "rule": decision.record["rule"],
     }

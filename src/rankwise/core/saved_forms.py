@@ -138,6 +138,11 @@ def _unchanged(content: Any) -> Any:
     return content
 
 
+def _rows_with(rows: str, name: str, value: Any) -> Upgrade:
+    """Return an upgrade that gives every row of a table a column that older programs did not have."""
+    return lambda content: {**content, rows: [{name: value, **row} for row in content[rows]]}
+
+
 RESULT = SavedForm(
     "result",
     "Result.save",
@@ -149,16 +154,16 @@ COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    2,
-    upgrades=(_unchanged,),
+    3,
+    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None)),
     unversioned=1,
 )
 DECISION = SavedForm(
     "decision",
     "Decision.save",
     "one JSON file: the rule, the checks, the outcome",
-    2,
-    upgrades=(_unchanged,),
+    3,
+    upgrades=(_unchanged, _rows_with("checks", "flags", ())),
     unversioned=1,
 )
 LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 2)
