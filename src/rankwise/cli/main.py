@@ -124,6 +124,7 @@ _COMMANDS = {
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
+    "validate-metrics": "Tell which offline metrics predict online effects.",
 }
 _FILES = {
     "audit": "split",
@@ -136,6 +137,7 @@ _FILES = {
     "inspect": "run",
     "metrics": "evaluate",
     "report": "compare",
+    "validate-metrics": "evidence",
 }
 """Files of the commands that share one."""
 _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion of a word
@@ -158,7 +160,7 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module = importlib.import_module(f"rankwise.cli.{_FILES.get(name, name)}")
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -45,6 +45,8 @@ def run_command(config: Path, output: Path | None) -> int:
         experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True)
     )
     click.echo("\n\n".join(map(repr, outcome.comparisons[:1] or outcome.results.values())))
+    for study in outcome.evidence:
+        click.echo(f"\n{study!r}")
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +24,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core import __version__
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.experiments.checks import check_output
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.schema import MODELS, Source, options_of
@@ -97,6 +98,9 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     values["comparison"] = [_plain({**_defaults(compare), **options}) for options in experiment.comparisons]
     if experiment.decision is not None:
         values["decision"] = _plain({**_defaults(decide), **experiment.decision})
+    if config.launches is not None:
+        table = _source(experiment, config.launches.table, folder)
+        values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
@@ -132,6 +136,8 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
+Evidence: TypeAlias = MetricValidation
+"""What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
 
@@ -200,13 +206,7 @@ class Inputs:
         """Return a table, or the path of one for an engine that reads for itself."""
         if source is None:
             return None
-        path = self.experiment.path(source)
-        if source.sha256 is not None and table_hash(path) != source.sha256:
-            raise FileError(
-                "this file is not the one that the configuration was resolved for",
-                where=str(path),
-                hint="leave sha256 out to evaluate it as it is",
-            )
+        path = self.path(source)
         if not self._local or path.is_dir() or role == "interactions":
             return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
         columns = self.experiment.settings.columns
@@ -217,6 +217,17 @@ class Inputs:
         raw = self._declared(path, source)
         table = read_table(raw, role, columns)
         return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
+
+    def path(self, source: Source) -> Path:
+        """Return the path of a source; raise if the configuration was resolved for another file."""
+        path = self.experiment.path(source)
+        if source.sha256 is not None and table_hash(path) != source.sha256:
+            raise FileError(
+                "this file is not the one that the configuration was resolved for",
+                where=str(path),
+                hint="leave sha256 out to evaluate it as it is",
+            )
+        return path
 
     def _declared(self, path: Path, source: Source) -> Any:
         assert source.format is not None
@@ -331,6 +342,7 @@ _OURS = (
     "comparison-*.json",
     _DECISION,
     "table.md",
+    "launches.json",
     "table.tex",
     "table.csv",
     "report.html",
@@ -418,6 +430,7 @@ def _write_report(
     inputs: Inputs,
     runs: Mapping[str, Any],
     decision: Decision | None,
+    evidence: Sequence[Evidence],
 ) -> Mapping[str, str]:
     """Write the report, and return what it is without."""
     output = experiment.config.output
@@ -431,6 +444,7 @@ def _write_report(
         title=output.title,
         audit=audited,
         decision=decision,
+        evidence=evidence,
         recommendations=local,
         columns=experiment.settings.columns,
         **options,
@@ -468,6 +482,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
+    evidence : sequence of MetricValidation
+        What past launches say of the metrics, if the configuration names them.
     """
 
     folder: Path
@@ -476,6 +492,7 @@ class Outcome:
     audit: Audit | None
     missing: Mapping[str, str]
     decision: Decision | None = None
+    evidence: Sequence[Evidence] = ()
 
 
 def execute(
@@ -541,9 +558,20 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
     if decision is not None:
         decision.save(out / _DECISION)
         done.append("the decision")
+    evidence = list(_evidence(experiment, inputs, out, done))
     audited = _audited(experiment, inputs, say)
-    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision)
-    return Outcome(out, results, comparisons, audited, missing, decision)
+    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, evidence)
+    return Outcome(out, results, comparisons, audited, missing, decision, evidence)
+
+
+def _evidence(experiment: Experiment, inputs: Inputs, out: Path, done: list[str]) -> Iterator[Evidence]:
+    """Yield what other studies say, each written as soon as it is there."""
+    launches = experiment.config.launches
+    if launches is not None:
+        validation = validate_metrics(inputs.path(launches.table), **launches.model_dump(exclude={"table"}))
+        write_text(out / "launches.json", validation.export("json"))
+        done.append("the validation of metrics")
+        yield validation
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

@@ -35,6 +35,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TimeUnit
 from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
+from rankwise.evidence.launches import validate_metrics
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse_all, show_value
 from rankwise.metrics.debiased import ByPropensity
@@ -666,6 +667,11 @@ def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
+Launches: Any = _made(
+    "Launches",
+    "Past launches: every option of `rankwise.validate_metrics`.",
+    {"table": (SourceOrPath, Field(description="One row per launch.")), **_fields_of(validate_metrics)},
+)
 Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
@@ -708,6 +714,7 @@ class Config(_Strict):
         ),
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
+    launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
         Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)

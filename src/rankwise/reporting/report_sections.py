@@ -44,6 +44,7 @@ __all__ = [
     "decision",
     "differences",
     "distribution",
+    "evidence",
     "examples",
     "exposure",
     "fairness",
@@ -336,6 +337,15 @@ def decision(material: ReportData) -> list[Block]:
         raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
     grid = TableView(view.head, view.rows, left=view.left)
     return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
+
+
+def evidence(material: ReportData) -> list[Block]:
+    """Return the tables of other studies, each with its title above and its notes below."""
+    blocks: list[Block] = []
+    for view in material.evidence:
+        blocks += [Text(view.title, strong=True)] if view.title else []
+        blocks += [Grid(replace(view, notes=())), *([Notes(view.notes)] if view.notes else [])]
+    return blocks
 
 
 def leaderboard(material: ReportData) -> list[Block]:
