@@ -202,7 +202,7 @@ def demo_command(seed: int, folder: Path) -> None:
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
         f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
-        f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
+        f"results, past launches and labels{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
         err=True,
     )
 

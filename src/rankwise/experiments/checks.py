@@ -410,6 +410,8 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
     ]
     if config.launches is not None:
         sources.append((("launches", "table"), config.launches.table))
+    if config.judged is not None:
+        sources.append((("judged", "human"), config.judged.human))
     return sources
 
 

@@ -24,6 +24,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core import __version__
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.experiments.checks import check_output
 from rankwise.experiments.experiment import Experiment
@@ -101,6 +102,9 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if config.launches is not None:
         table = _source(experiment, config.launches.table, folder)
         values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
+    if config.judged is not None:
+        human = _source(experiment, config.judged.human, folder)
+        values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
@@ -136,7 +140,7 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
-Evidence: TypeAlias = MetricValidation
+Evidence: TypeAlias = MetricValidation | JudgedResult
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
@@ -208,7 +212,7 @@ class Inputs:
             return None
         path = self.path(source)
         if not self._local or path.is_dir() or role == "interactions":
-            return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
+            return self.table_or_path(source)
         columns = self.experiment.settings.columns
         if role == "recommendations":
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
@@ -217,6 +221,11 @@ class Inputs:
         raw = self._declared(path, source)
         table = read_table(raw, role, columns)
         return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
+
+    def table_or_path(self, source: Source) -> Any:
+        """Return a file as it is read by others: its path, or its table if the configuration says its format."""
+        path = self.path(source)
+        return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
 
     def path(self, source: Source) -> Path:
         """Return the path of a source; raise if the configuration was resolved for another file."""
@@ -342,6 +351,7 @@ _OURS = (
     "comparison-*.json",
     _DECISION,
     "table.md",
+    "judged.json",
     "launches.json",
     "table.tex",
     "table.csv",
@@ -482,8 +492,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation
-        What past launches say of the metrics, if the configuration names them.
+    evidence : sequence of MetricValidation and JudgedResult
+        What past launches and human labels say, if the configuration names them.
     """
 
     folder: Path
@@ -559,6 +569,7 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
         decision.save(out / _DECISION)
         done.append("the decision")
     evidence = list(_evidence(experiment, inputs, out, done))
+    evidence += list(_judged(experiment, inputs, out, done, evaluate, runs, results))
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, evidence)
     return Outcome(out, results, comparisons, audited, missing, decision, evidence)
@@ -572,6 +583,34 @@ def _evidence(experiment: Experiment, inputs: Inputs, out: Path, done: list[str]
         write_text(out / "launches.json", validation.export("json"))
         done.append("the validation of metrics")
         yield validation
+
+
+def _judged(
+    experiment: Experiment,
+    inputs: Inputs,
+    out: Path,
+    done: list[str],
+    evaluate: Evaluate,
+    runs: Mapping[str, Any],
+    results: Mapping[str, Result],
+) -> Iterator[JudgedResult]:
+    """Yield what human labels of some users make of results by those of a model."""
+    labels = experiment.config.judged
+    if labels is None:
+        return
+    human = {}
+    for name, system in experiment.systems.items():
+        options = inputs.options(system)
+        columns = {
+            key: column for key, column in (options.get("columns") or {}).items() if not key.startswith("truth.")
+        }
+        columns |= {f"truth.{key}": column for key, column in labels.human.columns.items()}
+        truth = inputs.table_or_path(labels.human)
+        human[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
+    corrected = judged(human=human, judge=results, **labels.model_dump(exclude={"human"}))
+    write_text(out / "judged.json", corrected.export("json"))
+    done.append("the values by human labels")
+    yield corrected
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

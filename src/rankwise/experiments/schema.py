@@ -35,6 +35,7 @@ from rankwise.convention.convention import Convention
 from rankwise.core.arguments import TimeUnit
 from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
+from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse_all, show_value
@@ -672,6 +673,14 @@ Launches: Any = _made(
     "Past launches: every option of `rankwise.validate_metrics`.",
     {"table": (SourceOrPath, Field(description="One row per launch.")), **_fields_of(validate_metrics)},
 )
+Judged: Any = _made(
+    "Judged",
+    "Human labels beside those of `data.truth`, which are a model's: options of `rankwise.judged`.",
+    {
+        "human": (SourceOrPath, Field(description="The ground truth by human labels, of some users.")),
+        **{name: field for name, field in _fields_of(judged).items() if name not in ("human", "judge")},
+    },
+)
 Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
@@ -715,6 +724,7 @@ class Config(_Strict):
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
+    judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
         Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)
