@@ -1,7 +1,7 @@
-"""How often the statements of `rw.validate_metrics` and `rw.judged` hold, in simulated worlds.
+"""How often the statements of `rw.validate_metrics`, `rw.judged` and plans hold, in simulated worlds.
 
 Prints the tables of docs/evidence.md. Run as ``python benchmarks/evidence.py launches`` (some four
-minutes; ``--logs 20`` for a first look) or ``python benchmarks/evidence.py labels`` (some seconds).
+minutes; ``--logs 20`` for a first look), or with ``labels`` or ``plans`` (some seconds).
 """
 
 from __future__ import annotations
@@ -115,10 +115,21 @@ def labels_row(labelled: int, others: int, logs: int, seed: int = 0, generous: f
     return {"covered": covered, "judge alone": judge_alone, "width": width, "bias": estimate - truth}
 
 
+def plans_row(metrics: int, logs: int, users: int = 500, seed: int = 0) -> dict[str, float]:
+    """Return how often two equal systems differ significantly, by a planned metric and by the best of several."""
+    rng = np.random.default_rng([seed, metrics])
+    p = np.empty((logs, metrics))
+    for log in range(logs):
+        common = rng.normal(size=(users, 1))
+        differences = math.sqrt(0.5) * common + math.sqrt(0.5) * rng.normal(size=(users, metrics))
+        p[log] = [stats.paired_t(differences[:, at]).p for at in range(metrics)]
+    return {"planned": float((p[:, 0] < 0.05).mean()), "chosen": float((p.min(axis=1) < 0.05).mean())}
+
+
 def main() -> None:
     """Print a table of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=["launches", "labels"])
+    parser.add_argument("table", choices=["launches", "labels", "plans"])
     parser.add_argument("--logs", type=int, help="simulated tables per row")
     chosen = parser.parse_args()
     if chosen.table == "labels":
@@ -127,6 +138,12 @@ def main() -> None:
             row = labels_row(n, 1000, chosen.logs or 4000)
             print(f"| {n} | {' | '.join(f'{row[name]:.3f}' for name in ('covered', 'judge alone', 'width'))}", end="")
             print(f" | {row['bias']:+.4f} |")
+        return
+    if chosen.table == "plans":
+        print("| metrics | primary metric planned | primary metric chosen afterwards |\n|--:|--:|--:|")
+        for metrics in (2, 5, 10, 20):
+            row = plans_row(metrics, chosen.logs or 1000)
+            print(f"| {metrics} | {row['planned']:.3f} | {row['chosen']:.3f} |")
         return
     print(
         "| launches, shared errors, slope | coverage | naive coverage | median slope | naive slope | cannot tell "

@@ -277,6 +277,11 @@ def test_a_configuration_names_launches(tmp_path):
     assert "launches.table: there is no file lunches.csv; did you mean 'launches.csv'" in wrong.stderr
 
 
+def test_a_metric_that_is_chosen_afterwards_differs_more_often():
+    row = SIMULATED["plans_row"](8, 60, users=60)
+    assert row["planned"] <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60) < row["chosen"]
+
+
 @pytest.mark.parametrize("logs", [12, *deep(200)])
 @pytest.mark.parametrize("world", [(12, 0.0, 0.7), (20, -0.3, 0.7)])
 def test_intervals_cover_and_verdicts_are_seldom_wrong(world, logs):

@@ -122,6 +122,7 @@ _COMMANDS = {
     "inspect": "Show what is recognised in a file or folder.",
     "judged": "Estimate values from few human labels and many of a model.",
     "metrics": "List the metrics, or define one.",
+    "plan": "Write down what will be compared, before the results.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
@@ -138,6 +139,7 @@ _FILES = {
     "inspect": "run",
     "judged": "evidence",
     "metrics": "evaluate",
+    "plan": "run",
     "report": "compare",
     "validate-metrics": "evidence",
 }

@@ -53,7 +53,7 @@ from rankwise.core.arguments import (
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result, Values, plan_statements
 from rankwise.stats.differences import Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import power_of, users_needed, variance_interval
 from rankwise.stats.many_systems import adjust
@@ -242,6 +242,7 @@ def compare(
         "n_resamples": None if n_resamples is None else int(n_resamples),
         "seed": int(seed),
         "forced": force,
+        "plans": plan_statements(result.provenance for result in every.values()),
         "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
         "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems),

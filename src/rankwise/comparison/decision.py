@@ -22,7 +22,7 @@ from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.intervals import group_column, groups_of_users
-from rankwise.results.result import Result
+from rankwise.results.result import Result, plan_statements
 from rankwise.stats.differences import Differences, check_level
 from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.intervals import confidence_sequence_of
@@ -136,7 +136,7 @@ class Decision:
             ]
             for row in self.checks.iter_rows(named=True)
         ]
-        notes, rule = [*self.reasons], self.record["rule"]
+        notes, rule = [*self.reasons, *self.record["plans"]], self.record["rule"]
         if self.small_slices:
             notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
         return TableView(
@@ -392,6 +392,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "reasons": reasons,
         "small_slices": small,
         "checks": finite(table.to_dicts()),
+        "plans": plan_statements(result.provenance for result in results.values()),
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
     return Decision(outcome, reasons, table, small, record)

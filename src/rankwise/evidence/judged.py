@@ -64,6 +64,7 @@ class JudgedResult:
         sizes = self.table.row(0, named=True)
         share = f"{sizes['labelled']:,} labelled users, declared a random sample, and {sizes['others']:,} others"
         notes = [
+            *self.settings.get("plans", ()),
             f"{share}; {self.settings['confidence']:.0%} prediction-powered intervals of one row alone",
             "judge alone: biased by an unknown amount, so without an interval; as good as: that many labelled users",
             *self.table["flags"].explode().drop_nulls().unique(maintain_order=True),

@@ -76,6 +76,7 @@ class MetricValidation:
             f"{n} launches{few}",
             f"{intervals}verdicts at level {level:.2g}{several}; errors: {self.settings['errors']}",
             f"{signs}errors pull to one half, and shared errors to all",
+            *self.settings.get("plans", ()),
         ]
 
     @property

@@ -28,9 +28,10 @@ from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.experiments.checks import check_output
 from rankwise.experiments.experiment import Experiment
+from rankwise.experiments.plan import check_plan, plan_file
 from rankwise.experiments.schema import MODELS, Source, options_of
 from rankwise.reporting.report import report
-from rankwise.results.result import Result
+from rankwise.results.result import Result, plan_statements
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train
@@ -41,7 +42,7 @@ from rankwise.tables.storage import new_file, new_folder, write_text
 from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
 from rankwise.tables.training import matching
 
-__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates"]
+__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates", "resolved"]
 
 _HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
@@ -55,7 +56,7 @@ def _resolved_text(experiment: Experiment, folder: Path) -> str:
     Paths are relative to that folder, metrics are written in full, and what other names or
     sections said stands where rankwise has it.
     """
-    text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.safe_dump(resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
     comment, convention = "", experiment.settings.convention
     definitions = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
     if definitions:
@@ -64,7 +65,8 @@ def _resolved_text(experiment: Experiment, folder: Path) -> str:
     return _HEAD.format(version=__version__) + comment + text
 
 
-def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Return the configuration with every option in full, paths relative to a folder, and hashes of files."""
     config = experiment.config
     data = {
         role: _source(experiment, source, folder)
@@ -511,6 +513,7 @@ def execute(
     evaluate: Evaluate = evaluate_locally,
     folder: Path | None = None,
     say: Say = lambda _: None,
+    plan: bool = False,
 ) -> Outcome:
     """Run an experiment, and write what it gives into its folder.
 
@@ -524,6 +527,8 @@ def execute(
         Where to write; by default where the configuration says.
     say : callable, optional
         Is told what is being done.
+    plan : bool, default=False
+        Hold the run against its plan, whatever the configuration says: every output tells the outcome.
 
     Raises
     ------
@@ -532,10 +537,14 @@ def execute(
         before stays in the folder, with a note.
     """
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
+    held = None
+    if plan or experiment.config.plan:
+        held = check_plan(experiment, resolved(experiment, experiment.folder), plan_file(experiment.file))
+        say(held["statement"])
     _clear(experiment, out)
     done: list[str] = []
     try:
-        outcome = _executed(experiment, out, evaluate, say, done)
+        outcome = _executed(experiment, out, evaluate, say, done, held)
     except BaseException as error:
         say(_unfinished(out, done, error))
         raise
@@ -543,7 +552,9 @@ def execute(
     return outcome
 
 
-def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str]) -> Outcome:
+def _executed(
+    experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str], held: dict[str, Any] | None
+) -> Outcome:
     """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
     for note in experiment.notes:
         say(note)
@@ -557,6 +568,7 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
         results[name] = evaluate(runs[name], inputs.truth, experiment.metrics, options)
+        results[name].provenance.update({} if held is None else {"plan": held})
         results[name].save(folders[name])
         done.append(f"the result of {name}")
     comparisons = _compared(experiment, results, say)
@@ -568,18 +580,21 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
     if decision is not None:
         decision.save(out / _DECISION)
         done.append("the decision")
-    evidence = list(_evidence(experiment, inputs, out, done))
+    evidence: list[Evidence] = list(_evidence(experiment, inputs, out, done, results))
     evidence += list(_judged(experiment, inputs, out, done, evaluate, runs, results))
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, evidence)
     return Outcome(out, results, comparisons, audited, missing, decision, evidence)
 
 
-def _evidence(experiment: Experiment, inputs: Inputs, out: Path, done: list[str]) -> Iterator[Evidence]:
+def _evidence(
+    experiment: Experiment, inputs: Inputs, out: Path, done: list[str], results: Mapping[str, Result]
+) -> Iterator[MetricValidation]:
     """Yield what other studies say, each written as soon as it is there."""
     launches = experiment.config.launches
     if launches is not None:
         validation = validate_metrics(inputs.path(launches.table), **launches.model_dump(exclude={"table"}))
+        validation.settings["plans"] = plan_statements(result.provenance for result in results.values())
         write_text(out / "launches.json", validation.export("json"))
         done.append("the validation of metrics")
         yield validation
@@ -608,6 +623,7 @@ def _judged(
         truth = inputs.table_or_path(labels.human)
         human[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
     corrected = judged(human=human, judge=results, **labels.model_dump(exclude={"human"}))
+    corrected.settings["plans"] = plan_statements(result.provenance for result in results.values())
     write_text(out / "judged.json", corrected.export("json"))
     done.append("the values by human labels")
     yield corrected

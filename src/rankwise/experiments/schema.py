@@ -725,6 +725,7 @@ class Config(_Strict):
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
     judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
+    plan: bool = Field(default=False, description="Hold the run against the plan that `rankwise plan` wrote.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
         Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)

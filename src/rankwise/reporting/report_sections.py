@@ -34,7 +34,7 @@ from rankwise.reporting.plots import (
 )
 from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
 from rankwise.results.intervals import interval_of
-from rankwise.results.result import Result, labelled_values
+from rankwise.results.result import Result, labelled_values, plan_statements
 from rankwise.stats.differences import Floats
 
 __all__ = [
@@ -299,6 +299,8 @@ def verdict(material: ReportData) -> list[Block]:
         ),
     ]
     doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
+    plans = _said_by(material, lambda result: plan_statements([result.provenance]))
+    notes += [f"{who}: {statement}" for statement, who in plans.items()]
     notes += [f"check {who}: {doubt}" for doubt, who in doubts.items()]
     return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
 
