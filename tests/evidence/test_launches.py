@@ -185,9 +185,9 @@ def test_a_composite_needs_twenty_launches_and_several_metrics():
 def test_a_composite_of_noise_predicts_nothing():
     rng = np.random.default_rng(5)
     shares = [
-        stats.cross_validated_prediction(
-            rng.normal(size=(25, 3)), rng.normal(size=25), [0.5] * 25, np.zeros((25, 3))
-        ).share
+        stats.cross_validated_prediction(rng.normal(size=(25, 3)), rng.normal(size=25), [0.5] * 25, np.zeros((25, 3)))[
+            1
+        ]
         for _ in range(40)
     ]
     assert np.median(shares) < 0
@@ -198,8 +198,8 @@ def test_a_shared_error_predicts_no_true_effect():
     rng = np.random.default_rng(2)
     true, error = rng.normal(size=400), rng.normal(size=400)
     x, y, ones = error[:, None], true + error, np.ones((400, 1))
-    assert stats.cross_validated_prediction(x, y, np.ones(400), 0 * ones).share > 0.4
-    assert abs(stats.cross_validated_prediction(x, y, np.ones(400), ones).share) < 0.1
+    assert stats.cross_validated_prediction(x, y, np.ones(400), 0 * ones)[1] > 0.4
+    assert abs(stats.cross_validated_prediction(x, y, np.ones(400), ones)[1]) < 0.1
 
 
 def test_several_metrics_are_corrected_for_their_number():

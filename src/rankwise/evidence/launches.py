@@ -17,7 +17,6 @@ from rankwise.errors import ColumnError, EmptyError, ParameterError, nearest
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
-    Prediction,
     TrueEffects,
     cross_validated_prediction,
     method_of_moments,
@@ -29,10 +28,8 @@ from rankwise.tables.memory import from_arrow, typed
 
 __all__ = ["MetricValidation", "read_launches", "validate_metrics"]
 
-_FEWEST = 8
-"""Launches below which nothing is concluded."""
-_FOR_COMPOSITES = 20
-_FEW = 30
+_FEWEST = 8  # launches below which nothing is concluded
+_FOR_COMPOSITES, _FEW = 20, 30
 _ERROR, _SHARED = "_se", "_covariance"
 _COMPOSITE = "composite of all"
 _Verdict: TypeAlias = Literal["follows", "opposes", "cannot tell"]
@@ -222,12 +219,8 @@ def validate_metrics(
         moments = method_of_moments(*arrays, confidence=confidence)
         rows.append(_row(name, effects, moments, int((arrays[0] * effect > 0).sum())))
     table = _with_verdicts(pl.DataFrame(rows), 1 - confidence)
-    settings = {
-        "online": online,
-        "confidence": float(confidence),
-        "errors": "independent" if same_users is False else "with the covariances of the table",
-        "launches": where,
-    }
+    errors = "independent" if same_users is False else "with the covariances of the table"
+    settings = {"online": online, "confidence": float(confidence), "errors": errors, "launches": where}
     return MetricValidation(table, _prediction(frame, where, metrics, effect, error, shared), settings)
 
 
@@ -362,14 +355,12 @@ def _prediction(
     if len(metrics) < 2 or len(frame) < _FOR_COMPOSITES:
         return None
 
-    def predict(names: Sequence[str]) -> Prediction:
+    def predict(names: Sequence[str]) -> tuple[Any, float]:
         x = np.stack([_numbers(frame, where, name) for name in names], axis=1)
         return cross_validated_prediction(x, effect, error, np.stack([shared[name] for name in names], axis=1))
 
-    composite = predict(metrics)
-    rows = [
-        {"metric": name, "weight": weight, "share": predict([name]).share}
-        for name, weight in zip(metrics, composite.weights, strict=True)
-    ]
-    rows.append({"metric": _COMPOSITE, "weight": None, "share": composite.share})
-    return pl.DataFrame(rows, schema={"metric": pl.String, "weight": pl.Float64, "share": pl.Float64})
+    weights, share = predict(metrics)
+    rows = [(name, weight, predict([name])[1]) for name, weight in zip(metrics, weights.tolist(), strict=True)]
+    rows.append((_COMPOSITE, None, share))
+    schema = {"metric": pl.String, "weight": pl.Float64, "share": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -32,7 +32,6 @@ from rankwise.stats.equivalence import (
 )
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
-    Prediction,
     TrueEffects,
     cross_validated_prediction,
     method_of_moments,
@@ -71,7 +70,6 @@ __all__ = [
     "NonInferiority",
     "PairTests",
     "PairedTTest",
-    "Prediction",
     "PredictionPowered",
     "SystemRanks",
     "TestResult",

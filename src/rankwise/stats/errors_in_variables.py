@@ -23,14 +23,7 @@ import numpy as np
 from rankwise.errors import InputError
 from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, t_quantile
 
-__all__ = [
-    "MethodOfMoments",
-    "Prediction",
-    "TrueEffects",
-    "cross_validated_prediction",
-    "method_of_moments",
-    "true_effects",
-]
+__all__ = ["MethodOfMoments", "TrueEffects", "cross_validated_prediction", "method_of_moments", "true_effects"]
 
 _SMALLEST, _LARGEST = math.log(1e-9), math.log(1e6)  # a variance, in units of that observed
 _STEP = math.pi / 32  # of the search for the limits of an interval
@@ -78,7 +71,8 @@ class TrueEffects:
         """The probability that both true effects of a further pair have the same sign."""
         from scipy.special import ndtr, ndtri
 
-        spread, negative = math.sqrt(self.covariance[0][0]), float(ndtr(-self.mean[0] / self._spread))
+        spread = max(math.sqrt(self.covariance[0][0]), 1e-150)
+        negative = float(ndtr(-self.mean[0] / spread))
         nodes, weights = np.polynomial.legendre.leggauss(200)
         total = 0.0
         for low, high, sign in ((0.0, negative, -1.0), (negative, 1.0, 1.0)):
@@ -86,10 +80,6 @@ class TrueEffects:
             expected = self.mean[1] + self.slope.estimate * spread * ndtri(shares)
             total += (high - low) / 2 * float(weights @ ndtr(sign * expected / max(math.sqrt(self.residual), 1e-150)))
         return total
-
-    @property
-    def _spread(self) -> float:
-        return max(math.sqrt(self.covariance[0][0]), 1e-150)
 
     def threshold(self, probability: float = 0.8) -> float:
         """Return the first true effect from which the second is positive with a probability.
@@ -192,8 +182,8 @@ def _by_correlation(correlation: float, parameters: Floats) -> tuple[Floats, Flo
 
 def _sample(x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any) -> _Sample:
     """Return checked pairs."""
-    values = {"x": x, "y": y, "x_error": x_error, "y_error": y_error}
-    columns = {name: column(name, part) for name, part in values.items()}
+    columns = {"x": column("x", x), "y": column("y", y)}
+    columns |= {"x_error": column("x_error", x_error), "y_error": column("y_error", y_error)}
     columns["covariance"] = np.broadcast_to(np.asarray(covariance, dtype=np.float64), columns["x"].shape)
     lengths = {name: len(part) for name, part in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -393,24 +383,7 @@ def _fieller(numerator: Floats, denominator: Floats, confidence: float) -> tuple
     return ((low, high),) if vv > 0 else ((-math.inf, low), (high, math.inf))
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """How well observed effects predict another true effect, from `cross_validated_prediction`.
-
-    Attributes
-    ----------
-    weights : tuple of float
-        The weight of each column, from all rows.
-    share : float
-        The share of the variance of the true effect that is predicted in rows that were left out. It is
-        negative if the mean effect predicts better.
-    """
-
-    weights: tuple[float, ...]
-    share: float
-
-
-def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) -> Prediction:
+def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) -> tuple[Floats, float]:
     """Return the linear combination of observed effects that predicts another true effect, and how well.
 
     Weights are least squares after the mean covariance of the errors is subtracted. Each row is predicted
@@ -427,13 +400,16 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
 
     Returns
     -------
-    Prediction
+    weights : array, shape (k,)
+        The weights, from all rows.
+    share : float
+        The share of the variance of the true effect that is predicted in rows that were left out; negative
+        if the mean effect predicts better.
 
     Examples
     --------
     >>> x, y = [[1.0], [2.0], [3.0], [-1.0], [0.0]], [0.5, 1.1, 1.4, -0.5, 0.1]
-    >>> prediction = cross_validated_prediction(x, y, [0.1] * 5, [[0.0]] * 5)
-    >>> prediction.share
+    >>> cross_validated_prediction(x, y, [0.1] * 5, [[0.0]] * 5)[1]
     1.0
     """
     columns, effect, shared = numbers("x", x), column("y", y), numbers("covariance", covariance)
@@ -451,7 +427,7 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
         deviation = effect[row] - mean - (columns[row] - rest.mean(axis=0)) @ best
         around_line += deviation**2 - variance[row] + 2 * shared[row] @ best
     share = 1 - around_line / around_mean if around_mean > 0 else math.nan
-    return Prediction(tuple(_weights(columns, effect, shared).tolist()), float(share))
+    return _weights(columns, effect, shared), float(share)
 
 
 def _weights(x: Floats, y: Floats, shared: Floats) -> Floats:
