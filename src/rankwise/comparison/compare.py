@@ -242,7 +242,6 @@ def compare(
         "n_resamples": None if n_resamples is None else int(n_resamples),
         "seed": int(seed),
         "forced": force,
-        "plans": plan_statements(result.provenance for result in every.values()),
         "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
         "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems),
@@ -251,7 +250,8 @@ def compare(
         "seeds": _seeds(systems, paired=paired),
         "ranks": [asdict(rank) for rank in _ranks(systems, families[0], rows, main)] if by is None else [],
     }
-    return Comparison.make(systems, rows, settings)
+    plans = plan_statements(result.provenance for result in every.values())
+    return Comparison.make(systems, rows, settings | ({"plans": plans} if plans else {}))
 
 
 def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:

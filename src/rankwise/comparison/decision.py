@@ -136,7 +136,7 @@ class Decision:
             ]
             for row in self.checks.iter_rows(named=True)
         ]
-        notes, rule = [*self.reasons, *self.record["plans"]], self.record["rule"]
+        notes, rule = [*self.reasons, *self.record.get("plans", ())], self.record["rule"]
         if self.small_slices:
             notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
         return TableView(
@@ -392,10 +392,10 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "reasons": reasons,
         "small_slices": small,
         "checks": finite(table.to_dicts()),
-        "plans": plan_statements(result.provenance for result in results.values()),
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
-    return Decision(outcome, reasons, table, small, record)
+    plans = plan_statements(result.provenance for result in results.values())
+    return Decision(outcome, reasons, table, small, record | ({"plans": plans} if plans else {}))
 
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
