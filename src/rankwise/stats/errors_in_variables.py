@@ -7,8 +7,8 @@ holds all slopes that a likelihood-ratio test does not reject. Regressing y on x
 of the sum of S and the mean of V: errors in x pull it towards 0, and errors that both share, because the
 same users were observed, pull it towards the slope of the errors.
 
-Reference: Cunningham & Kim 2020, Interpretable personalized experimentation; Tripuraneni et al. 2023,
-Choosing a proxy metric from past experiments, arXiv:2309.07893.
+References: Fuller 1987, Measurement error models, Wiley; Tripuraneni et al. 2023, Choosing a proxy metric
+from past experiments, arXiv:2309.07893.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ class MethodOfMoments:
     liml : float
         The limited-information maximum-likelihood slope.
     kappa : float
-        The smallest root of |T − κΩ|, for moments T and mean error covariance Ω.
+        The smallest κ at which T − κΩ is singular, for moments T and mean error covariance Ω.
     reliability : float
         The share of the second moment of x that is not error.
     """
