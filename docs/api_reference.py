@@ -43,6 +43,10 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
+    "evidence": (
+        "Evidence across studies",
+        ["validate_metrics", "evidence.launches.MetricValidation", "judged", "evidence.judged.JudgedResult"],
+    ),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
     "metrics": ("rankwise.metrics", ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)]),

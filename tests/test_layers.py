@@ -51,6 +51,7 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "evidence": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "reporting": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "spark": {
         "blocks",
@@ -87,6 +88,7 @@ ALLOWED = {
         "encoding",
         "errors",
         "evaluation",
+        "evidence",
         "metrics",
         "models",
         "reporting",
@@ -101,6 +103,7 @@ ALLOWED = {
         "core",
         "errors",
         "evaluation",
+        "evidence",
         "experiments",
         "metrics",
         "reporting",

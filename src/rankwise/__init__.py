@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from rankwise.evaluation.explain import explain as explain
     from rankwise.evaluation.models import evaluate_model as evaluate_model
     from rankwise.evaluation.models import evaluate_ratings as evaluate_ratings
+    from rankwise.evidence.judged import judged as judged
+    from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
@@ -65,6 +67,8 @@ _HOME_OF = {
     "decide": "rankwise.comparison.decision",
     "power": "rankwise.comparison.compare",
     "sample_size": "rankwise.comparison.compare",
+    "judged": "rankwise.evidence.judged",
+    "validate_metrics": "rankwise.evidence.launches",
     "report": "rankwise.reporting.report",
     "load": "rankwise.results.storage",
     "from_per_user": "rankwise.results.storage",

@@ -46,7 +46,7 @@ def test_the_demo(demo):
     assert values["random"] < values["popularity"] < values["neighbours"]
     assert done.stderr.endswith("".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
-    assert len(before) == 8
+    assert len(before) == 11
     again = rankwise(folder.parent, "demo")  # into the same folder
     assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before

@@ -244,7 +244,7 @@ def test_each_missing_part_says_why():
 
 BUILDERS = [
     # The section of a decision is only there with one: tests/comparison/test_decide.py.
-    *((report_sections, name) for name in report_sections.__all__ if name != "decision"),
+    *((report_sections, name) for name in report_sections.__all__ if name not in ("decision", "evidence")),
     *((report_data, name) for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")),
 ]
 

@@ -120,10 +120,13 @@ _COMMANDS = {
     "explain": "Explain why two conventions give different numbers.",
     "init": "Write a commented configuration file from your files.",
     "inspect": "Show what is recognised in a file or folder.",
+    "judged": "Estimate values from few human labels and many of a model.",
     "metrics": "List the metrics, or define one.",
+    "plan": "Write down what will be compared, before the results.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
+    "validate-metrics": "Tell which offline metrics predict online effects.",
 }
 _FILES = {
     "audit": "split",
@@ -134,8 +137,11 @@ _FILES = {
     "explain": "evaluate",
     "init": "run",
     "inspect": "run",
+    "judged": "evidence",
     "metrics": "evaluate",
+    "plan": "run",
     "report": "compare",
+    "validate-metrics": "evidence",
 }
 """Files of the commands that share one."""
 _COMPLETION = "_RANKWISE_COMPLETE"  # what shells set to ask for the completion of a word
@@ -158,7 +164,7 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module = importlib.import_module(f"rankwise.cli.{_FILES.get(name, name)}")
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from rankwise.experiments.run import Evaluate
     from rankwise.results.result import Result
 
-__all__ = ["NEXT", "check_command", "demo_command", "init_command", "inspect_command", "read", "run_command"]
+__all__ = [
+    "NEXT",
+    "check_command",
+    "demo_command",
+    "init_command",
+    "inspect_command",
+    "plan_command",
+    "read",
+    "run_command",
+]
 
 
 @click.command("run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"))
@@ -30,7 +39,8 @@ __all__ = ["NEXT", "check_command", "demo_command", "init_command", "inspect_com
 @click.option(
     "-o", "--output", type=PATH, metavar="DIR", help="The folder to write to, in place of the file's output.folder."
 )
-def run_command(config: Path, output: Path | None) -> int:
+@click.option("--plan", is_flag=True, help="Hold the run against the plan that `rankwise plan` wrote.")
+def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     """Run everything that the YAML file CONFIG describes.
 
     It names tables, systems, metrics, comparisons and outputs; paths are relative to the file. All
@@ -42,9 +52,11 @@ def run_command(config: Path, output: Path | None) -> int:
     from rankwise.experiments.run import execute
 
     outcome = execute(
-        experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True)
+        experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True), plan=plan
     )
     click.echo("\n\n".join(map(repr, outcome.comparisons[:1] or outcome.results.values())))
+    for study in outcome.evidence:
+        click.echo(f"\n{study!r}")
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)
@@ -52,6 +64,24 @@ def run_command(config: Path, output: Path | None) -> int:
         return 0
     click.echo(f"\n{outcome.decision!r}")
     return outcome.decision.exit_code
+
+
+@click.command("plan", epilog=examples("rankwise plan config.yaml"))
+@click.argument("config", type=PATH)
+def plan_command(config: Path) -> None:
+    """Write down what the YAML file CONFIG will evaluate and compare, before there are results.
+
+    The plan has the primary metric, margins and tests, the cards of splits, and the systems with the hashes of their
+    files. It lies beside CONFIG, with the time and a digest. Then `rankwise run --plan` says in every output whether
+    the run was as planned, or what differs. Planning again is possible, and the new plan says what has changed.
+    """
+    experiment = read(config)
+    from rankwise.experiments.plan import plan_file, write_plan
+    from rankwise.experiments.run import resolved
+
+    file = plan_file(config)
+    click.echo(write_plan(experiment, resolved(experiment, experiment.folder), file))
+    click.echo(f"written to {file}", err=True)
 
 
 def read(config: Path, output: Path | None = None) -> Experiment:
@@ -200,7 +230,7 @@ def demo_command(seed: int, folder: Path) -> None:
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
         f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
-        f"results{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
+        f"results, past launches and labels{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
         err=True,
     )
 

@@ -55,7 +55,7 @@ from rankwise.core.arguments import (
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result, Values, plan_statements
 from rankwise.stats.bounded_means import BoundedMean
 from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize
@@ -257,7 +257,8 @@ def compare(
         "seeds": _seeds(systems, paired=paired),
         "ranks": [asdict(rank) for rank in _ranks(systems, families[0], rows, main)] if by is None else [],
     }
-    return Comparison.make(systems, rows, settings)
+    plans = plan_statements(result.provenance for result in every.values())
+    return Comparison.make(systems, rows, settings | ({"plans": plans} if plans else {}))
 
 
 def pairs_of(results: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:

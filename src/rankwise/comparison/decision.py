@@ -23,7 +23,7 @@ from rankwise.core.saved_forms import DECISION, LOOKS
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.intervals import group_column, groups_of_users
-from rankwise.results.result import Result
+from rankwise.results.result import Result, plan_statements
 from rankwise.stats.differences import Differences, check_level
 from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.intervals import confidence_sequence_of
@@ -160,7 +160,7 @@ class Decision:
             ]
             for row in self.checks.iter_rows(named=True)
         ]
-        notes, rule = [*self.reasons], self.record["rule"]
+        notes, rule = [*self.reasons, *self.record.get("plans", ())], self.record["rule"]
         said = " ".join(notes)
         flagged = {f"{row['metric']}, {_slice(row)}": row["flags"] for row in self.checks.iter_rows(named=True)}
         notes += [f"{where}: {flag}" for where, flags in flagged.items() for flag in flags if flag not in said]
@@ -462,7 +462,8 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "checks": finite(table.to_dicts()),
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
-    return Decision(outcome, reasons, table, small, record)
+    plans = plan_statements(result.provenance for result in results.values())
+    return Decision(outcome, reasons, table, small, record | ({"plans": plans} if plans else {}))
 
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:

@@ -250,7 +250,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     ]
     notes += [*_sample_notes(table, settings), *_ranks(table, settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
-    notes += settings["unchecked"]
+    notes += [*settings.get("plans", ()), *settings["unchecked"]]
     notes += _not_compared(settings["not_compared"])
     caveats: dict[str, dict[str, None]] = {}
     for row in table.iter_rows(named=True):
@@ -356,9 +356,8 @@ def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     caption += "".join(f" {note}" for note in _sample_notes(table, settings)) + spreads
     counts = sorted(set(table["users"].to_list()))
     users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-    return TableView(
-        ("", *heads), rows, caption=caption, title=f"Values over {users} users.", label="rankwise-comparison"
-    )
+    notes, title = settings.get("plans", ()), f"Values over {users} users."
+    return TableView(("", *heads), rows, notes, caption=caption, title=title, label="rankwise-comparison")
 
 
 def _column(

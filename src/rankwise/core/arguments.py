@@ -57,6 +57,7 @@ Cold: TypeAlias = Literal["keep", "drop", "only"]
 FileFormat: TypeAlias = Literal["parquet", "csv", "recbole", "elliot", "warprec"]
 FilterOn: TypeAlias = Literal["train", "all"]
 Predicted: TypeAlias = Literal["test", "validation"]
+Sampled: TypeAlias = Literal["random"]
 Seen: TypeAlias = Literal["keep", "drop"]
 TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
 

@@ -408,6 +408,10 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
         for name, s in systems.items()
         if isinstance(s, Source) and s is not config.data.recommendations
     ]
+    if config.launches is not None:
+        sources.append((("launches", "table"), config.launches.table))
+    if config.judged is not None:
+        sources.append((("judged", "human"), config.judged.human))
     return sources
 
 

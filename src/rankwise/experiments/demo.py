@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from rankwise.comparison.compare import compare
@@ -74,6 +75,7 @@ def save(outcome: Outcome, folder: Path) -> None:
         "items": outcome.data.items,
         "users": outcome.data.users,
         **{f"runs/{name}": lists for name, lists in outcome.runs.items()},
+        **other_studies(),
     }
     with new_folder(folder / "split") as part:
         outcome.split.save(part, format="csv")
@@ -83,6 +85,24 @@ def save(outcome: Outcome, folder: Path) -> None:
         new_file(path, table.write_csv)
     for name, result in outcome.results.items():
         result.save(folder / "results" / name)
+
+
+def other_studies() -> dict[str, pl.DataFrame]:
+    """Return made-up past launches, and values of users by human and by model labels, by file."""
+    rng = np.random.default_rng(12)
+    quality, errors, values = rng.normal(0.2, 1.0, 24), rng.uniform(0.3, 0.5, (2, 24)), rng.beta(1.2, 2.5, (1000, 1))
+    offline, online = (
+        quality + rng.normal(0, errors[0]),
+        0.6 * quality + rng.normal(0, 0.2, 24) + rng.normal(0, errors[1]),
+    )
+    launches = pl.DataFrame({"online": online, "online_se": errors[1], "ndcg@10": offline, "ndcg@10_se": errors[0]})
+    human = rng.random((1000, 5)) < values
+    model = rng.random((1000, 5)) < np.where(human, 0.9, 0.3)
+    by_human, by_model = (
+        pl.DataFrame({"user": range(1000), "precision@5": labels.mean(axis=1)}) for labels in (human, model)
+    )
+    sample = by_human.sample(60, seed=0)
+    return {"launches": launches.select(pl.all().round(3)), "human": sample, "model": by_model}
 
 
 def compared(outcome: Outcome) -> Comparison:

@@ -51,8 +51,8 @@ class Experiment:
 
     Attributes
     ----------
-    folder : Path
-        Where the file lies: paths in it are relative to this folder.
+    file : Path
+        The file.
     config : Config
         The file as it was written, with defaults filled in.
     settings : Settings
@@ -71,7 +71,7 @@ class Experiment:
         What a reader should know: keys without effect, defaults that were chosen.
     """
 
-    folder: Path
+    file: Path
     config: Config
     settings: Settings
     systems: Mapping[str, Any]
@@ -80,6 +80,11 @@ class Experiment:
     decision: dict[str, Any] | None = None
     explicit: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def folder(self) -> Path:
+        """Where the file lies: paths in it are relative to this folder."""
+        return self.file.parent
 
     def path(self, source: Source) -> Path:
         """Return the path of a source from where we are."""
@@ -139,7 +144,8 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     if config is None:
         mistakes.check()
         raise AssertionError("a file without mistakes is valid")
-    folder = Path(path).resolve().parent
+    file = Path(path).resolve()
+    folder = file.parent
     systems = systems_by_name(config, mistakes)
     check_named_tables(config, systems, folder, mistakes)
     check_files(config, systems, folder, mistakes)
@@ -156,7 +162,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     assert settings is not None
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]
     experiment = Experiment(
-        folder=folder,
+        file=file,
         config=config,
         settings=settings,
         systems=systems,

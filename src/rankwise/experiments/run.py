@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,11 +25,14 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evidence.judged import JudgedResult, judged
+from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.experiments.checks import check_output
 from rankwise.experiments.experiment import Experiment
+from rankwise.experiments.plan import check_plan, plan_file
 from rankwise.experiments.schema import MODELS, Source, options_of
 from rankwise.reporting.report import report
-from rankwise.results.result import Result
+from rankwise.results.result import Result, plan_statements
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train
@@ -40,7 +43,7 @@ from rankwise.tables.storage import new_file, new_folder, write_text
 from rankwise.tables.table import Recommendations, Table, TableRole, card_beside
 from rankwise.tables.training import matching
 
-__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates"]
+__all__ = ["Outcome", "evaluate_locally", "execute", "over_candidates", "resolved"]
 
 _HEAD = """\
 # What was run, by rankwise {version}: every option in full, and the hash of every file.
@@ -54,7 +57,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     Paths are relative to that folder, metrics are written in full, and what other names or
     sections said stands where rankwise has it.
     """
-    text = yaml.safe_dump(_resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.safe_dump(resolved(experiment, folder), sort_keys=False, allow_unicode=True, width=100)
     comment, convention = "", experiment.settings.convention
     definitions = {} if convention is None else convention.own_definitions(experiment.settings.metrics)
     if definitions:
@@ -63,7 +66,8 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     return _HEAD.format(version=__version__) + comment + text
 
 
-def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """Return the configuration with every option in full, paths relative to a folder, and hashes of files."""
     config = experiment.config
     data = {
         role: _source(experiment, source, folder)
@@ -99,6 +103,12 @@ def _resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     values["comparison"] = [_plain({**_defaults(compare), **options}) for options in experiment.comparisons]
     if experiment.decision is not None:
         values["decision"] = _plain({**_defaults(decide), **experiment.decision})
+    if config.launches is not None:
+        table = _source(experiment, config.launches.table, folder)
+        values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
+    if config.judged is not None:
+        human = _source(experiment, config.judged.human, folder)
+        values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
@@ -134,6 +144,8 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
+Evidence: TypeAlias = MetricValidation | JudgedResult
+"""What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
 
@@ -202,15 +214,9 @@ class Inputs:
         """Return a table, or the path of one for an engine that reads for itself."""
         if source is None:
             return None
-        path = self.experiment.path(source)
-        if source.sha256 is not None and table_hash(path) != source.sha256:
-            raise FileError(
-                "this file is not the one that the configuration was resolved for",
-                where=str(path),
-                hint="leave sha256 out to evaluate it as it is",
-            )
+        path = self.path(source)
         if not self._local or path.is_dir() or role == "interactions":
-            return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
+            return self.table_or_path(source)
         columns = self.experiment.settings.columns
         if role == "recommendations":
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
@@ -219,6 +225,22 @@ class Inputs:
         raw = self._declared(path, source)
         table = read_table(raw, role, columns)
         return replace(table, split=card_beside(path, raw.sha256)) if role == "truth" else table
+
+    def table_or_path(self, source: Source) -> Any:
+        """Return a file as it is read by others: its path, or its table if the configuration says its format."""
+        path = self.path(source)
+        return str(path) if source.format is None or path.is_dir() else self._declared(path, source)
+
+    def path(self, source: Source) -> Path:
+        """Return the path of a source; raise if the configuration was resolved for another file."""
+        path = self.experiment.path(source)
+        if source.sha256 is not None and table_hash(path) != source.sha256:
+            raise FileError(
+                "this file is not the one that the configuration was resolved for",
+                where=str(path),
+                hint="leave sha256 out to evaluate it as it is",
+            )
+        return path
 
     def _declared(self, path: Path, source: Source) -> Any:
         assert source.format is not None
@@ -333,6 +355,8 @@ _OURS = (
     "comparison-*.json",
     _DECISION,
     "table.md",
+    "judged.json",
+    "launches.json",
     "table.tex",
     "table.csv",
     "report.html",
@@ -420,6 +444,7 @@ def _write_report(
     inputs: Inputs,
     runs: Mapping[str, Any],
     decision: Decision | None,
+    evidence: Sequence[Evidence],
 ) -> Mapping[str, str]:
     """Write the report, and return what it is without."""
     output = experiment.config.output
@@ -433,6 +458,7 @@ def _write_report(
         title=output.title,
         audit=audited,
         decision=decision,
+        evidence=evidence,
         recommendations=local,
         columns=experiment.settings.columns,
         **options,
@@ -470,6 +496,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
+    evidence : sequence of MetricValidation and JudgedResult
+        What past launches and human labels say, if the configuration names them.
     """
 
     folder: Path
@@ -478,6 +506,7 @@ class Outcome:
     audit: Audit | None
     missing: Mapping[str, str]
     decision: Decision | None = None
+    evidence: Sequence[Evidence] = ()
 
 
 def execute(
@@ -486,6 +515,7 @@ def execute(
     evaluate: Evaluate = evaluate_locally,
     folder: Path | None = None,
     say: Say = lambda _: None,
+    plan: bool = False,
 ) -> Outcome:
     """Run an experiment, and write what it gives into its folder.
 
@@ -499,6 +529,8 @@ def execute(
         Where to write; by default where the configuration says.
     say : callable, optional
         Is told what is being done.
+    plan : bool, default=False
+        Hold the run against its plan, whatever the configuration says: every output tells the outcome.
 
     Raises
     ------
@@ -507,10 +539,14 @@ def execute(
         before stays in the folder, with a note.
     """
     out = experiment.folder / experiment.config.output.folder if folder is None else folder
+    held = None
+    if plan or experiment.config.plan:
+        held = check_plan(experiment, resolved(experiment, experiment.folder), plan_file(experiment.file))
+        say(held["statement"])
     _clear(experiment, out)
     done: list[str] = []
     try:
-        outcome = _executed(experiment, out, evaluate, say, done)
+        outcome = _executed(experiment, out, evaluate, say, done, held)
     except BaseException as error:
         say(_unfinished(out, done, error))
         raise
@@ -518,7 +554,9 @@ def execute(
     return outcome
 
 
-def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str]) -> Outcome:
+def _executed(
+    experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, done: list[str], held: dict[str, Any] | None
+) -> Outcome:
     """Run an experiment; each part is written as soon as it is there, and named in ``done``."""
     for note in experiment.notes:
         say(note)
@@ -532,6 +570,7 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
         runs[name] = inputs.run(name, system)
         options = inputs.options(system)
         results[name] = evaluate(runs[name], inputs.truth, experiment.metrics, options)
+        results[name].provenance.update({} if held is None else {"plan": held})
         results[name].save(folders[name])
         done.append(f"the result of {name}")
     comparisons = _compared(experiment, results, say)
@@ -543,9 +582,53 @@ def _executed(experiment: Experiment, out: Path, evaluate: Evaluate, say: Say, d
     if decision is not None:
         decision.save(out / _DECISION)
         done.append("the decision")
+    evidence: list[Evidence] = list(_evidence(experiment, inputs, out, done, results))
+    evidence += list(_judged(experiment, inputs, out, done, evaluate, runs, results))
     audited = _audited(experiment, inputs, say)
-    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision)
-    return Outcome(out, results, comparisons, audited, missing, decision)
+    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, evidence)
+    return Outcome(out, results, comparisons, audited, missing, decision, evidence)
+
+
+def _evidence(
+    experiment: Experiment, inputs: Inputs, out: Path, done: list[str], results: Mapping[str, Result]
+) -> Iterator[MetricValidation]:
+    """Yield what other studies say, each written as soon as it is there."""
+    launches = experiment.config.launches
+    if launches is not None:
+        validation = validate_metrics(inputs.path(launches.table), **launches.model_dump(exclude={"table"}))
+        validation.settings["plans"] = plan_statements(result.provenance for result in results.values())
+        write_text(out / "launches.json", validation.export("json"))
+        done.append("the validation of metrics")
+        yield validation
+
+
+def _judged(
+    experiment: Experiment,
+    inputs: Inputs,
+    out: Path,
+    done: list[str],
+    evaluate: Evaluate,
+    runs: Mapping[str, Any],
+    results: Mapping[str, Result],
+) -> Iterator[JudgedResult]:
+    """Yield what human labels of some users make of results by those of a model."""
+    labels = experiment.config.judged
+    if labels is None:
+        return
+    human = {}
+    for name, system in experiment.systems.items():
+        options = inputs.options(system)
+        columns = {
+            key: column for key, column in (options.get("columns") or {}).items() if not key.startswith("truth.")
+        }
+        columns |= {f"truth.{key}": column for key, column in labels.human.columns.items()}
+        truth = inputs.table_or_path(labels.human)
+        human[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
+    corrected = judged(human=human, judge=results, **labels.model_dump(exclude={"human"}))
+    corrected.settings["plans"] = plan_statements(result.provenance for result in results.values())
+    write_text(out / "judged.json", corrected.export("json"))
+    done.append("the values by human labels")
+    yield corrected
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

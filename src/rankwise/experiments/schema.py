@@ -36,6 +36,8 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
+from rankwise.evidence.judged import judged
+from rankwise.evidence.launches import validate_metrics
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse_all, show_value
 from rankwise.metrics.debiased import ByPropensity
@@ -667,6 +669,19 @@ def _fields_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 Comparison: Any = _made("Comparison", "The comparison: every option of `rankwise.compare`.", _fields_of(compare))
+Launches: Any = _made(
+    "Launches",
+    "Past launches: every option of `rankwise.validate_metrics`.",
+    {"table": (SourceOrPath, Field(description="One row per launch.")), **_fields_of(validate_metrics)},
+)
+Judged: Any = _made(
+    "Judged",
+    "Human labels beside those of `data.truth`, which are a model's: options of `rankwise.judged`.",
+    {
+        "human": (SourceOrPath, Field(description="The ground truth by human labels, of some users.")),
+        **{name: field for name, field in _fields_of(judged).items() if name not in ("human", "judge")},
+    },
+)
 Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
@@ -713,6 +728,9 @@ class Config(_Strict):
         ),
     ] = Field(default=None, description="The comparison of systems, or a list of comparisons.")
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
+    launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
+    judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
+    plan: bool = Field(default=False, description="Hold the run against the plan that `rankwise plan` wrote.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[
         Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)

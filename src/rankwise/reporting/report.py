@@ -93,6 +93,7 @@ def sections_of(material: ReportData) -> list[Section]:
     builders: dict[tuple[str, str], dict[str, Callable[[ReportData], Sequence[Block]]]] = {
         ("verdict", "Verdict"): {"the verdict": sections.verdict},
         ("decision", "Decision"): {"the decision": sections.decision},
+        ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
         ("leaderboard", "Leaderboard"): {"the leaderboard": sections.leaderboard, "all values": sections.all_values},
         ("differences", "Paired differences"): {
             "paired differences": sections.differences,
@@ -120,7 +121,7 @@ def sections_of(material: ReportData) -> list[Section]:
     return [
         section(name, title, material, parts)
         for (name, title), parts in builders.items()
-        if name != "decision" or material.decision is not None
+        if (name != "decision" or material.decision is not None) and (name != "evidence" or material.evidence)
     ]
 
 
@@ -320,6 +321,7 @@ def make_report(
     columns: Columns | None = None,
     audit: Any = None,
     decision: Any = None,
+    evidence: Any = (),
 ) -> Report:
     """Return the report of results, and of the table and settings of their comparison if any.
 
@@ -348,11 +350,19 @@ def make_report(
         raise ParameterError(
             f"the decision is about {absent[0]!r}, which is not a result here", found=", ".join(results)
         )
+    studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
+    views: list[list[TableView]] = [getattr(study, "views", []) for study in studies]
+    if not all(views):
+        raise ParameterError(
+            "evidence takes what rankwise.validate_metrics and rankwise.judged return",
+            found=", ".join(type(study).__name__ for study in studies),
+        )
+    other_views = [view for part in views for view in part]
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
     lists = Lists(results, dict(runs or {}), tables, columns)
-    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, view)
+    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, view, other_views)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     return Report(heading, sections_of(material))
 
@@ -379,6 +389,7 @@ def report(
     columns: Columns | None = None,
     audit: Any = None,
     decision: Any = None,
+    evidence: Any = (),
 ) -> Report:
     """Make an HTML report: verdict, leaderboard, differences, trade-offs, groups, provenance.
 
@@ -407,6 +418,8 @@ def report(
         The audit of the split, from `rankwise.audit`.
     decision : Decision, optional
         The decision, from `rankwise.decide`.
+    evidence : MetricValidation, JudgedResult, or a list of them, optional
+        Past launches, from `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`.
 
     Returns
     -------
@@ -440,6 +453,7 @@ def report(
         columns=columns,
         audit=audit,
         decision=decision,
+        evidence=evidence,
     )
 
 

@@ -308,6 +308,8 @@ class ReportData:
         The checks of an audit of the split.
     decision : TableView or None
         The checks of a decision, under its outcome.
+    evidence : sequence of TableView
+        Tables of other studies: past launches, human labels.
     """
 
     estimates: Estimates
@@ -318,6 +320,7 @@ class ReportData:
     lists: Lists
     audit: pl.DataFrame | None
     decision: TableView | None = None
+    evidence: Sequence[TableView] = ()
 
     @property
     def results(self) -> Mapping[str, Result]:

@@ -34,7 +34,7 @@ from rankwise.reporting.plots import (
 )
 from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
 from rankwise.results.intervals import interval_of
-from rankwise.results.result import Result, labelled_values
+from rankwise.results.result import Result, labelled_values, plan_statements
 from rankwise.stats.differences import Floats
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "decision",
     "differences",
     "distribution",
+    "evidence",
     "examples",
     "exposure",
     "fairness",
@@ -298,6 +299,8 @@ def verdict(material: ReportData) -> list[Block]:
         ),
     ]
     doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
+    plans = _said_by(material, lambda result: plan_statements([result.provenance]))
+    notes += [f"{who}: {statement}" for statement, who in plans.items()]
     notes += [f"check {who}: {doubt}" for doubt, who in doubts.items()]
     return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
 
@@ -336,6 +339,15 @@ def decision(material: ReportData) -> list[Block]:
         raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
     grid = TableView(view.head, view.rows, left=view.left)
     return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
+
+
+def evidence(material: ReportData) -> list[Block]:
+    """Return the tables of other studies, each with its title above and its notes below."""
+    blocks: list[Block] = []
+    for view in material.evidence:
+        blocks += [Text(view.title, strong=True)] if view.title else []
+        blocks += [Grid(replace(view, notes=())), *([Notes(view.notes)] if view.notes else [])]
+    return blocks
 
 
 def leaderboard(material: ReportData) -> list[Block]:

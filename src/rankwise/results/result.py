@@ -35,6 +35,7 @@ __all__ = [
     "footnote",
     "labelled_values",
     "listed",
+    "plan_statements",
     "result_views",
     "short_lists",
     "tidy_groups",
@@ -284,8 +285,14 @@ def footnote(
         f"({made['value']}; terciles of {made['training_users']:,} training users)"
         for by, made in provenance.get("groups", {}).items()
     ]
+    rules += plan_statements([provenance])
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+
+
+def plan_statements(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return whether results are as planned, or what differs, for those that were held against a plan."""
+    return list(dict.fromkeys(record["plan"]["statement"] for record in provenances if "plan" in record))
 
 
 def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:

@@ -31,6 +31,13 @@ from rankwise.stats.equivalence import (
     power_of,
     users_needed,
 )
+from rankwise.stats.errors_in_variables import (
+    MethodOfMoments,
+    TrueEffects,
+    cross_validated_prediction,
+    method_of_moments,
+    true_effects,
+)
 from rankwise.stats.intervals import (
     bootstrap,
     bootstrap_confidence_interval,
@@ -50,6 +57,7 @@ from rankwise.stats.many_systems import (
     tukey,
 )
 from rankwise.stats.paired_tests import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
+from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
 from rankwise.stats.variance_components import DataSets, TwoLevel, over_data_sets, two_level
 
 __all__ = [
@@ -59,11 +67,14 @@ __all__ = [
     "Equivalence",
     "Friedman",
     "Interval",
+    "MethodOfMoments",
     "NonInferiority",
     "PairTests",
     "PairedTTest",
+    "PredictionPowered",
     "SystemRanks",
     "TestResult",
+    "TrueEffects",
     "TwoLevel",
     "adjust",
     "bayesian_signed_rank",
@@ -77,6 +88,7 @@ __all__ = [
     "clustered",
     "confidence_sequence",
     "corrected_resampled_t",
+    "cross_validated_prediction",
     "effect",
     "equivalence",
     "finite_population",
@@ -86,6 +98,7 @@ __all__ = [
     "mann_whitney",
     "max_t",
     "max_t_quantile",
+    "method_of_moments",
     "minimum_detectable",
     "non_inferiority",
     "over_data_sets",
@@ -93,12 +106,14 @@ __all__ = [
     "paired_t_of_all",
     "paired_t_test",
     "power_of",
+    "prediction_powered",
     "rank_systems",
     "sign",
     "sign_flip",
     "sign_flip_interval",
     "sign_flip_of_all",
     "t_interval",
+    "true_effects",
     "tukey",
     "two_level",
     "users_needed",

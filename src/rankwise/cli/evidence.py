@@ -1,0 +1,81 @@
+"""``rankwise validate-metrics`` and ``rankwise judged``: past launches, and human labels beside a model's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankwise.cli.options import PATH, choice_option, examples, named_paths, output_options, write_out
+from rankwise.core.arguments import Sampled
+
+__all__ = ["judged_command", "validate_metrics_command"]
+
+confidence_option = click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
+)
+
+
+@click.command("validate-metrics", epilog=examples("rankwise validate-metrics launches.csv --different-users"))
+@click.argument("launches", type=PATH)
+@click.option(
+    "--offline",
+    multiple=True,
+    metavar="METRIC",
+    help="Offline metric; may be repeated.  [default: every column with a column of standard errors]",
+)
+@click.option("--online", default="online", show_default=True, metavar="COLUMN", help="Column of the online effects.")
+@click.option(
+    "--same-users/--different-users",
+    default=None,
+    help="Whether offline and online differences of a launch come from the same users; if so, the table has a "
+    "column of covariances.  [default: the table has one]",
+)
+@confidence_option
+@output_options
+def validate_metrics_command(
+    launches: Path, offline: tuple[str, ...], form: str, output: Path | None, **options: Any
+) -> None:
+    """Tell which offline metrics predict online effects.
+
+    LAUNCHES has one row per past launch: columns `online` and `online_se`, and for each metric its difference,
+    `METRIC_se` and `METRIC_covariance`.
+    """
+    from rankwise.evidence.launches import validate_metrics
+
+    write_out(validate_metrics(str(launches), offline=list(offline) or None, **options), form, output)
+
+
+@click.command("judged", epilog=examples("rankwise judged --human human.csv --judge model.csv --sampled random"))
+@click.option(
+    "--human", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result by human labels; may be repeated."
+)
+@click.option(
+    "--judge", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result by the model's; may be repeated."
+)
+@choice_option("--sampled", kind=Sampled, help="How the users with human labels were chosen. There is no default.")
+@confidence_option
+@output_options
+@click.pass_context
+def judged_command(
+    ctx: click.Context,
+    /,
+    human: tuple[str, ...],
+    judge: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Estimate values from few users with human labels and many with labels of a model.
+
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Several systems need
+    names: `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
+    """
+    from rankwise.evidence.judged import judged
+    from rankwise.results.storage import open_result
+
+    sides = [named_paths(ctx, texts, open_result) for texts in (human, judge)]
+    if [len(side) for side in sides] == [1, 1]:
+        sides = [{"result": next(iter(side.values()))} for side in sides]
+    write_out(judged(human=sides[0], judge=sides[1], **options), form, output)

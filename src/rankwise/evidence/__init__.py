@@ -1,0 +1,1 @@
+"""Evidence across studies: past launches, and human labels beside a model's."""

@@ -1,0 +1,366 @@
+"""`validate_metrics`: which offline metrics predict online effects, from past launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.core.arguments import check_path
+from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.errors import ColumnError, EmptyError, ParameterError, nearest
+from rankwise.stats.differences import Interval, check_level
+from rankwise.stats.errors_in_variables import (
+    MethodOfMoments,
+    TrueEffects,
+    cross_validated_prediction,
+    method_of_moments,
+    true_effects,
+)
+from rankwise.stats.many_systems import adjust
+from rankwise.tables.files import read_file
+from rankwise.tables.memory import from_arrow, typed
+
+__all__ = ["MetricValidation", "read_launches", "validate_metrics"]
+
+_FEWEST = 8  # launches below which nothing is concluded
+_FOR_COMPOSITES, _FEW = 20, 30
+_ERROR, _SHARED = "_se", "_covariance"
+_COMPOSITE = "composite of all"
+_Verdict: TypeAlias = Literal["follows", "opposes", "cannot tell"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricValidation:
+    """The result of `rankwise.validate_metrics`.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per offline metric: the ``slope`` of true online on true offline effects and their
+        ``correlation``, each with limits; ``p`` of a slope of 0 and ``p_adjusted`` (Holm over the metrics);
+        ``verdict``: ``follows`` or ``opposes`` if the slope is shown to be positive or negative, else
+        ``cannot tell``; ``more_launches`` that would probably show it; ``sign_agreement``, the probability
+        that a launch's true effects agree in sign, and ``same_signs``, how many observed ones do;
+        ``worth_testing``, the true offline effect from which the online effect is positive with probability
+        0.8; ``reliability`` of the offline differences; and, beside these, the slopes ``naive``,
+        ``total_covariance`` with its ``fieller`` set, and ``liml``.
+    prediction : polars.DataFrame or None
+        From 20 launches and with several metrics: for each metric and the composite of all, its ``weight``
+        and the ``share`` of the variance of true online effects that it predicts in launches left out.
+    settings : dict
+        The options, and where the errors' covariances come from.
+    """
+
+    table: pl.DataFrame
+    prediction: pl.DataFrame | None
+    settings: dict[str, Any]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the table means, and what it rests on."""
+        n, level = self.table["launches"][0], 1 - self.settings["confidence"]
+        few = f": few, so that intervals are wide; below {_FEWEST} none is given a verdict" if n < _FEW else ""
+        several = f", over {len(self.table)} metrics by Holm" if len(self.table) > 1 else ""
+        intervals = f"slope and correlation of true effects, with {1 - level:.0%} likelihood-ratio intervals; "
+        signs = "signs: the probability that true effects agree in sign; observed: how many launches did, which "
+        return [
+            f"{n} launches{few}",
+            f"{intervals}verdicts at level {level:.2g}{several}; errors: {self.settings['errors']}",
+            f"{signs}errors pull to one half, and shared errors to all",
+            *self.settings.get("plans", ()),
+        ]
+
+    @property
+    def views(self) -> list[TableView]:
+        """The verdicts, the estimates beside them, and predictions."""
+        title = f"Offline metrics against {self.settings['online']}."
+        views = [_verdict_view(self.table, title), _beside_view(self.table)]
+        if self.prediction is not None:
+            views.append(_prediction_view(self.prediction))
+        return [*views[:-1], replace(views[-1], notes=self.notes)]
+
+    def export(self, form: Format) -> str:
+        """Return JSON, CSV, or a Markdown or LaTeX table."""
+        return export(form, self.to_dict, lambda: self.table, lambda: self.views)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        prediction = None if self.prediction is None else self.prediction.to_dicts()
+        return {"settings": self.settings, "metrics": finite(self.table.to_dicts()), "prediction": finite(prediction)}
+
+    def __repr__(self) -> str:
+        return plain(*self.views)
+
+    def _repr_html_(self) -> str:
+        return html(*self.views)
+
+
+def _verdict_view(table: pl.DataFrame, title: str) -> TableView:
+    head = ("metric", "slope", "interval", "correlation", "signs", "observed", "worth an A/B from", "verdict")
+    rows = [
+        (
+            row["metric"],
+            f"{row['slope']:+.4f}",
+            f"{number(row['slope_low'])} to {number(row['slope_high'])}",
+            f"{row['correlation']:+.2f} ({row['correlation_low']:+.2f} to {row['correlation_high']:+.2f})",
+            f"{row['sign_agreement']:.0%}",
+            f"{row['same_signs']} of {row['launches']}",
+            number(row["worth_testing"]),
+            _verdict_text(row),
+        )
+        for row in table.to_dicts()
+    ]
+    return TableView(head, rows, left=(0, 7), title=title, label="rankwise-launches")
+
+
+def _beside_view(table: pl.DataFrame) -> TableView:
+    head = ("beside, without a verdict", "reliability", "attenuated", "total covariance", "Fieller set", "LIML")
+    rows = [
+        (
+            row["metric"],
+            number(row["reliability"]),
+            *(f"{row[name]:+.4f}" for name in ("naive", "total_covariance")),
+            row["fieller"],
+            f"{row['liml']:+.4f}",
+        )
+        for row in table.to_dicts()
+    ]
+    return TableView(head, rows, left=(0, 4), title="Other estimates of the slope.", label="rankwise-slopes")
+
+
+def _prediction_view(prediction: pl.DataFrame) -> TableView:
+    rows = [
+        (row["metric"], "" if row["weight"] is None else f"{row['weight']:+.4f}", f"{row['share']:.0%}")
+        for row in prediction.to_dicts()
+    ]
+    head = ("prediction of launches left out", "weight", "variance predicted")
+    return TableView(head, rows, title="Prediction of launches left out.", label="rankwise-prediction")
+
+
+def _verdict_text(row: dict[str, Any]) -> str:
+    if row["verdict"] != "cannot tell":
+        return str(row["verdict"])
+    more = row["more_launches"]
+    return f"cannot tell ({row['launches']} launches" + (f"; about {more:,} more would, if it is so)" if more else ")")
+
+
+def validate_metrics(
+    launches: Any,
+    *,
+    offline: str | Sequence[str] | None = None,
+    online: str = "online",
+    same_users: bool | None = None,
+    confidence: float = 0.95,
+) -> MetricValidation:
+    """Tell which offline metrics predict online effects, from past launches, corrected for errors.
+
+    A regression of online on offline effects is wrong twice: errors of the offline differences pull its
+    slope towards 0, and where both effects were measured on the same users, their shared error pulls it
+    towards that of the errors, which is positive. Therefore every launch needs the standard errors of both,
+    and the covariance of the two errors, or the statement that they come from different users.
+
+    Parameters
+    ----------
+    launches : table or path
+        One row per launch: the online effect ``online`` with its standard error ``online_se``, and for each
+        offline metric the difference, such as ``ndcg@10``, with ``ndcg@10_se`` and, if users are the same,
+        ``ndcg@10_covariance`` (of one metric also ``covariance``): the covariance of both per-user
+        differences over users, divided by their number. Signs are such that positive is better.
+    offline : str or list of str, optional
+        The offline metrics; by default every column that has a column of standard errors.
+    online : str, default="online"
+        The online effect.
+    same_users : bool, optional
+        False: the offline and online differences of a launch come from different users, so that their errors
+        are independent, and columns of covariances are not needed.
+    confidence : float, default=0.95
+        The confidence level of intervals; verdicts are at 1 − confidence.
+
+    Returns
+    -------
+    MetricValidation
+        With fewer than 8 launches every verdict is ``cannot tell``.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing or holds something other than numbers.
+    ParameterError
+        If nothing is said about the covariance of the errors.
+
+    See Also
+    --------
+    rankwise.stats.true_effects : The model, for arrays.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> launches = {"ndcg": [0.1, 0.4, -0.2, 0.3, -0.3, 0.2, 0.0, 0.5], "ndcg_se": [0.05] * 8,
+    ...             "online": [0.3, 0.9, -0.3, 0.7, -0.6, 0.3, 0.1, 1.1], "online_se": [0.1] * 8}
+    >>> validation = rw.validate_metrics(launches, same_users=False)
+    >>> validation.table.select("metric", "slope", "verdict").row(0)
+    ('ndcg', 2.066, 'follows')
+    """
+    check_level("confidence", confidence)
+    frame, where = read_launches(launches)
+    metrics = _metrics(frame, where, offline, online)
+    effect, error = (_numbers(frame, where, name) for name in (online, online + _ERROR))
+    shared = {name: _covariance(frame, where, name, same_users, alone=len(metrics) == 1) for name in metrics}
+    rows = []
+    for name in metrics:
+        arrays = (_numbers(frame, where, name), effect, _numbers(frame, where, name + _ERROR), error, shared[name])
+        effects = true_effects(*arrays, confidence=confidence)
+        moments = method_of_moments(*arrays, confidence=confidence)
+        rows.append(_row(name, effects, moments, int((arrays[0] * effect > 0).sum())))
+    table = _with_verdicts(pl.DataFrame(rows), 1 - confidence)
+    errors = "independent" if same_users is False else "with the covariances of the table"
+    settings = {"online": online, "confidence": float(confidence), "errors": errors, "launches": where}
+    return MetricValidation(table, _prediction(frame, where, metrics, effect, error, shared), settings)
+
+
+def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
+    """Return the table of launches, and its name."""
+    if not isinstance(launches, str | Path):
+        where = "launches"
+        frame = from_arrow(pl.DataFrame(launches) if isinstance(launches, dict) else launches, where)
+    else:
+        raw = read_file(check_path("launches", launches))
+        frame, where = typed(raw.frame, raw.frame.columns), raw.name
+    if frame.is_empty():
+        raise EmptyError("there is no launch", where=where)
+    return frame, where
+
+
+def _metrics(frame: pl.DataFrame, where: str, offline: str | Sequence[str] | None, online: str) -> list[str]:
+    """Return the names of the offline metrics."""
+    if offline is not None:
+        return [offline] if isinstance(offline, str) else list(dict.fromkeys(offline))
+    names = [name for name in frame.columns if name != online and name + _ERROR in frame.columns]
+    if not names:
+        raise ColumnError(
+            "no offline metric has a column of standard errors",
+            where=where,
+            found=f"columns {', '.join(map(repr, frame.columns))}",
+            hint="name them after the metric: 'ndcg@10' and 'ndcg@10_se'",
+        )
+    return names
+
+
+def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
+    """Return a column as an array; raise if it is missing or a launch has no number."""
+    if name not in frame.columns:
+        what = f" with the standard errors of {name.removesuffix(_ERROR)!r}" if name.endswith(_ERROR) else ""
+        raise ColumnError(
+            f"there is no column {name!r}{what}",
+            where=where,
+            found=f"columns {', '.join(map(repr, frame.columns))}",
+            hint=nearest(name, frame.columns),
+        )
+    column = frame[name]
+    if not column.dtype.is_numeric():
+        raise ColumnError("this column holds no numbers", where=f"{where}, column {name!r}", found=f"{column[0]!r}")
+    values = column.cast(pl.Float64).fill_null(math.nan)
+    if not values.is_finite().all():
+        row = int(values.is_finite().not_().arg_max() or 0)
+        raise ColumnError(
+            "a launch has no value",
+            where=f"{where}, column {name!r}, row {row + 1}",
+            found=f"{column[row]}",
+            hint="drop the launch",
+        )
+    return values.to_numpy()
+
+
+def _covariance(frame: pl.DataFrame, where: str, metric: str, same_users: bool | None, *, alone: bool) -> Any:
+    """Return the covariance of both errors in each launch."""
+    if same_users is False:
+        return np.zeros(len(frame))
+    names = [metric + _SHARED, *(["covariance"] if alone else [])]
+    name = next((name for name in names if name in frame.columns), None)
+    if name is not None:
+        return _numbers(frame, where, name)
+    raise ParameterError(
+        "the covariance of the offline and the online error is not known",
+        where=where,
+        found=f"no column {names[0]!r}",
+        hint="pass same_users=False if they come from different users; else add the column: the covariance of "
+        "both per-user differences, divided by the number of users",
+    )
+
+
+def _row(name: str, effects: TrueEffects, moments: MethodOfMoments, same_signs: int) -> dict[str, Any]:
+    """Return what is known of one metric."""
+    from scipy.special import chdtrc
+
+    needed = effects.pairs_needed()
+    return {
+        "metric": name,
+        "launches": effects.n,
+        **_limits("slope", effects.slope),
+        **_limits("correlation", effects.correlation),
+        "p": float(chdtrc(1, effects.evidence)),
+        "more_launches": None if needed is None else max(needed, _FEWEST) - effects.n,
+        "sign_agreement": effects.sign_agreement,
+        "same_signs": same_signs,
+        "worth_testing": effects.threshold(),
+        "reliability": moments.reliability,
+        "naive": moments.naive,
+        "total_covariance": moments.total_covariance,
+        "fieller": _set_text(moments.fieller),
+        "liml": moments.liml,
+    }
+
+
+def _limits(name: str, interval: Interval) -> dict[str, float]:
+    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _set_text(intervals: tuple[tuple[float, float], ...]) -> str:
+    """Return a confidence set as text: an unbounded one says that it cannot tell."""
+    if len(intervals) == 1 and math.isfinite(intervals[0][0]):
+        return f"{intervals[0][0]:.4f} to {intervals[0][1]:.4f}"
+    if len(intervals) == 1:
+        return "cannot tell: every slope"
+    return f"cannot tell: below {intervals[0][1]:.4f} or above {intervals[1][0]:.4f}"
+
+
+def _with_verdicts(table: pl.DataFrame, alpha: float) -> pl.DataFrame:
+    """Return the table with p-values adjusted over metrics, verdicts, and nothing that only a verdict allows."""
+    p = adjust(table["p"].to_numpy())
+    verdicts: list[_Verdict] = []
+    for row, adjusted in zip(table.to_dicts(), p, strict=True):
+        shown = row["launches"] >= _FEWEST and adjusted <= alpha
+        above, below = row["slope_low"] > 0, row["slope_high"] < 0
+        verdicts.append("follows" if shown and above else "opposes" if shown and below else "cannot tell")
+    told = pl.Series("verdict", verdicts)
+    more = pl.when((pl.lit(told) == "cannot tell") & (pl.col("more_launches") > 0)).then("more_launches")
+    return table.with_columns(
+        more.alias("more_launches"),
+        pl.when(pl.lit(told) == "follows").then("worth_testing").otherwise(math.nan).alias("worth_testing"),
+        pl.Series("p_adjusted", p),
+        told,
+    )
+
+
+def _prediction(
+    frame: pl.DataFrame, where: str, metrics: Sequence[str], effect: Any, error: Any, shared: dict[str, Any]
+) -> pl.DataFrame | None:
+    """Return how well each metric, and the composite of all, predicts launches that were left out."""
+    if len(metrics) < 2 or len(frame) < _FOR_COMPOSITES:
+        return None
+
+    def predict(names: Sequence[str]) -> tuple[Any, float]:
+        x = np.stack([_numbers(frame, where, name) for name in names], axis=1)
+        return cross_validated_prediction(x, effect, error, np.stack([shared[name] for name in names], axis=1))
+
+    weights, share = predict(metrics)
+    rows = [(name, weight, predict([name])[1]) for name, weight in zip(metrics, weights.tolist(), strict=True)]
+    rows.append((_COMPOSITE, None, share))
+    schema = {"metric": pl.String, "weight": pl.Float64, "share": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,128 @@
+r"""Prediction-powered inference: a mean from few human labels and many labels of a model.
+
+.. math:: \hat\theta = \lambda \bar f_{others} + \overline{y - \lambda f}_{labelled}, \qquad
+    \lambda = \frac{Cov(y, f)}{(1 + n / N) \, Var(f)}
+
+for n labelled values y, with f the model's values. It is unbiased for every fixed λ and every model: if the
+model is useless, λ is about 0 and the labelled mean is left.
+
+Reference: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference, arXiv:2311.01453.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.errors import InputError, ParameterError
+from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
+
+__all__ = ["PredictionPowered", "prediction_powered"]
+
+_FEW = 30  # labelled values, below which the interval is approximate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionPowered(Interval):
+    """The interval of `prediction_powered`, with what it is made of.
+
+    Attributes
+    ----------
+    error : float
+        The standard error of the estimate.
+    weight : float
+        λ, the weight of the model's values.
+    human, human_error : float
+        The mean of the labelled values alone, and its standard error.
+    model : float
+        The mean of the model's values alone, which may be biased.
+    equivalent : float
+        How many labelled values would have had this standard error without the model.
+    """
+
+    error: float
+    weight: float
+    human: float
+    human_error: float
+    model: float
+    equivalent: float
+
+
+def prediction_powered(
+    human: Any, model: Any, others: Any, *, confidence: float = 0.95, weight: float | None = None
+) -> PredictionPowered:
+    """Return the interval of a mean that few human labels and many labels of a model estimate.
+
+    The labelled users have to be a random sample of all users. The limits are those of Student's t with
+    n − 2 degrees of freedom.
+
+    Parameters
+    ----------
+    human : array, shape (n,)
+        The values of labelled users by human labels.
+    model : array, shape (n,)
+        The values of the same users by the model's labels.
+    others : array, shape (N,)
+        The values of all other users by the model's labels.
+    confidence : float, default=0.95
+        The confidence level.
+    weight : float, optional
+        λ, from 0 (human labels alone) to 1; by default the one of least variance.
+
+    Returns
+    -------
+    PredictionPowered
+
+    Raises
+    ------
+    InputError
+        If a value is missing, or there are fewer than three labelled users or two others.
+
+    Examples
+    --------
+    >>> human, model = [0.5, 0.25, 1.0, 0.0, 0.75], [0.75, 0.5, 1.0, 0.25, 1.0]
+    >>> interval = prediction_powered(human, model, [0.75, 0.5, 1.0, 1.0, 0.25, 0.5, 0.75, 0.25] * 5)
+    >>> interval.estimate, interval.human, interval.model
+    (0.425, 0.5, 0.633)
+    """
+    check_level("confidence", confidence)
+    y, f, rest = (column(*pair) for pair in (("human", human), ("model", model), ("others", others)))
+    if len(y) != len(f):
+        raise InputError("human and model hold one value per labelled user", found=f"{len(y)} and {len(f)} values")
+    if len(y) < 3 or len(rest) < 2:
+        raise InputError(
+            "at least three labelled users and two others are needed", found=f"{len(y)} labelled, {len(rest)} others"
+        )
+    if not all(np.isfinite(values).all() for values in (y, f, rest)):
+        raise InputError("human, model and others hold NaN or infinite values")
+    if weight is not None and not 0 <= weight <= 1:
+        raise ParameterError("weight must lie between 0 and 1", found=f"weight={weight!r}")
+    n, used = len(y), _best_weight(y, f, rest) if weight is None else float(weight)
+    differences = y - used * f
+    estimate = used * float(rest.mean()) + float(differences.mean())
+    error = math.sqrt(differences.var(ddof=1) / n + used**2 * rest.var(ddof=1) / len(rest))
+    human_error = float(y.std(ddof=1)) / math.sqrt(n)
+    flags = (f"approximate: {n} labelled users, fewer than {_FEW}",) if n < _FEW else ()
+    interval = t_around(estimate, error, n - 2, confidence=confidence, method="prediction-powered", n=n, flags=flags)
+    return PredictionPowered(
+        **vars(interval),
+        error=error,
+        weight=used,
+        human=float(y.mean()),
+        human_error=human_error,
+        model=float(np.concatenate([f, rest]).mean()),
+        equivalent=n * human_error**2 / error**2 if error > 0 else math.nan,
+    )
+
+
+def _best_weight(y: Floats, f: Floats, others: Floats) -> float:
+    """Return the λ of least variance, from 0 to 1."""
+    every = np.concatenate([f, others])
+    variance = float(every.var(ddof=1))
+    if variance <= (DIGITS * np.abs(every).max()) ** 2:
+        return 0.0
+    covariance = float(np.cov(y, f)[0, 1])
+    return min(max(covariance / ((1 + len(y) / len(others)) * variance), 0.0), 1.0)
