@@ -39,6 +39,7 @@ from rankwise.comparison.pairwise import (
     bounds_of,
     combine_data_sets,
     joint_ranks,
+    ranks_are_approximate,
     ranks_of_pairs,
 )
 from rankwise.comparison.rows import PairRow, unbounded_flags, verdict, with_adjusted
@@ -236,6 +237,7 @@ def compare(
             raise MetricError(f"{main} cannot be compared on every data set", found=why)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     rows = correct_rows(rows, correction, alpha, joint=joint)
+    ranks = _ranks(systems, families[0], rows, main) if by is None else []
     settings = {
         "not_compared": not_compared,
         "by": by,
@@ -255,7 +257,10 @@ def compare(
         "clusters": clusters,
         "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
-        "ranks": [asdict(rank) for rank in _ranks(systems, families[0], rows, main)] if by is None else [],
+        "ranks": [asdict(rank) for rank in ranks],
+        "ranks_approximate": bool(ranks)
+        and _are_single(systems, clusters)
+        and ranks_are_approximate(families[0], main),
     }
     plans = plan_statements(result.provenance for result in every.values())
     return Comparison.make(systems, rows, settings | ({"plans": plans} if plans else {}))
@@ -293,10 +298,16 @@ def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Resul
     return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
 
 
+def _are_single(systems: Systems, clusters: str | None) -> bool:
+    """Return whether systems have one result each, over independent users."""
+    return not systems.several_seeds and not systems.data_sets and clusters is None
+
+
 def _ranks(systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str) -> list[SystemRank]:
     """Return the ranks of all systems on the primary metric; empty where they are not known."""
-    single = not systems.several_seeds and not systems.data_sets
-    if single and family.clusters is None and all(result.is_mean_of_users(main) for result in systems.results.values()):
+    if _are_single(systems, family.clusters) and all(
+        result.is_mean_of_users(main) for result in systems.results.values()
+    ):
         return joint_ranks(family, main)
     primary = [row for row in rows if row.primary]
     return ranks_of_pairs(primary, family.alpha, better=family.better(main))

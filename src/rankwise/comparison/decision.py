@@ -247,8 +247,8 @@ def decide(
       metrics), and every guardrail is non-inferior: shown to lose less than its margin, over all
       users and in every slice that is large enough.
     * **Stop** if any success, guardrail or deterioration metric is significantly worse, over all
-      users or in a slice (Holm over all of these tests), unless a guardrail is shown to be within
-      its margin there.
+      users or in a slice (Holm over all of these tests), unless a guardrail is shown to lose less
+      than its margin there.
     * **Hold** otherwise: the data show neither.
 
     Guardrails are not corrected for their number, because all of them have to hold. The number of
@@ -263,7 +263,8 @@ def decide(
         Success metrics: at least one of them has to improve.
     guardrails : mapping of metric to margin, optional
         Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
-        baseline such as ``"1%"``.
+        baseline such as ``"1%"``. Values that are not means over users (coverage, Gini) need
+        ``evaluate(…, jackknife=64)``, and are checked over all users alone.
     deterioration : str or list of str, optional
         Further metrics that must not get significantly worse.
     slices : str or list of str, optional

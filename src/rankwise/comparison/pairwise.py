@@ -45,9 +45,10 @@ from rankwise.stats.differences import (
     significant_digits,
     t_around,
     t_is_valid,
+    too_skewed,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
-from rankwise.stats.equivalence import Bounds, minimum_detectable
+from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
@@ -68,6 +69,7 @@ __all__ = [
     "check_zero",
     "combine_data_sets",
     "joint_ranks",
+    "ranks_are_approximate",
     "ranks_of_pairs",
 ]
 
@@ -153,7 +155,8 @@ class PairwiseTests:
 
     def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
-        together, bounds = self._tests(cell)[0], bounds_of(self.results, cell)
+        together, finite = self._tests(cell)[0], bool(np.isfinite(aligned.values).all())
+        bounds = bounds_of(self.results, cell) if finite else UNBOUNDED
         largest = bounds[1] - bounds[0]
         deltas, rows = aligned.deltas(self._columns), []
         make = self._row_maker(cell, aligned, bounds)
@@ -644,6 +647,13 @@ def joint_ranks(family: PairwiseTests, cell: str) -> list[SystemRank]:
         seed=family.seed,
     )
     return _ordered(list(family.results), aligned.values.mean(axis=0).tolist(), ranks)
+
+
+def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
+    """Return whether users are too few for the skewness of some pair: joint ranks rest on t."""
+    aligned = family.aligned(cell)
+    pairs = [(x, y) for x in range(len(family.results)) for y in range(x)]
+    return aligned is not None and any(map(too_skewed, aligned.differences(pairs)))
 
 
 def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None) -> list[SystemRank]:

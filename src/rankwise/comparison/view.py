@@ -248,7 +248,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
-    notes += [*_sample_notes(table, settings), *_ranks(table, settings)]
+    notes += [*_sample_notes(table, settings), *_ranks(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += [*settings.get("plans", ()), *settings["unchecked"]]
     notes += _not_compared(settings["not_compared"])
@@ -270,7 +270,7 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:3]) + more
 
 
-def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def _ranks(settings: Mapping[str, Any]) -> list[str]:
     """Return the confidence intervals of the ranks of the first ten systems."""
     ranks = settings["ranks"]
     if not ranks:
@@ -283,9 +283,7 @@ def _ranks(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
     level = f"{1 - settings['alpha']:.0%}"
     names = ", ".join(texts) + more
-    primary = table.filter(pl.col("primary"))
-    skewed = primary["flags"].list.join(" ").str.contains("skewness").any()
-    about = ", approximate as p is" if skewed else ""
+    about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
     return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
 
 

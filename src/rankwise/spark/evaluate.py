@@ -161,6 +161,7 @@ def compare(
         "data_sets": None,
         "seeds": None,
         "ranks": [asdict(rank) for rank in ranks],
+        "ranks_approximate": any("skewness" in flag for row in rows for flag in row.flags),
     }
     return Comparison.make(systems, rows, settings)
 
