@@ -121,6 +121,11 @@ def test_p_is_never_0():
     assert (stats.tukey(np.stack([x, x * 0, x * 0], axis=1)) > 0).all()
 
 
+def test_p_of_random_signs_counts_the_observed_ones():
+    """No draw is as extreme as 40 equal differences: p is 1 over the number of draws and one more."""
+    assert stats.sign_flip(np.full(40, 0.25), n_resamples=49).p == 0.02
+
+
 @pytest.mark.parametrize("kind", ["signs", "weights"])
 @pytest.mark.parametrize("users", [100, 5000])
 def test_the_same_bits_on_any_threads_and_in_any_batch(kind, users):

@@ -248,6 +248,28 @@ def test_l18_too_good():
     assert status("L18", train, test, recommendations=popular, repeats=True) == "pass"
 
 
+def test_l18_near_perfect_lists_warn_below_the_limit_of_the_ratio():
+    """Three of ten users have the most popular test item: perfect lists have three times its recall."""
+    of_user = [40 if user % 10 < 3 else (user * 7 + 1) % 40 for user in range(400)]
+    train = rows(*[(user, user % 41, 1) for user in range(400)])
+    test = rows(*[(user, item, 5) for user, item in enumerate(of_user)])
+    perfect = {user: [item] for user, item in enumerate(of_user)}
+    found = rw.audit(train, test, recommendations=perfect, repeats=True)["L18"]
+    assert (found.status, found.value) == ("warn", pytest.approx(1 / 0.3))
+    limits = Limits(too_near=1)
+    assert status("L18", train, test, recommendations=perfect, repeats=True, limits=limits) == "pass"
+
+
+def test_l18_has_no_limit_where_a_list_holds_half_of_the_items():
+    for n_items, limited in ((20, False), (21, True)):
+        train = rows(*[(user, user % n_items, 1) for user in range(400)])
+        test = rows(*[(user, (user * 11 + 1) % n_items, 5) for user in range(400)])
+        perfect = {user: [(user * 11 + 1) % n_items] for user in range(400)}
+        found = rw.audit(train, test, recommendations=perfect, repeats=True)["L18"]
+        assert ("too few items for a limit" in found.said) != limited
+        assert found.status == ("warn" if limited else "pass")
+
+
 def test_l18_lists_that_look_sampled():
     lists, truth = sampled()
     train = rows(*[(user, item, 1) for user in truth for item in range(3000 + user, 3020 + user)])
