@@ -437,6 +437,20 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         assert found.export("markdown").count("\n") == 24
 
 
+@pytest.mark.parametrize("is_train_finer", [False, True])
+def test_dates_of_two_resolutions_are_one_clock(is_train_finer):
+    """Training begins two microseconds before the test row, and ends two after it; one part has odd nanoseconds."""
+    coarse, fine = pl.Datetime("us"), pl.Datetime("ns")
+    times = ([7001, 11001], [9]) if is_train_finer else ([7, 11], [9001])
+    train, test = (
+        pl.DataFrame({"user": [3] * len(ticks), "item": ticks, "timestamp": pl.Series(ticks).cast(unit)})
+        for ticks, unit in zip(times, (fine, coarse) if is_train_finer else (coarse, fine), strict=True)
+    )
+    found = rw.audit(train, test)["L3"]
+    assert (found.status, found.value) == ("warn", 1)
+    assert "of 2 training rows 1 after the first test row" in found.said
+
+
 def test_names_of_columns_are_shown_harmlessly():
     column = "\x1b[2J<b>|"
     items = {"item": [10, 11, 12], column: ["x", "x", "y"]}
