@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 import sys
 from contextlib import nullcontext
+from datetime import datetime
 
 import numpy as np
 import polars as pl

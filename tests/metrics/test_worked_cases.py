@@ -145,6 +145,14 @@ def test_one_group_has_no_gap():
     assert math.isnan(result[name])
 
 
+def test_a_part_without_cut_offs_is_the_same_at_all_of_them():
+    users = {"user": ["a", "b"], "group": ["x", "y"]}
+    result = rw.evaluate(
+        {"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=r_precision)@[1,2]", users=users
+    )
+    assert [*result.values.values()].count(0.5) == 4  # the gap, and the mean of x; that of y is 0
+
+
 # What is known in the cases below: 7 is popular, 8 known to one user, 9 to nobody.
 TRAIN = {"a": [7], "b": [7, 8], "c": [7], "d": [7]}
 ITEMS = {

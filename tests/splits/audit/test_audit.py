@@ -146,6 +146,9 @@ def test_l10_popularity():
         assert (found.status, found.value) == (expected, float("inf"))
     same = rw.audit(TRAIN, TRAIN.with_columns(pl.col("timestamp") + 9), repeats=True)["L10"]
     assert "divergence 0.000" in same.said
+    parts = [pl.DataFrame({"user": range(4), "item": items}) for items in ([1, 1, 1, 2], [1, 2, 2, 2])]
+    found = rw.audit(*parts)["L10"]  # 3/4 of one and 1/4 of the other, against 1/2 of both
+    assert (found.status, found.value) == ("pass", pytest.approx(0.75 * np.log2(1.5) + 0.25 * np.log2(0.5)))
 
 
 def test_l11_cold():
