@@ -273,6 +273,17 @@ def test_l18_has_no_limit_where_a_list_holds_half_of_the_items():
         assert found.status == ("warn" if limited else "pass")
 
 
+def test_l18_knows_what_a_user_consumes_most():
+    train = rows(
+        *[(user, item, at) for user in range(30) for at, item in enumerate((user + 100, user + 200, user + 100))]
+    )
+    test = rows(*[(user, user + 100, 9) for user in range(30)])
+    lists = {user: [user + 100] for user in range(30)}
+    found = rw.audit(train, test, recommendations=lists, repeats=True)["L18"]
+    assert found.status == "pass"
+    assert "of the user's most frequent items 1.0000" in found.said
+
+
 def test_l18_lists_that_look_sampled():
     lists, truth = sampled()
     train = rows(*[(user, item, 1) for user in truth for item in range(3000 + user, 3020 + user)])
