@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.core.ragged import bucket, offsets, reorder
+from rankwise.core.ragged import bucket, offsets, reorder, rows_of_groups, similar
 
 
 @given(st.lists(st.integers(0, 9)))
@@ -30,3 +30,16 @@ def test_reorder_is_a_sort_of_each_segment(segments, use_breaker, descending, th
     assert ours.tolist() == expected
     assert ordered.tolist() == keys[expected].tolist()
     assert rows.tolist() == list(range(len(keys)))
+
+
+def test_rows_of_adjacent_groups_are_a_slice_and_a_group_may_come_twice():
+    starts = np.array([0, 3, 4, 4, 6])
+    rows, edges = rows_of_groups(starts, np.array([1, 2, 3]))
+    assert (rows, edges.tolist()) == (slice(3, 6), [0, 1, 1, 3])
+    rows, edges = rows_of_groups(starts, np.array([3, 3]))
+    assert (rows.tolist(), edges.tolist()) == ([4, 5, 4, 5], [0, 2, 4])
+
+
+def test_segments_without_rows_are_in_no_part():
+    parts = similar(np.array([0, 0, 1, 1, 3]), 100)
+    assert [part.tolist() for part in parts] == [[1], [3]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from datetime import datetime
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import rankwise.core.ids
 from rankwise.core import kernels
-from rankwise.core.ids import StringVocabulary, plain_strings, string_views, text_hashes
+from rankwise.core.ids import StringVocabulary, hash_of_column, plain_strings, string_views, text_hashes
 from rankwise.core.ragged import user_runs
 
 needs_kernels = pytest.mark.skipif(kernels.loaded() is None, reason=f"no compiled loops here: {kernels.road()}")
@@ -76,6 +77,13 @@ def test_hashes_of_many_similar_ids_differ():
 
 
 @needs_kernels
+@pytest.mark.parametrize("dates", [["1969-07-20", "2024-02-29"], ["1969-07-20 20:17:40", "2024-02-29T12:00:00.25"]])
+def test_dates_in_text_have_the_hashes_of_dates(dates):
+    moments = pl.Series([datetime.fromisoformat(date) for date in dates])
+    assert hash_of_column(pl.Series(dates), ids=False).tolist() == hash_of_column(moments, ids=False).tolist()
+    assert hash_of_column(pl.Series(dates)).tolist() != hash_of_column(moments).tolist()
+
+
 def test_no_loop_reads_what_is_no_text():
     for column in (pl.Series([1, 2]), pl.Series([], dtype=pl.String), pl.Series([b"a"])):
         with string_views(column) as found:

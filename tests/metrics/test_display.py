@@ -92,3 +92,10 @@ def test_hostile_names_are_text():
 )
 def test_who_has_a_value_is_said_of_metrics_that_users_have(name, averaged):
     assert describe(name).averaged == averaged
+
+
+def test_properties_are_values_that_json_holds():
+    properties = describe("group_gap").as_dict()
+    assert properties["range"] == [0, None]
+    assert properties["parameters"] == {"user_group": "group", "metric": "ndcg"}
+    assert describe("ndcg").as_dict()["parameters"]["log_base"] == 2.0

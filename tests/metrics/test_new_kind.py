@@ -12,6 +12,7 @@ import rankwise as rw
 from rankwise.core.arrays import SortedValues
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, metric
+from rankwise.metrics.description import describe
 from rankwise.metrics.states import CellValues
 
 CELL, PART = "trimmed_hits@3", "complement(trimmed_hits)@3"
@@ -77,6 +78,10 @@ def test_it_is_evaluated_alone_and_as_a_part():
     assert result[str(rw.parse(PART))] == pytest.approx(1 - np.mean(HITS))
     assert result["quantile(of=trimmed_hits,q=0.5)@3"] == np.median(HITS)
     assert result.kinds[CELL] == "distribution"
+
+
+def test_its_description_names_no_plain_definition():
+    assert describe("trimmed_hits").plain == ""
 
 
 def test_its_gap_between_groups_of_users():

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+import sys
+
 import numpy as np
 import pytest
 
@@ -162,6 +165,13 @@ def test_a_hint_names_a_metric_as_people_write_it():
 def test_numbers_that_overflow_are_refused(text):
     with pytest.raises(ParameterError):
         parse(text)
+
+
+def test_the_lowest_number_is_finite():
+    with pytest.raises(ParameterError, match="beta must lie between 0 and 1e100"):
+        rw.metrics.F(beta=-sys.float_info.max)
+    with pytest.raises(ParameterError, match="beta must be a finite number"):
+        rw.metrics.F(beta=-math.inf)
 
 
 def test_text_imports_nothing(monkeypatch):

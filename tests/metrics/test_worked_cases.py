@@ -137,6 +137,22 @@ def test_fcp_counts_tied_predictions_as_wrong():
     assert rw.evaluate(predicted, truth, "fcp")["fcp"] == pytest.approx(2 / 3)
 
 
+def test_one_group_has_no_gap():
+    users = {"user": ["a", "b"], "group": ["x", "x"]}
+    name = "group_gap(metric=recall)@1"
+    result = rw.evaluate({"a": [5], "b": [5]}, {"a": {5}, "b": {6}}, name, users=users)
+    assert result[f"{name}[user_group=x]"] == 0.5
+    assert math.isnan(result[name])
+
+
+def test_a_part_without_cut_offs_is_the_same_at_all_of_them():
+    users = {"user": ["a", "b"], "group": ["x", "y"]}
+    result = rw.evaluate(
+        {"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=r_precision)@[1,2]", users=users
+    )
+    assert [*result.values.values()].count(0.5) == 4  # the gap, and the mean of x; that of y is 0
+
+
 # What is known in the cases below: 7 is popular, 8 known to one user, 9 to nobody.
 TRAIN = {"a": [7], "b": [7, 8], "c": [7], "d": [7]}
 ITEMS = {
@@ -182,6 +198,7 @@ ITEMS = {
             0.5 * math.log(0.5 / (0.99 + 0.005)) + 0.5 * math.log(0.5 / 0.005),
         ),
         ({"u": [1, 2], "v": [1, 3], "w": [1, 2]}, {"u": {1}, "v": {1}, "w": {1}}, "personalization@2", 1 / 3),
+        ({"u": [1, 2], "v": [1, 3]}, {"u": {1}, "v": {1}}, "personalization@2", 1 / 2),
         ({"u": [7, 8]}, {"u": {8}}, "arp@4", 5 / 4),
         ({"u": [7, 8]}, {"u": {8}}, "arp(denominator=length)@4", 5 / 2),
         # 7 alone holds 4/5 of the interactions: no more than 0.8, so 8 is in the head too.

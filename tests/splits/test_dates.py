@@ -216,3 +216,9 @@ def test_small_numbers_have_no_calendar_until_their_unit_is_given(numbers):
 def test_years_are_read_as_dates_by_their_format():
     split = GlobalTime(at="2020-01-01").split(table([2018, 2019, 2020, 2021]), time_format="%Y")
     assert split.test["date"].to_list() == [2020, 2021]
+
+
+def test_a_format_with_half_a_time_is_refused():
+    table = pl.DataFrame({"user": [4, 4], "item": [5, 6], "timestamp": ["02/11/2020 10", "03/11/2020 11"]})
+    with pytest.raises(ParameterError, match="time_format is the format of dates"):
+        LeaveOut(1).split(table, time_format="%d/%m/%Y %H")

@@ -31,6 +31,13 @@ def test_identical_systems(test, n):
     assert "identical" in found.flags
 
 
+@pytest.mark.parametrize("family", [False, True])
+def test_systems_that_are_0_for_all_users_agree(family):
+    values = np.stack([np.zeros(25), np.arange(25.0), np.zeros(25)], axis=1)
+    p = stats.sign_flip_of_all(values, family=family, n_resamples=99)
+    assert (p[0, 2], p[0, 1]) == (1.0, 0.01)
+
+
 def test_identical_systems_have_no_effect_and_no_known_interval():
     for interval in (stats.t_interval(X, X), stats.bootstrap(X, X)):
         assert np.isnan([*interval]).all()
@@ -119,6 +126,24 @@ def test_p_is_never_0():
         assert test(x, np.zeros(5000)).p > 0
     assert stats.max_t(x[:, None], n_resamples=99)[0] == 0.01
     assert (stats.tukey(np.stack([x, x * 0, x * 0], axis=1)) > 0).all()
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_p_does_not_depend_on_the_unit(test):
+    d = np.random.default_rng(8).normal(0.12, 0.5, 70)
+    p = test(d).p
+    assert test(d / 2**60).p == pytest.approx(p, rel=1e-12)
+    assert 0.0001 < p < 0.5
+
+
+def test_p_of_the_bootstrap_test_is_near_that_of_t():
+    d = np.random.default_rng(8).normal(0.1, 0.5, 150)
+    assert stats.bootstrap_test(d).p == pytest.approx(stats.paired_t(d).p, abs=0.02)
+
+
+def test_p_of_random_signs_counts_the_observed_ones():
+    """No draw is as extreme as 40 equal differences: p is 1 over the number of draws and one more."""
+    assert stats.sign_flip(np.full(40, 0.25), n_resamples=49).p == 0.02
 
 
 @pytest.mark.parametrize("kind", ["signs", "weights"])

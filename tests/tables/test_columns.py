@@ -151,6 +151,14 @@ def test_a_rating_beside_predictions_is_not_taken_for_them():
     assert rw.evaluate(both.drop("y_pred"), {1: {6}}, "mrr")["mrr"] == 1.0
 
 
+def test_two_columns_of_categories_are_asked_for():
+    items = pl.DataFrame({"item": [5, 6], "tags": ["a", "b"], "genre": ["c", "c"]})
+    with pytest.raises(ColumnError, match="two columns could be the categories"):
+        rw.evaluate({1: [5, 6]}, {1: {6}}, "category_count@2", items=items)
+    chosen = {"items.categories": "genre"}
+    assert rw.evaluate({1: [5, 6]}, {1: {6}}, "category_count@2", items=items, columns=chosen)["category_count@2"] == 1
+
+
 def test_lists_of_numbers_are_asked_for():
     lists = pl.DataFrame({"user": [1], "items": [[5, 6]], "affinity": [[0.2, 0.9]]})
     with pytest.raises(ColumnError, match="'affinity' could be it"):

@@ -86,6 +86,8 @@ BAD = {
     "nul.csv": (b"\0" * 100, "neither text nor Parquet"),
     "nul in the header.csv": (b"user,item,score\0\n1,2,0.5\n1,3,0.4\n", "neither text nor Parquet"),
     "like zlib.csv": (b"x^,user,item\n1,2,3\n", "this text file cannot be read"),
+    "like zlib.inter": (b"x^:token\tuser_id:token\titem_id:token\n1\t2\t3\n", "this text file cannot be read"),
+    "notes.txt": (b"recommendations\nfollow\n", "the format of this file was not recognised"),
     "quote.csv": (b'user,item\nu"1,i1\nb,c\n', "a quotation mark inside a field"),
     "several.zip": (zipped("x", "a.csv", "b.csv"), "a zip archive holds one table"),
     "cut.zip": (zipped(CSV)[:60], "damaged or cut short"),
@@ -125,6 +127,15 @@ def test_bad_files(name, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=match):
         rw.evaluate(tmp_path / name, {1: {2}})
+
+
+def test_a_bad_number_in_json_is_located_by_its_row(tmp_path):
+    (tmp_path / "run.json").write_text(
+        '[{"user": 1, "item": 2, "score": "0.5"},\n {"user": 1, "item": 3, "score": "high"}]'
+    )
+    with pytest.raises(InputError, match="column 'score' is not a number") as raised:
+        rw.evaluate(tmp_path / "run.json", {1: {2}})
+    assert raised.value.where.endswith("run.json, row 2")
 
 
 def test_blanks_around_ids_are_removed_and_said(tmp_path):

@@ -146,6 +146,9 @@ def test_l10_popularity():
         assert (found.status, found.value) == (expected, float("inf"))
     same = rw.audit(TRAIN, TRAIN.with_columns(pl.col("timestamp") + 9), repeats=True)["L10"]
     assert "divergence 0.000" in same.said
+    parts = [pl.DataFrame({"user": range(4), "item": items}) for items in ([1, 1, 1, 2], [1, 2, 2, 2])]
+    found = rw.audit(*parts)["L10"]  # 3/4 of one and 1/4 of the other, against 1/2 of both
+    assert (found.status, found.value) == ("pass", pytest.approx(0.75 * np.log2(1.5) + 0.25 * np.log2(0.5)))
 
 
 def test_l11_cold():
@@ -246,6 +249,39 @@ def test_l18_too_good():
     assert "recall@10 1.0000" in found.said
     popular = {user: list(range(10)) for user in range(400)}
     assert status("L18", train, test, recommendations=popular, repeats=True) == "pass"
+
+
+def test_l18_near_perfect_lists_warn_below_the_limit_of_the_ratio():
+    """Three of ten users have the most popular test item: perfect lists have three times its recall."""
+    of_user = [40 if user % 10 < 3 else (user * 7 + 1) % 40 for user in range(400)]
+    train = rows(*[(user, user % 41, 1) for user in range(400)])
+    test = rows(*[(user, item, 5) for user, item in enumerate(of_user)])
+    perfect = {user: [item] for user, item in enumerate(of_user)}
+    found = rw.audit(train, test, recommendations=perfect, repeats=True)["L18"]
+    assert (found.status, found.value) == ("warn", pytest.approx(1 / 0.3))
+    limits = Limits(too_near=1)
+    assert status("L18", train, test, recommendations=perfect, repeats=True, limits=limits) == "pass"
+
+
+def test_l18_has_no_limit_where_a_list_holds_half_of_the_items():
+    for n_items, limited in ((20, False), (21, True)):
+        train = rows(*[(user, user % n_items, 1) for user in range(400)])
+        test = rows(*[(user, (user * 11 + 1) % n_items, 5) for user in range(400)])
+        perfect = {user: [(user * 11 + 1) % n_items] for user in range(400)}
+        found = rw.audit(train, test, recommendations=perfect, repeats=True)["L18"]
+        assert ("too few items for a limit" in found.said) != limited
+        assert found.status == ("warn" if limited else "pass")
+
+
+def test_l18_knows_what_a_user_consumes_most():
+    train = rows(
+        *[(user, item, at) for user in range(30) for at, item in enumerate((user + 100, user + 200, user + 100))]
+    )
+    test = rows(*[(user, user + 100, 9) for user in range(30)])
+    lists = {user: [user + 100] for user in range(30)}
+    found = rw.audit(train, test, recommendations=lists, repeats=True)["L18"]
+    assert found.status == "pass"
+    assert "of the user's most frequent items 1.0000" in found.said
 
 
 def test_l18_lists_that_look_sampled():
@@ -413,6 +449,20 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
             value = found[check["code"]].value
             assert check["value"] == (None if value == float("inf") else value)
         assert found.export("markdown").count("\n") == 24
+
+
+@pytest.mark.parametrize("is_train_finer", [False, True])
+def test_dates_of_two_resolutions_are_one_clock(is_train_finer):
+    """Training begins two microseconds before the test row, and ends two after it; one part has odd nanoseconds."""
+    coarse, fine = pl.Datetime("us"), pl.Datetime("ns")
+    times = ([7001, 11001], [9]) if is_train_finer else ([7, 11], [9001])
+    train, test = (
+        pl.DataFrame({"user": [3] * len(ticks), "item": ticks, "timestamp": pl.Series(ticks).cast(unit)})
+        for ticks, unit in zip(times, (fine, coarse) if is_train_finer else (coarse, fine), strict=True)
+    )
+    found = rw.audit(train, test)["L3"]
+    assert (found.status, found.value) == ("warn", 1)
+    assert "of 2 training rows 1 after the first test row" in found.said
 
 
 def test_names_of_columns_are_shown_harmlessly():

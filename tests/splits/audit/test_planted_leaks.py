@@ -182,6 +182,19 @@ def rw_limits(ratio):
     return Limits(too_good=ratio)
 
 
+def test_counts_are_compared_far_apart_in_training_too():
+    """Counts in test rise with those of training inside of each eighth of the items, and fall from each to the next."""
+    items = np.arange(64)
+    of_test = items % 8 + 8 * (8 - items // 8)
+    train, test = (
+        pl.DataFrame({"user": first_user + np.arange(n.sum()), "item": np.repeat(items, n)})
+        for first_user, n in ((0, items + 1), (10**6, of_test))
+    )
+    table = pl.DataFrame({"item": items, "x": np.log1p(of_test)})
+    found = rw.audit(train, test, items=table)["L13"]
+    assert (found.status, "x (100% in the order of the count over" in found.said) == ("fail", True), found.said
+
+
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 @pytest.mark.parametrize("removed", [False, True])
 def test_lists_that_are_the_popularity_of_the_test(split, removed):
