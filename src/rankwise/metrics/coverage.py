@@ -181,6 +181,11 @@ class NumRetrieved(_OfAllUsers):
 
     :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user without a list counts 0.
 
+    Parameters
+    ----------
+    total : bool, default=False
+        Return the sum over users instead of their mean (trec_eval's ``num_ret``).
+
     Examples
     --------
     >>> import rankwise as rw
@@ -188,6 +193,13 @@ class NumRetrieved(_OfAllUsers):
     >>> rw.evaluate({"ann": [1, 3], "bob": [2]}, truth, "num_retrieved@2")["num_retrieved@2"]
     1.5
     """
+
+    total: bool = False
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """The mean over users, or their sum."""
+        return "sum" if self.total else "mean"
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
