@@ -438,3 +438,25 @@ def test_populations_of_the_ground_truth_need_one():
         with pytest.raises(ParameterError, match="without a ground truth there are no relevant"):
             rw.evaluate(RUN, None, "item_coverage@2", population=population)
     assert rw.evaluate(RUN, None, "item_coverage@2", convention="elliot", train={"u": ["a"]})
+
+
+def test_values_behind_a_dot_are_the_cut_offs_or_parameters_of_a_name():
+    trec_eval = rw.conventions()["trec_eval"]
+
+    def read(text):
+        return [str(metric) for metric in trec_eval.read(text)]
+
+    assert read("P.5,2") == read("P_2,5") == ["precision@[2,5]"]
+    assert read("P_2,ndcg_cut_5") == ["precision@2", "ndcg@5"]
+    assert read("Rprec_mult.2,0.5") == ["r_precision(multiple=0.5)", "r_precision(multiple=2.0)"]
+    assert read("11pt_avg.0.25,.5") == ["iprec(levels=[0.25,0.5],rounding=nearest)"]
+    assert read("ndcg.2=9") == ["ndcg(gains=[1.0,9.0])"]
+    assert read("ndcg_10") == ["ndcg@10"]
+    assert read("set_F.4") == ["f(beta=2.0,first=precision(denominator=length))@1000000"]
+
+
+def test_a_convention_of_ones_own_can_have_values_behind_a_dot():
+    mine = rw.Convention("mine", metrics={"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}})
+    assert [str(one) for one in mine.read("RBP")] == ["rbp(p=0.5)", "rbp(p=0.9)"]
+    assert mine.defines(mine.parse("RBP.0.7"))
+    assert rw.Convention.of(mine.to_dict()).metrics == mine.metrics

@@ -143,7 +143,7 @@ def test_scores_are_compared_in_64_bits_by_version_10():
         ("prefs_pair", "preferences between pairs of documents"),
         ("map_avgjg", "groups of assessors"),
         ("nonsense", "trec_eval has no measure"),
-        ("P.five", "no values of P"),
+        ("P.5,-", "no values of P"),
         ("ndcg.0=2", "no values of ndcg"),
         ("utility.1,2", "four weights"),
     ],

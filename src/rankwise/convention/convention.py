@@ -170,8 +170,8 @@ class Entry:
 
     def begins(self, text: str) -> bool:
         """Return whether a text is the name with values of the parameter behind it."""
-        value = r"\w+=" if self.parameter.endswith("=") else r"[-+.\d]"
-        return re.match(rf"{re.escape(self.name)}[._]{value}", text, re.IGNORECASE) is not None
+        value = r"\w+=[^,=]+" if self.parameter.endswith("=") else r"[-+.\de]+"
+        return re.fullmatch(rf"{re.escape(self.name)}[._]{value}(,{value})*", text, re.IGNORECASE) is not None
 
     def at(self, values: str) -> list[tuple[str, Metric]]:
         """Return the metrics of values that are written behind the name, each with its label.
