@@ -241,10 +241,8 @@ RECTOOLS: BuiltIn = {
         "UnrepeatedReco": "complement(duplicate_rate)",
         "UnrepeatedReco(deep=True)": "complement(duplicate_rate)",
         "CoveredUsers": {"metric": "user_coverage(as_share=true)", "population": "truth"},
-        "AvgRecPopularity(normalize=True)": {
-            "refused": "the mean popularity divided by the number of training interactions"
-        },
-        "SufficientReco(deep=True)": {"refused": "the number of items in the top k over k"},
+        "AvgRecPopularity(normalize=True)": "arp(denominator=length,as_share=true)",
+        "SufficientReco(deep=True)": {"metric": "num_retrieved(as_share=true)", **_OF_LISTS},
         "Intersection": {
             "metric": "overlap",
             "note": "the library counts 0 for a user without a list in the other run",
@@ -491,12 +489,7 @@ SURPRISE: BuiltIn = {
     "name": "surprise",
     "library": "scikit-surprise 1.1.5",
     "population": "judged",
-    "metrics": {
-        **as_here("rmse mse mae"),
-        "fcp": {
-            "refused": "concordant pairs averaged over users who have one, discordant pairs over users who have one"
-        },
-    },
+    "metrics": {**as_here("rmse mse mae"), "fcp": "fcp(average=users)"},
 }
 
 _SET_PRECISION = "precision(denominator=length)@1000000"
@@ -686,10 +679,13 @@ TORCHMETRICS: BuiltIn = {
         "RetrievalNormalizedDCG(aggregation=min)": "quantile(of=ndcg,q=0)",
         "RetrievalNormalizedDCG(aggregation=max)": "quantile(of=ndcg,q=1)",
         "RetrievalRPrecision": "r_precision",
-        "fallout": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
-        "RetrievalFallOut": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
+        "fallout": "fallout(negatives=listed,without_irrelevant=one)",
+        "RetrievalFallOut": "fallout(negatives=listed,without_irrelevant=one)",
         **{
-            name: {"refused": "the AUC of the items given, 0 for a user without both classes"}
+            name: {
+                "metric": "list_auc(one_class=zero)",
+                "note": "with a cut-off (top_k) the library computes the area inside the top k",
+            }
             for name in ("RetrievalAUROC", "list_auc")
         },
     },

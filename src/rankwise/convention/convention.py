@@ -430,7 +430,9 @@ class Convention(Choices):
     metrics : mapping of str to str or mapping, optional
         Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
         instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
-        with ``metric``, %(of_metrics)s.
+        with ``metric``, %(of_metrics)s. With ``parameter``, values are written behind a dot:
+        ``{"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}}`` has ``RBP.0.7``, and both
+        of its own ``values`` as ``RBP``.
     population : str, optional
         Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
         ``base``.

@@ -185,6 +185,8 @@ class NumRetrieved(_OfAllUsers):
     ----------
     total : bool, default=False
         Return the sum over users instead of their mean (trec_eval's ``num_ret``).
+    as_share : bool, default=False
+        Divide the number by k, which must be given.
 
     Examples
     --------
@@ -195,6 +197,11 @@ class NumRetrieved(_OfAllUsers):
     """
 
     total: bool = False
+    as_share: bool = False
+
+    def require_cutoff(self) -> None:
+        """Raise if the number is divided by k and there is no k."""
+        need_cutoff(self, where=self.as_share, setting="as_share=true")
 
     @property
     def aggregate(self) -> Literal["mean", "sum"]:
@@ -203,7 +210,7 @@ class NumRetrieved(_OfAllUsers):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
-        return retrieved(block, k)
+        return retrieved(block, k) / (k if self.as_share else 1)
 
 
 @metric(
