@@ -150,3 +150,13 @@ def test_a_user_with_nothing_relevant():
     result = rw.evaluate(run, truth, "ndcg")
     assert result.per_user["user"].to_list() == ["r"]
     assert result.counts["truth_users_without_relevant_items"] == 1
+
+
+def test_a_relevance_level_leaves_gains_alone():
+    """``relevance_level`` decides for binary measures; nDCG keeps the gain of a grade of 1."""
+    run, truth = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 3, "d": 2}}
+    names = ["ndcg", "map", "P_5", "num_rel", "G", "Rndcg"]
+    theirs = pytrec_eval.RelevanceEvaluator(truth, {*names, "P.5"} - {"P_5"}, relevance_level=2).evaluate(run)["q"]
+    ours = rw.evaluate(run, truth, names, convention="trec_eval-9", threshold=2)
+    for name in names:
+        assert ours[name] == pytest.approx(theirs[name], rel=1e-12), name
