@@ -26,6 +26,14 @@ def pytest_make_parametrize_id(val):
     return f"{val[:20]} and {len(val) - 20:,} more" if isinstance(val, str) and len(val) > 300 else None
 
 
+@pytest.fixture(scope="session")
+def trec_eval() -> Path:
+    folder = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
+    if not folder.is_dir():
+        pytest.skip(f"trec_eval's samples are not at {folder}: its outputs are not compared")
+    return folder
+
+
 @pytest.fixture
 def movietweetings() -> Path:
     folder = Path(__file__).parents[2] / "shared" / "data" / "movietweetings-100k"

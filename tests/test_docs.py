@@ -68,4 +68,12 @@ def test_the_page_that_helps_to_choose_names_every_metric_that_exists():
         "user_mad_rating",
         "mean_score",
         "overlap",
+        "num_users",
+        "num_relevant",
+        "num_judged_irrelevant",
+        "utility",
+        "logit_average_precision",
+        "normalised_gain",
+        "ndcg_at_relevant",
+        "ndcg_at_levels",
     }

@@ -52,7 +52,7 @@ OrderBy: TypeAlias = Literal["rank", "score"]
 Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
 CatalogueRule: TypeAlias = Literal["items", "train"]
 Ranks: TypeAlias = Literal["close", "keep"]
-Relevance: TypeAlias = Literal["positive", "any"]
+Relevance: TypeAlias = Literal["positive", "any", "graded"]
 ANY_ROW = float("-inf")
 """The threshold of relevance that every row of the ground truth reaches."""
 ScorePrecision: TypeAlias = Literal["float64", "float32"]
@@ -160,7 +160,8 @@ class Choices:
     relevance: Relevance = declare_option(
         "positive",
         "Which ground-truth rows are relevant if there is no rating threshold. "
-        '``"positive"``: those with a relevance above 0; ``"any"``: all of them.',
+        '``"positive"``: those with a relevance above 0; ``"any"``: all of them; ``"graded"``: those with a '
+        "relevance above 0, also if there is a threshold, which is then for other metrics.",
         choices=Relevance,
         scope="relevance",
         per_metric=True,
@@ -381,6 +382,18 @@ class Options(Choices):
         "(`rankwise.rank` excludes seen items before it cuts the lists.)",
         taken_by="lists",
     )
+    judged_only: bool = declare_option(
+        False,
+        "Remove items that are not judged from the lists. These are items without a row in the user's ground "
+        "truth, or with a negative relevance there. Items below them move up, and removed items are counted; a "
+        "list without a judged item is as if it were not there.",
+    )
+    depth: int | None = declare_option(
+        None,
+        "Number of items of each list that are evaluated. Items below this rank are as if they were not "
+        "recommended, for metrics without a cut-off as well.",
+        metavar="K",
+    )
     warm_and_cold: bool = declare_option(
         False,
         "Also evaluate warm and cold-start users and items separately. Slices are users "
@@ -454,7 +467,9 @@ class Options(Choices):
             check_number("relevance_threshold", self.relevance_threshold)
         if self.relevance == "any" and self.relevance_threshold is None:
             object.__setattr__(self, "relevance_threshold", ANY_ROW)
-        check_positive(threads=self.threads, block_size=self.block_size)
+        if self.relevance == "graded":
+            object.__setattr__(self, "relevance_threshold", None)
+        check_positive(threads=self.threads, block_size=self.block_size, depth=self.depth)
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)
         given: Any = () if self.by is None else self.by
@@ -479,10 +494,11 @@ class Options(Choices):
         plain = {
             "by": tuple(by),
             "exclude_seen": bool(self.exclude_seen),
+            "judged_only": bool(self.judged_only),
             "warm_and_cold": bool(self.warm_and_cold),
             "columns": None if self.columns is None else dict(self.columns),
             "relevance_threshold": _plain(float, self.relevance_threshold),
-        } | {name: _plain(int, getattr(self, name)) for name in ("jackknife", "threads", "block_size")}
+        } | {name: _plain(int, getattr(self, name)) for name in ("jackknife", "threads", "block_size", "depth")}
         for name, value in plain.items():  # plain values travel as JSON
             object.__setattr__(self, name, value)
 

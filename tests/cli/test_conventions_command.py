@@ -187,3 +187,29 @@ evaluation: {metrics: ["map@5"], convention: %s}
         done = rankwise_here(folder, "check", "config.yaml")
         assert done.returncode == 2
         assert message in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_the_lines_of_trec_eval(folder):
+    base = ("evaluate", "run.csv", "truth.csv", "--convention", "trec_eval", "--format", "trec")
+    done = rankwise_here(folder, *base, "-m", "num_q", "-m", "P.1,2", "-q", "--depth", "1")
+    assert done.returncode == 0, done.stderr
+    labels = [line.split("\t")[0].strip() for line in done.stdout.splitlines()]
+    assert labels[-3:] == ["num_q", "P_1", "P_2"]
+    assert labels[:2] == ["P_1", "P_2"]
+    official = rankwise_here(folder, *base, "-o", "out.trec")
+    assert official.returncode == 0, official.stderr
+    assert (folder / "out.trec").read_text().startswith("runid                 \tall\trun\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--format", "trec"], "--format trec needs --convention trec_eval or trec_eval-9"),
+        (["--format", "trec", "--convention", "trec_eval", "--require", "map >= 0"], "--format trec prints lines only"),
+        (["-q"], "--per-topic and --catalogue-size are of --format trec"),
+    ],
+)
+def test_what_the_format_of_trec_eval_does_not_go_with(folder, options, says):
+    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", *options)
+    assert done.returncode == 2
+    assert says in done.stderr

@@ -30,7 +30,8 @@ def test_text_is_read_in_the_language_of_the_convention():
     assert str(rectools.parse("nDCG@10")) == "ndcg(gain=binary,ideal=full)@10"
     assert str(rectools.parse("MAP(divide_by_k=True)@5")) == "map(normaliser=k)@5"
     assert str(rw.conventions()["trec_eval"].parse("ndcg_cut_10")) == "ndcg@10"
-    assert str(rw.conventions()["trec_eval"].parse("11pt_avg")) == "iprec(rounding=trec_eval)"
+    assert str(rw.conventions()["trec_eval"].parse("11pt_avg")) == "iprec(rounding=nearest)"
+    assert str(rw.conventions()["trec_eval-9"].parse("11pt_avg")) == "iprec(rounding=trec_eval)"
     assert str(rw.conventions()["sklearn"].parse("average_precision")) == "lrap"
 
 
@@ -129,27 +130,27 @@ def test_a_result_reads_names_through_its_convention(tmp_path):
 def test_what_a_convention_does_not_have_is_marked_as_rankwises_own(tmp_path):
     """The notes, LaTeX, JSON, the saved result and the report all name it with its parameters."""
     names = ["ndcg@2", "rbp@2", "map(normaliser=k)@2", "P@2"]
-    result = rw.evaluate(RUN, TRUTH, names, convention="trec_eval")
+    result = rw.evaluate(RUN, TRUTH, names, convention="trec_eval-9")
     own = {
-        "rbp@2": "rbp(p=0.8,normaliser=none,max_relevance=None)@2",
+        "rbp@2": "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@2",
         "map(normaliser=k)@2": "map(normaliser=k,ties=expected,without_relevant=undefined)@2",
     }
     note = f"except rankwise's own {', '.join(own.values())}"
     for one in (result, rw.load(result.save(tmp_path / "saved"))):
         assert one.provenance["own_definitions"] == one.to_dict()["provenance"]["own_definitions"] == own
         assert note in repr(one)
-    assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None)@2" in result.export("latex")
+    assert "own rbp(p=0.8,normaliser=none,max\\_relevance=None,top\\_grade=max\\_relevance)@2" in result.export("latex")
     csv = pl.read_csv(result.export("csv").encode())
     assert dict(csv.select("metric", "definition_of").rows()) == {
-        "ndcg": "trec_eval",
+        "ndcg": "trec_eval-9",
         "rbp": "rankwise",
         "map(normaliser=k)": "rankwise",
-        "precision": "trec_eval",
+        "precision": "trec_eval-9",
     }
     compared = pl.read_csv(rw.compare(result, result, metrics=names[:2]).export("csv").encode())
-    assert compared.select("metric", "definition_of").rows() == [("ndcg@2", "trec_eval"), ("rbp@2", "rankwise")]
+    assert compared.select("metric", "definition_of").rows() == [("ndcg@2", "trec_eval-9"), ("rbp@2", "rankwise")]
     page = result.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "rbp(p=0.8,normaliser=none,max_relevance=None)@2" in page
+    assert "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@2" in page
     assert "definition of" in page
 
 
@@ -178,19 +179,19 @@ def test_marks_of_several_evaluations_are_put_together():
 
 
 def test_a_metric_that_the_convention_does_not_have_is_written_in_full():
-    convention = rw.conventions()["trec_eval"]
+    convention = rw.conventions()["trec_eval-9"]
     text = convention.write(convention.parse("rbp@5"))
-    assert text == "rbp(p=0.8,normaliser=none,max_relevance=None)@5"
+    assert text == "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@5"
     assert convention.parse(text) == convention.parse("rbp@5")
     assert convention.write(convention.parse("ndcg@5")) == "ndcg@5"
 
 
 def test_explain_says_whose_definition_it_is():
-    explanation = rw.explain(RUN, TRUTH, "rbp@2", "default", "trec_eval")
+    explanation = rw.explain(RUN, TRUTH, "rbp@2", "default", "trec_eval-9")
     assert explanation.remarks == (
         (
-            "trec_eval: the library has no such metric; this is rankwise's own "
-            "rbp(p=0.8,normaliser=none,max_relevance=None)@2"
+            "trec_eval-9: the library has no such metric; this is rankwise's own "
+            "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@2"
         ),
     )
 
@@ -437,3 +438,25 @@ def test_populations_of_the_ground_truth_need_one():
         with pytest.raises(ParameterError, match="without a ground truth there are no relevant"):
             rw.evaluate(RUN, None, "item_coverage@2", population=population)
     assert rw.evaluate(RUN, None, "item_coverage@2", convention="elliot", train={"u": ["a"]})
+
+
+def test_values_behind_a_dot_are_the_cut_offs_or_parameters_of_a_name():
+    trec_eval = rw.conventions()["trec_eval"]
+
+    def read(text):
+        return [str(metric) for metric in trec_eval.read(text)]
+
+    assert read("P.5,2") == read("P_2,5") == ["precision@[2,5]"]
+    assert read("P_2,ndcg_cut_5") == ["precision@2", "ndcg@5"]
+    assert read("Rprec_mult.2,0.5") == ["r_precision(multiple=0.5)", "r_precision(multiple=2.0)"]
+    assert read("11pt_avg.0.25,.5") == ["iprec(levels=[0.25,0.5],rounding=nearest)"]
+    assert read("ndcg.2=9") == ["ndcg(gains=[1.0,9.0])"]
+    assert read("ndcg_10") == ["ndcg@10"]
+    assert read("set_F.4") == ["f(beta=2.0,first=precision(denominator=length))@1000000"]
+
+
+def test_a_convention_of_ones_own_can_have_values_behind_a_dot():
+    mine = rw.Convention("mine", metrics={"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}})
+    assert [str(one) for one in mine.read("RBP")] == ["rbp(p=0.5)", "rbp(p=0.9)"]
+    assert mine.defines(mine.parse("RBP.0.7"))
+    assert rw.Convention.of(mine.to_dict()).metrics == mine.metrics

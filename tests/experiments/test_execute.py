@@ -120,12 +120,14 @@ def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
 
 
 def test_a_resolved_configuration_says_which_metrics_the_convention_does_not_have(files):
-    text = "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval, metrics: [P@5, rbp@5]}\n"
+    text = (
+        "data: {truth: split}\nsystems: [popular.csv]\nevaluation: {convention: trec_eval-9, metrics: [P@5, rbp@5]}\n"
+    )
     first = run(files, text + PLAIN)
     resolved = (first.folder / "config.yaml").read_text()
-    full = "rbp(p=0.8,normaliser=none,max_relevance=None)@5"
+    full = "rbp(p=0.8,normaliser=none,max_relevance=None,top_grade=max_relevance)@5"
     assert (
-        f"# These metrics are not of convention trec_eval; they are rankwise's own definitions:\n#   {full}\n"
+        f"# These metrics are not of convention trec_eval-9; they are rankwise's own definitions:\n#   {full}\n"
         in resolved
     )
     assert yaml.safe_load(resolved)["evaluation"]["metrics"] == ["precision@5", full]

@@ -198,8 +198,10 @@ def test_rating(name, data):
 @given(evaluations(scores=True, judged=True))
 def test_fcp(data):
     lists, truth = data
-    expected = fn.fraction_of_concordant_pairs(pairs_of(lists, truth))
-    assert same(rw.evaluate(lists, truth, "fcp", population="all")["fcp"], expected)
+    for average in ("pairs", "users"):
+        expected = fn.fraction_of_concordant_pairs(pairs_of(lists, truth), average=average)
+        name = f"fcp(average={average})"
+        assert same(rw.evaluate(lists, truth, name, population="all")[name], expected)
 
 
 @given(evaluations(scores=True, judged=True))

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,9 @@ def main() -> None:
         if arguments.record:
             for name, output in outputs.items():
                 kept = {p: v for p, v in output["values"].items() if p.startswith("0/")}
-                text = json.dumps({**output, "values": kept}, indent=0, sort_keys=True)
+                text = json.dumps(
+                    {**output, "date": date.today().isoformat(), "values": kept}, indent=0, sort_keys=True
+                )
                 (RECORDED / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if arguments.page:
             kept = recorded()

@@ -130,7 +130,7 @@ _ALL = (
     Library("rexmex", "rexmex", only=r"_at_k|personalization|intra_list|^novelty"),
     Library("surprise", "surprise", other_view=_ERRORS),
     Library("ranx", "ranx", undefined=_TIES),
-    Library("pytrec_eval", "trec_eval"),
+    Library("pytrec_eval", "trec_eval-9"),
     Library("ir_measures", "ir_measures", lineage="pytrec_eval"),
     Library("torchmetrics", "torchmetrics", True, 2e-6, _TIES, "all candidates"),
     Library("sklearn", "sklearn", True, only=r"^(?!.*lists)", other_view=_SKLEARN_ERRORS),

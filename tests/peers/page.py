@@ -22,7 +22,9 @@ This page is generated: `python tests/peers/compare.py --page` writes it from wh
 themselves printed. Each was installed in an environment of its own and run on random data; each section
 lists the edge cases that the data held for this library, and those that they did not. rankwise evaluated
 the same tables with `convention="NAME"` and no other option. [Conventions](conventions.md) says how to
-use them.
+use them. The column *run* is the day on which the library was run; `python scripts/check_versions.py` lists the
+versions of the package index beside these. `trec_eval` is version 10.0, which is no library: its sample outputs
+of June 2026 are compared line by line.
 
 - **equal**: the same number on all data of this library, to 1e-9 (1e-5 or 2e-6 where the library computes
   in 32 bits). For an edge case that the data did not hold, for the library or for this metric, nothing is
@@ -48,12 +50,13 @@ def written_page(outputs: Mapping[str, Mapping[str, Any]], found: Mapping[str, S
         (
             f"`{LIBRARIES[name].convention}`",
             f"{name} {outputs[name]['version']}",
+            outputs[name]["date"],
             *(str(agreement.summary(outcomes).get(verdict, 0)) for verdict in ("equal", "equal, except", "differs")),
             str(len(_refused(LIBRARIES[name].convention))),
         )
         for name, outcomes in found.items()
     ]
-    head = ("convention", "library", "equal", "equal, except", "differs", "refused")
+    head = ("convention", "library", "run", "equal", "equal, except", "differs", "refused")
     return (
         HEAD
         + _table(head, rows)

@@ -55,7 +55,8 @@ def test_the_page_is_what_was_found(outputs, outcomes):
 
 
 def test_every_convention_is_held_against_a_library():
-    assert {library.convention for library in LIBRARIES.values()} == {*rw.conventions()}
+    """All but trec_eval, which is no library: test_trec_eval holds it against its own sample outputs."""
+    assert {library.convention for library in LIBRARIES.values()} == {*rw.conventions()} - {"trec_eval"}
 
 
 # What is pinned here is what a library gets wrong by its own documentation, or leaves out in silence:

@@ -89,16 +89,29 @@ OFFERED = {
             "set_P",
             "set_recall",
             "set_F",
+            "set_relative_P",
+            "set_map",
             "num_rel_ret",
+            "num_rel",
+            "num_ret",
+            "num_nonrel_judged_ret",
             "num_q",
             "11pt_avg",
+            "infAP",
+            "utility",
+            "G",
+            "binG",
+            "ndcg_rel",
+            "Rndcg",
         ]
     },
     **{name: name for name in (f"iprec_at_recall_{level / 10:.2f}" for level in range(11))},
+    **{name: name for name in (f"Rprec_mult_{level / 5:.2f}" for level in (1, 2, 6, 7, 10))},
 }
 REQUESTED = {
-    *(re.sub(r"_(\d+)$", r".\1", name) for name in OFFERED if not name.startswith(("iprec", "11pt"))),
+    *(re.sub(r"_(\d+)$", r".\1", name) for name in OFFERED if not name.startswith(("iprec", "11pt", "Rprec_mult"))),
     "iprec_at_recall",
+    "Rprec_mult",
     "11pt_avg",
 }
 
@@ -109,7 +122,7 @@ def test_all_names_of_the_convention_with_negative_grades(run, truth):
     if not set(run) & set(truth):
         return
     users = pytrec_eval.RelevanceEvaluator(truth, REQUESTED).evaluate(run).values()
-    ours = rw.evaluate(run, truth, list(OFFERED.values()), convention="trec_eval")
+    ours = rw.evaluate(run, truth, list(OFFERED.values()), convention="trec_eval-9")
     for name, text in OFFERED.items():
         theirs = pytrec_eval.compute_aggregated_measure(name, [own[name] for own in users])
         assert ours[text] == pytest.approx(theirs, rel=1e-9, abs=1e-9), name
@@ -118,7 +131,7 @@ def test_all_names_of_the_convention_with_negative_grades(run, truth):
 def test_bpref_skips_negative_grades_where_trec_eval_is_reproduced():
     run, truth = {"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": -1, "b": 1, "c": 0}}
     theirs = pytrec_eval.RelevanceEvaluator(truth, {"bpref"}).evaluate(run)["q"]["bpref"]
-    for convention in ("trec_eval", "ir_measures"):
+    for convention in ("trec_eval-9", "ir_measures"):
         assert rw.evaluate(run, truth, "bpref", convention=convention)["bpref"] == theirs == 1.0
     assert rw.evaluate(run, truth, "bpref")["bpref"] == 0.0
 
@@ -137,3 +150,13 @@ def test_a_user_with_nothing_relevant():
     result = rw.evaluate(run, truth, "ndcg")
     assert result.per_user["user"].to_list() == ["r"]
     assert result.counts["truth_users_without_relevant_items"] == 1
+
+
+def test_a_relevance_level_leaves_gains_alone():
+    """``relevance_level`` decides for binary measures; nDCG keeps the gain of a grade of 1."""
+    run, truth = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1, "c": 3, "d": 2}}
+    names = ["ndcg", "map", "P_5", "num_rel", "G", "Rndcg"]
+    theirs = pytrec_eval.RelevanceEvaluator(truth, {*names, "P.5"} - {"P_5"}, relevance_level=2).evaluate(run)["q"]
+    ours = rw.evaluate(run, truth, names, convention="trec_eval-9", threshold=2)
+    for name in names:
+        assert ours[name] == pytest.approx(theirs[name], rel=1e-12), name

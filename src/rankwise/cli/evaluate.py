@@ -24,6 +24,7 @@ from rankwise.cli.options import (
     settings_options,
     table_options,
     table_or_json,
+    trec_output_options,
     write_out,
 )
 from rankwise.core.terminal import terminal_width
@@ -246,7 +247,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     metavar="NUMBER",
     help="Find the conventions and cut-offs that give this value, such as 0.2317.",
 )
-@output_options
+@trec_output_options
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @click.option(
@@ -265,6 +266,8 @@ def evaluate_command(
     metrics: tuple[str, ...],
     form: str,
     output: Path | None,
+    per_topic: bool,
+    catalogue_size: int | None,
     per_user: Path | None,
     save: Path | None,
     gates: tuple[str, ...],
@@ -283,7 +286,10 @@ def evaluate_command(
     novelty, …) need no TRUTH.
 
     --convention NAME reproduces the values of another library; `rankwise conventions` lists the
-    names, and --convention all prints the metrics under every one of them.
+    names, and --convention all prints the metrics under every one of them. With --convention
+    trec_eval, --format trec prints the lines of trec_eval: -m takes its names and sets (official,
+    all_trec, set); --threshold is its -l, --depth -M, --population judged -c, --judged-only -J, and
+    --catalogue-size -N.
     """
     if per_user is not None and per_user.suffix not in (".parquet", ".csv", ".json"):
         raise click.UsageError("--per-user writes .parquet, .csv or .json", ctx)
@@ -293,6 +299,14 @@ def evaluate_command(
 
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
+    if (per_topic or catalogue_size is not None) and form != "trec":
+        raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
+    if form == "trec":
+        if number is not None or engine == "spark" or required or any(x is not None for x in (save, per_user)):
+            raise click.UsageError("--format trec prints lines only: no --require, --save, --per-user or Spark", ctx)
+        lines = _trec_lines(ctx, run, truth, metrics, options, per_topic=per_topic, n_items=catalogue_size)
+        write_out(lines, form, output)
+        return 0
     if number is not None or str(options.get("convention")).lower() == "all":
         if engine == "spark" or required or any(x is not None for x in (save, per_user, master, buckets)):
             raise click.UsageError(
@@ -340,6 +354,21 @@ def _across(
     if len(metrics) != 1:
         raise click.UsageError("--convention-of is about one metric: -m ndcg", ctx)
     return convention_of(number, run, truth, metrics[0], conventions=chosen, **options)
+
+
+def _trec_lines(
+    ctx: click.Context, run: str, truth: str | None, measures: tuple[str, ...], options: dict[str, Any], **form: Any
+) -> str:
+    """Return what trec_eval would print."""
+    from rankwise.convention.convention import find
+    from rankwise.evaluation.trec_format import CONVENTIONS, run_name, trec_lines
+
+    convention = options.pop("convention", None)
+    if convention not in CONVENTIONS:
+        raise click.UsageError(f"--format trec needs --convention {' or '.join(CONVENTIONS)}", ctx)
+    if truth is None:
+        raise click.UsageError("--format trec needs TRUTH, the qrels", ctx)
+    return trec_lines(run, truth, measures, convention=find(convention), run=run_name(run), **form, **options)
 
 
 def _on_spark(

@@ -37,6 +37,7 @@ __all__ = [
     "table_or_json",
     "time_format_option",
     "time_unit_option",
+    "trec_output_options",
     "write_out",
 ]
 
@@ -45,6 +46,7 @@ PATH = click.Path(path_type=Path)
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _R = TypeVar("_R")
 _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
+_TrecFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "trec"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
 
@@ -167,12 +169,21 @@ time_format_option = click.option(
 )
 
 
-def output_options(function: _F) -> _F:
+def output_options(function: _F, kind: Any = _Format) -> _F:
     """Add ``--format`` and ``-o``; the format is the one given, or that of the suffix."""
     help_text = "Format of the output.  [default: by the suffix of -o, else table]"
-    form = choice_option("--format", "form", kind=_Format, callback=_format, help=help_text)
+    form = choice_option("--format", "form", kind=kind, callback=_format, help=help_text)
     help_text = "File to write to, instead of stdout."
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
+
+
+def trec_output_options(function: _F) -> _F:
+    """Add the same, with the format of trec_eval and its options."""
+    size = click.option(
+        "--catalogue-size", type=click.IntRange(0), help="Number of documents, for utility in --format trec."
+    )
+    topics = click.option("-q", "--per-topic", is_flag=True, help="With --format trec: lines for each topic as well.")
+    return output_options(topics(size(function)), _TrecFormat)
 
 
 def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> str:
@@ -186,10 +197,12 @@ def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> s
 
 
 def write_out(shown: Any, form: str, output: Path | None) -> None:
-    """Write what has a display and an ``export`` to stdout or into a file."""
+    """Write what has a display and an ``export``, or a text, to stdout or into a file."""
     from rankwise.tables.storage import write_text
 
     def text() -> str:
+        if isinstance(shown, str):
+            return shown
         return f"{shown!r}\n" if form == "table" else str(shown.export(form))
 
     if output is None:

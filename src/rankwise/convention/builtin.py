@@ -241,10 +241,8 @@ RECTOOLS: BuiltIn = {
         "UnrepeatedReco": "complement(duplicate_rate)",
         "UnrepeatedReco(deep=True)": "complement(duplicate_rate)",
         "CoveredUsers": {"metric": "user_coverage(as_share=true)", "population": "truth"},
-        "AvgRecPopularity(normalize=True)": {
-            "refused": "the mean popularity divided by the number of training interactions"
-        },
-        "SufficientReco(deep=True)": {"refused": "the number of items in the top k over k"},
+        "AvgRecPopularity(normalize=True)": "arp(denominator=length,as_share=true)",
+        "SufficientReco(deep=True)": {"metric": "num_retrieved(as_share=true)", **_OF_LISTS},
         "Intersection": {
             "metric": "overlap",
             "note": "the library counts 0 for a user without a list in the other run",
@@ -491,22 +489,37 @@ SURPRISE: BuiltIn = {
     "name": "surprise",
     "library": "scikit-surprise 1.1.5",
     "population": "judged",
-    "metrics": {
-        **as_here("rmse mse mae"),
-        "fcp": {
-            "refused": "concordant pairs averaged over users who have one, discordant pairs over users who have one"
-        },
-    },
+    "metrics": {**as_here("rmse mse mae"), "fcp": "fcp(average=users)"},
 }
 
 _SET_PRECISION = "precision(denominator=length)@1000000"
 _SET_F = "f(first=precision(denominator=length),second=recall{})@1000000"
 _BPREF = "bpref(negative_grades=unjudged)"
 _LEVELS = [f"{level / 10:.1f}" for level in range(11)]
+_CUTOFFS = {"parameter": "k", "values": "5,10,15,20,30,100,200,500,1000"}
+_GAINS = {"relevance": "graded", "parameter": "gains="}
+_PREFERENCES = "preferences between pairs of documents, from a file of preferences (-R prefs), which is not read"
+_JUDGEMENT_GROUPS = (
+    "a mean over groups of assessors, from qrels with judgement groups (-R qrels_jg), which are not read"
+)
 
-TREC_EVAL: BuiltIn = {
-    "name": "trec_eval",
-    "library": "trec_eval 9.0.8 through pytrec_eval-terrier 0.5.10",
+
+def _interpolated(rounding: str) -> dict[str, Any]:
+    """Return trec_eval's names of interpolated precision."""
+    return {
+        "iprec": f"iprec(rounding={rounding})",
+        "11pt_avg": {"metric": f"iprec(rounding={rounding})", "parameter": "levels"},
+        "iprec_at_recall": {
+            "metric": f"iprec(level=0,rounding={rounding})",
+            "parameter": "level",
+            "values": ",".join(_LEVELS),
+        },
+    }
+
+
+TREC_EVAL_9: BuiltIn = {
+    "name": "trec_eval-9",
+    "library": "trec_eval 9.0.8 through pytrec_eval-terrier 0.5.11",
     "population": "judged_both",
     "undefined": "zero",
     "order_by": "score",
@@ -514,34 +527,80 @@ TREC_EVAL: BuiltIn = {
     "score_precision": "float32",
     "ties": "item_desc",
     "metrics": {
-        **as_here("precision recall mrr ndcg r_precision hit_rate"),
-        "bpref": _BPREF,
+        **as_here("precision mrr r_precision hit_rate"),
+        "P": {"metric": "precision", **_CUTOFFS},
+        "recall": {"metric": "recall", **_CUTOFFS},
+        "success": {"metric": "hit_rate", "parameter": "k", "values": "1,5,10"},
+        "relative_P": {"metric": "recall(denominator=capped)", **_CUTOFFS},
         "map": "map(normaliser=relevant)",
-        "map_cut": "map(normaliser=relevant)",
-        "ndcg_cut": "ndcg",
-        "recip_rank": "mrr",
-        "Rprec": "r_precision",
-        "Rprec_mult_1.00": "r_precision",
-        "relative_P": "recall(denominator=capped)",
-        "set_P": _SET_PRECISION,
-        "set_recall": "recall",
-        "set_F": _SET_F.format(""),
-        "set_F.2.0": _SET_F.format(",beta=1.4142135623730951"),
-        "set_F.0.5": _SET_F.format(",beta=0.7071067811865476"),
+        "map_cut": {"metric": "map(normaliser=relevant)", **_CUTOFFS},
         "gm_map": "geometric_mean(of=map(normaliser=relevant))",
+        "infAP": "inferred_average_precision",
+        "recip_rank": "mrr",
+        "bpref": _BPREF,
         "gm_bpref": f"geometric_mean(of={_BPREF})",
-        "infAP": {"refused": "average precision inferred from a sample of judgements"},
-        "iprec": "iprec(rounding=trec_eval)",
-        "11pt_avg": "iprec(rounding=trec_eval)",
-        **{f"iprec_at_recall_{level}0": f"iprec(level={level},rounding=trec_eval)" for level in _LEVELS},
+        "Rprec": "r_precision",
+        "Rprec_mult": {
+            "metric": "r_precision",
+            "parameter": "multiple",
+            "values": "0.2,0.4,0.6,0.8,1.0,1.2,1.4,1.6,1.8,2.0",
+        },
+        **_interpolated("trec_eval"),
+        "ndcg": {"metric": "ndcg", **_GAINS},
+        "ndcg_cut": {"metric": "ndcg", "relevance": "graded", **_CUTOFFS},
+        "ndcg_rel": {"metric": "ndcg_at_relevant", **_GAINS},
+        "Rndcg": {"metric": "ndcg_at_levels", **_GAINS},
+        "G": {"metric": "normalised_gain", **_GAINS},
+        "binG": "normalised_gain(gain=binary)",
+        "set_P": _SET_PRECISION,
+        "set_relative_P": "recall(denominator=min_length)",
+        "set_recall": "recall",
+        "set_map": "hypervolume([precision(denominator=length),recall])@1000000",
+        "set_F": {"metric": _SET_F.format(""), "parameter": "beta^2"},
+        "utility": {
+            "metric": "utility(n_items=0)",
+            "parameter": "weights",
+            "note": "for a topic without a list, -c and weights that are given, trec_eval counts one item",
+        },
+        "num_q": "num_users",
+        "num_ret": "num_retrieved(total=true)",
+        "num_rel": "num_relevant",
         "num_rel_ret": "tp",
-        "num_q": "user_coverage",
+        "num_nonrel_judged_ret": "num_judged_irrelevant",
+    },
+}
+
+TREC_EVAL: BuiltIn = {
+    "name": "trec_eval",
+    "base": TREC_EVAL_9["name"],
+    "library": "trec_eval 10.0",
+    "score_precision": "float64",
+    "metrics": {
+        **_interpolated("nearest"),
+        "yaap": "logit_average_precision",
+        "dcg": {"metric": "dcg", **_GAINS},
+        "rbp": {"metric": "rbp(p=0.9,top_grade=largest)", "relevance": "graded", "parameter": "p="},
+        "rbp_resid": {"metric": "rbp_residual(p=0.9,tail=false)", "without_list": "zero", "parameter": "p="},
+        "unj": {"metric": "unjudged", "without_list": "zero", "parameter": "k", "values": "5,10,20"},
+        "runid": {"refused": "the name of the run, as text: rankwise evaluate --format trec prints it"},
+        "relstring": {
+            "refused": "the grades at the top of each list, as text: rankwise evaluate --format trec prints it, "
+            "and grade@[1,2,3] has them as numbers"
+        },
+        **{
+            f"prefs_{name}": {"refused": _PREFERENCES}
+            for name in (
+                *("num_prefs_poss", "num_prefs_ful", "num_prefs_ful_ret", "avgjg_Rnonrel", "avgjg_Rnonrel_ret"),
+                *(f"{kind}{ending}" for kind in ("simp", "pair", "avgjg") for ending in ("", "_ret", "_imp")),
+            )
+        },
+        **{f"{name}_avgjg": {"refused": _JUDGEMENT_GROUPS} for name in ("map", "P", "Rprec_mult")},
     },
 }
 
 IR_MEASURES: BuiltIn = {
     "name": "ir_measures",
-    "base": TREC_EVAL["name"],
+    "base": TREC_EVAL_9["name"],
     "library": "ir_measures 0.4.3",
     "population": "judged",
     "metrics": {
@@ -620,10 +679,13 @@ TORCHMETRICS: BuiltIn = {
         "RetrievalNormalizedDCG(aggregation=min)": "quantile(of=ndcg,q=0)",
         "RetrievalNormalizedDCG(aggregation=max)": "quantile(of=ndcg,q=1)",
         "RetrievalRPrecision": "r_precision",
-        "fallout": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
-        "RetrievalFallOut": {"refused": "fall-out of the items given, 1 for a user without irrelevant ones"},
+        "fallout": "fallout(negatives=listed,without_irrelevant=one)",
+        "RetrievalFallOut": "fallout(negatives=listed,without_irrelevant=one)",
         **{
-            name: {"refused": "the AUC of the items given, 0 for a user without both classes"}
+            name: {
+                "metric": "list_auc(one_class=zero)",
+                "note": "with a cut-off (top_k) the library computes the area inside the top k",
+            }
             for name in ("RetrievalAUROC", "list_auc")
         },
     },
@@ -687,6 +749,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         SURPRISE,
         RANX,
         TREC_EVAL,
+        TREC_EVAL_9,
         IR_MEASURES,
         TORCHMETRICS,
         SKLEARN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -53,6 +54,9 @@ def check_choices(where: str, choices: Mapping[str, Any], allowed: Mapping[str, 
             check_choice(name, value, allowed[name])
 
 
+_WORDS = ("note", "refused", "parameter", "values")
+
+
 @dataclass(frozen=True)
 class Entry:
     """The definition of one name under a convention.
@@ -70,6 +74,12 @@ class Entry:
     refused : str, default=""
         What the library computes under this name, if rankwise has no equivalent: the name then
         raises an error instead of giving another value.
+    parameter : str, default=""
+        The parameter that is written behind the name and a dot, as in trec_eval's ``P.5,10``: ``"k"``,
+        or one of the metric; ``"beta^2"`` is its square; ``"gains="`` comes in pairs, as in ``ndcg.1=3,2=9``. A
+        parameter that is a list takes all values, any other one each of them: several metrics.
+    values : str, default=""
+        The values of the parameter where the name stands alone.
     """
 
     name: str
@@ -77,6 +87,8 @@ class Entry:
     choices: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     refused: str = ""
+    parameter: str = ""
+    values: str = ""
 
     @classmethod
     def read(cls, name: str, entry: str | Mapping[str, Any] | Entry) -> Entry:
@@ -94,12 +106,11 @@ class Entry:
                 "a name means a metric as text, or a mapping with 'metric' and choices",
                 found=f"{name}: {entry!r}"[:120],
             )
-        words = ("metric", "note", "refused")
-        choices = {key: value for key, value in entry.items() if key not in words}
+        choices = {key: value for key, value in entry.items() if key not in ("metric", *_WORDS)}
         check_choices(f"metric {name!r}", choices, ENTRY_CHOICES)
-        metric, note, refused = (str(entry.get(word, "")) for word in words)
+        words = {word: str(entry.get(word, "")) for word in _WORDS}
         ordered = {choice: choices[choice] for choice in ENTRY_CHOICES if choices.get(choice) is not None}
-        return cls(name, metric or name, ordered, note, refused)
+        return cls(name, str(entry.get("metric", "")) or name, ordered, **words)
 
     def check(self, convention: str) -> None:
         """Raise if the definition of the name cannot be read, with the name and the convention."""
@@ -124,7 +135,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, str]:
         """Return all values that are set, as plain values."""
-        words = {"note": self.note, "refused": self.refused}
+        words = {word: getattr(self, word) for word in _WORDS}
         return {"metric": self.text, **self.choices} | {name: text for name, text in words.items() if text}
 
     @cached_property
@@ -148,6 +159,63 @@ class Entry:
                 hint="rankwise's metrics are those of convention='default'",
             )
         return parse(self.text)
+
+    def means(self, metric: Metric) -> bool:
+        """Return whether the name means a metric, at any cut-off and any value of the parameter."""
+        meant, free = self.metric, self.parameter.rstrip("^2=")
+        metric = metric if meant.k else metric @ ()
+        if free in meant.parameters and type(metric) is type(meant):
+            metric = replace(metric, **{free: meant.parameters[free]})
+        return metric == meant
+
+    def begins(self, text: str) -> bool:
+        """Return whether a text is the name with values of the parameter behind it."""
+        value = r"\w+=[^,=]+" if self.parameter.endswith("=") else r"[-+.\de]+"
+        return re.fullmatch(rf"{re.escape(self.name)}[._]{value}(,{value})*", text, re.IGNORECASE) is not None
+
+    def at(self, values: str) -> list[tuple[str, Metric]]:
+        """Return the metrics of values that are written behind the name, each with its label.
+
+        >>> Entry("Rprec_mult", "r_precision", parameter="multiple").at("0.5,1.5")[0]
+        ('Rprec_mult_0.50', RPrecision(multiple=0.5))
+        """
+        metric, label = self.metric, f"{self.name}_{values}"
+        if "=" in values:
+            return [(label, _changed(metric, self._pairs(values)))]
+        if self.parameter == "k":
+            cutoffs = sorted(int(float(number)) for number in self._numbers(values))
+            return [(f"{self.name}_{k}", metric @ k) for k in cutoffs]
+        numbers = self._numbers(values)
+        if self.parameter.endswith("^2"):
+            return [(label, _changed(metric, {self.parameter.removesuffix("^2"): math.sqrt(max(numbers[0], 0.0))}))]
+        if isinstance(metric.parameters[self.parameter], tuple):
+            return [(label, _changed(metric, {self.parameter: tuple(numbers)}))]
+        return [(f"{self.name}_{number:.2f}", _changed(metric, {self.parameter: number})) for number in sorted(numbers)]
+
+    def _numbers(self, values: str) -> list[float]:
+        try:
+            return [float(value) for value in values.split(",")]
+        except ValueError:
+            raise self._unreadable(values) from None
+
+    def _pairs(self, values: str) -> dict[str, Any]:
+        """Return the parameters of pairs: ``p=0.95``, or gains of grades as in ``1=3,2=9``."""
+        pairs = dict(pair.partition("=")[::2] for pair in values.split(","))
+        gains = {int(grade): number for grade, number in pairs.items() if grade.isdecimal()}
+        out: dict[str, Any] = {name: self._numbers(number)[0] for name, number in pairs.items() if not name.isdecimal()}
+        if not gains:
+            return out
+        if min(gains) < 1 or max(gains) > _MOST_GRADES:
+            raise self._unreadable(values, f"gains are of the grades 1 to {_MOST_GRADES}")
+        by_grade = {grade: self._numbers(number)[0] for grade, number in gains.items()}
+        return {**out, "gains": tuple(by_grade.get(grade, float(grade)) for grade in range(1, max(gains) + 1))}
+
+    def _unreadable(self, values: str, hint: str = "") -> MetricError:
+        example = f"write {self.name}.{self.values}" if self.values else "write numbers with a comma between them"
+        return MetricError(f"these are no values of {self.name}", found=values, hint=hint or example)
+
+
+_MOST_GRADES = 1000
 
 
 def merged(convention: str, inherited: Mapping[str, Entry], changes: Mapping[str, Any]) -> dict[str, Entry]:
@@ -225,6 +293,20 @@ class ConventionLanguage:
             return None
         numbers = [int(number) for number in re.findall(r"\d+", cutoffs)]
         return entry.metric @ numbers if at else entry.metric
+
+    def with_values(self, text: str) -> list[tuple[str, Metric]] | None:
+        """Return the metrics of a name with values behind it, ``P.5,10``, each with its label.
+
+        None if the text is not written in this way. A name alone has its own values, unless they are cut-offs.
+        """
+        entry = self.entries.get(key(text))
+        if entry is not None:
+            return entry.at(entry.values) if entry.values and entry.parameter != "k" else None
+        written = [entry for entry in self.entries.values() if entry.parameter and entry.begins(text)]
+        if not written:
+            return None
+        entry = max(written, key=lambda entry: len(entry.name))
+        return entry.at(text[len(entry.name) + 1 :])
 
     def named(self, name: str) -> Entry | None:
         """Return the entry of a name, also of one that is refused; None if there is none."""
@@ -348,7 +430,9 @@ class Convention(Choices):
     metrics : mapping of str to str or mapping, optional
         Definitions of names: ``{"map": "map(normaliser=relevant)", "P": "precision"}``. A mapping
         instead of the text has choices for this metric only: ``{"ndcg": {"population": "truth"}}``,
-        with ``metric``, %(of_metrics)s.
+        with ``metric``, %(of_metrics)s. With ``parameter``, values are written behind a dot:
+        ``{"RBP": {"metric": "rbp", "parameter": "p", "values": "0.5,0.9"}}`` has ``RBP.0.7``, and both
+        of its own ``values`` as ``RBP``.
     population : str, optional
         Which users are evaluated; here and below as in `rankwise.evaluate`, and by default as in
         ``base``.
@@ -444,6 +528,9 @@ class Convention(Choices):
         MetricError
             If there is no such metric, or the text cannot be read.
         """
+        with_values = self.language.with_values(text)
+        if with_values is not None:
+            return _joined(metric for _, metric in with_values)
         spelled = self.language.spelled(text)
         return parse_text(text, self.language) if spelled is None else [spelled]
 
@@ -482,8 +569,8 @@ class Convention(Choices):
 
         A convention without names of its own has all of rankwise's metrics.
         """
-        meanings = [entry.metric for entry in self.metrics.values() if not entry.refused]
-        return not self.metrics or any(meant == (metric if meant.k else metric @ ()) for meant in meanings)
+        entries = [entry for entry in self.metrics.values() if not entry.refused]
+        return not self.metrics or any(entry.means(metric) for entry in entries)
 
     def own_definitions(self, metrics: Iterable[Metric]) -> dict[str, str]:
         """Return the metrics that the convention does not have, with all parameters, by name.
@@ -589,6 +676,14 @@ class Convention(Choices):
         if "name" not in saved:
             raise ParameterError("a convention has a name", found=", ".join(map(str, saved)))
         return cls(**saved)
+
+
+def _joined(metrics: Iterable[Metric]) -> list[Metric]:
+    """Return metrics, those that differ in cut-offs alone as one."""
+    by_text: dict[str, list[Metric]] = {}
+    for metric in metrics:
+        by_text.setdefault(str(metric @ ()), []).append(metric)
+    return [same[0] @ [k for metric in same for k in metric.k] if same[0].k else same[0] for same in by_text.values()]
 
 
 def _in_full(metric: Metric) -> str:

@@ -280,7 +280,8 @@ class Encoder:
                 id_type=rules.options.ids,
                 in_order=rules.in_order,
             )
-            lists = replace(lists, limit=recommended.k)
+            limits = [k for k in (recommended.k, rules.options.depth) if k is not None]
+            lists = replace(lists, limit=min(limits, default=None))
         counts.update(recommended.counts)
         return lists, ties
 

@@ -16,7 +16,7 @@ from rankwise.core.terminal import Format, TableView, export, finite, html, numb
 from rankwise.errors import EmptyError, ParameterError, UsageError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
 from rankwise.evaluation.input_warnings import protocol_of_lists
-from rankwise.evaluation.settings import Settings, TableOptions, table_options
+from rankwise.evaluation.settings import Settings, TableOptions, relevance_under, table_options
 from rankwise.metrics.base import Metric, one_by_one
 from rankwise.options import Choices, choice_values
 from rankwise.results.result import Result
@@ -54,8 +54,10 @@ class Definition:
     choices: Choices
 
     @classmethod
-    def under(cls, text: str, convention: Convention | None) -> Self:
+    def under(cls, text: str, convention: Convention | None, threshold: float | None = None) -> Self:
         """Return the definition of a metric that is given as text; None: rankwise's defaults.
+
+        With a rating ``threshold``, it decides what is relevant, unless the convention says otherwise.
 
         Raises
         ------
@@ -67,6 +69,7 @@ class Definition:
         metric.require_cutoff()
         chosen = convention.choices_of(metric)
         chosen["ties"] = chosen["ties"] or "expected"
+        chosen["relevance"] = relevance_under(chosen["relevance"], threshold)
         return cls(metric, Choices(**chosen))
 
     def differences(self, other: Definition) -> dict[str, tuple[Any, Any]]:
@@ -99,10 +102,7 @@ class Definition:
 
     def settings(self, options: Mapping[str, Any]) -> Settings:
         """Return the settings of an evaluation of this metric alone."""
-        chosen = dict(vars(self.choices))
-        if options.get("relevance_threshold") is not None:
-            chosen["relevance"] = "positive"
-        return Settings(metrics=(self.metric,), ties_if_scored=True, **{**chosen, **options})
+        return Settings(metrics=(self.metric,), ties_if_scored=True, **{**vars(self.choices), **options})
 
     def evaluate(self, tables: Tables, options: Mapping[str, Any]) -> Result:
         """Evaluate the metric on tables that are read already."""
@@ -405,7 +405,7 @@ def _across(
         if convention is not None and not convention.offers(text):
             continue
         try:
-            definition = Definition.under(text, convention)
+            definition = Definition.under(text, convention, columns.get("relevance_threshold"))
             settings[len(rows)] = definition.settings(columns)
             row |= {"definition": _in_full(definition.metric), "why": _note(definition, convention)}
         except UsageError as error:

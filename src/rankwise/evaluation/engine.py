@@ -36,14 +36,14 @@ from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.evaluation.input_warnings import sample_counts
-from rankwise.evaluation.plan import Plan, check_catalogue, check_exact, check_piece
+from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
 from rankwise.metrics.base import parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
-from rankwise.tables.table import Table, Tables, absent_truth, is_absent
-from rankwise.tables.training import check_train_groups, train_groups
+from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
+from rankwise.tables.training import check_train_groups, keep_judged, train_groups
 
 __all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settings_of", "with_train_items", "work"]
 
@@ -274,7 +274,7 @@ def work(job: Job, piece: Tables) -> Partial:
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)
     if recommendations is not None:
-        check_piece(job.plan, recommendations, settings.relevance_threshold)
+        piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
     for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
         try:
@@ -292,6 +292,18 @@ def work(job: Job, piece: Tables) -> Partial:
         break
     result = _partial_of(job, piece, encoded, measured)
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
+
+
+def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -> Recommendations:
+    """Return the rows of the lists that are evaluated, checked."""
+    settings = job.settings
+    check_piece(job.plan, recommendations, settings.relevance_threshold)
+    if settings.depth is not None:
+        check_depth(job.plan, recommendations, settings.depth, job.encoder.rules.ties_of(recommendations))
+    truth = piece.truth or job.shared.truth
+    if not settings.judged_only or truth is None or is_absent(truth):
+        return recommendations
+    return keep_judged(recommendations, truth)
 
 
 def _partial_of(job: Job, piece: Tables, encoded: Encoded, measured: BlockValues) -> Partial:

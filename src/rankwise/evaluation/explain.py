@@ -232,11 +232,11 @@ def explain(
     """
     one_by_one([metric])  # raises unless it is text
     conventions = [Convention.named(one) for one in (first, second)]
-    definitions = [Definition.under(metric, one) for one in conventions]
+    columns = table_options(options)
+    definitions = [Definition.under(metric, one, columns.get("relevance_threshold")) for one in conventions]
     for one in definitions:
         if len(one.metric.cells) > 1:
             raise ParameterError("explain takes one metric at one cut-off", found=metric)
-    columns = table_options(options)
     sources = {"train": train, "items": items, "users": users, "reference": reference}
     settings = definitions[0].settings(columns)
     tables = read_inputs(

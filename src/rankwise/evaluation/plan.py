@@ -26,6 +26,7 @@ from rankwise.options import (
     AveragingRules,
     CatalogueRule,
     Population,
+    Ties,
     choice_values,
     widest_population,
 )
@@ -34,6 +35,7 @@ from rankwise.tables.table import Protocol, Recommendations, Table
 __all__ = [
     "Plan",
     "check_catalogue",
+    "check_depth",
     "check_exact",
     "check_piece",
     "check_sampled",
@@ -363,6 +365,14 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
     if recommended.k is not None:
         _check_tail(plan, recommended, recommended.k)
     _check_scores(plan, recommended)
+
+
+def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties) -> None:
+    """Raise if lists cannot be cut at a depth: exact ranks, or tied items in no order that a metric must know."""
+    if recommended.is_exact:
+        raise ParameterError("exact ranks are not cut", found=f"depth={depth}", hint="leave depth out")
+    if ties in ("expected", "optimistic", "pessimistic"):
+        _check_tail(plan, recommended, depth)
 
 
 def check_sampled(plan: Plan, label: str) -> None:

@@ -61,6 +61,7 @@ __all__ = [
     "option_summary",
     "option_types",
     "options_text",
+    "relevance_under",
     "requested",
     "table_options",
     "taken_options",
@@ -99,6 +100,8 @@ class PieceOptions(AveragingOptions, total=False):
     ids: IdType
     score_precision: ScorePrecision
     catalogue: CatalogueRule
+    judged_only: bool
+    depth: int | None
     by: str | Sequence[str]
     weights: str | Mapping[Any, float] | None
     columns: Mapping[str, str | None] | None
@@ -214,11 +217,16 @@ def _check_names(metrics: Sequence[Metric], convention: Convention) -> None:
             )
 
 
+def relevance_under(relevance: Relevance, threshold: float | None) -> Relevance:
+    """Return the rule of relevance of a convention where a threshold is given, or none."""
+    no_rule: Relevance = "graded" if threshold is None else "any"
+    return "positive" if relevance == no_rule else relevance
+
+
 def choices_for(convention: Convention, metric: Metric, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return all choices for a metric: options that were given take precedence."""
     chosen = convention.choices_of(metric)
-    if choices.get("relevance_threshold") is not None:  # says what is relevant
-        chosen["relevance"] = "positive"
+    chosen["relevance"] = relevance_under(chosen["relevance"], choices.get("relevance_threshold"))
     explicit = {name for name in chosen if name in choices and (name != "ties" or choices[name])}
     return chosen | {name: choices[name] for name in explicit}
 

@@ -163,12 +163,13 @@ def recall_at_k(
     relevant: Relevant,
     k: int | None = None,
     *,
-    denominator: Literal["relevant", "capped"] = "relevant",
+    denominator: Literal["relevant", "capped", "min_length"] = "relevant",
 ) -> float:
     """Recall: share of the relevant items that is in the top k.
 
-    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of relevant items.
-    Without relevant items the value is 0.
+    ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of relevant items;
+    ``"min_length"`` by the smaller of this number and the number of items in the top k. Without relevant items the
+    value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
@@ -177,6 +178,8 @@ def recall_at_k(
     n = len(relevant)
     if denominator == "capped" and k is not None:
         n = min(k, n)
+    if denominator == "min_length":
+        n = min(len(top(recommended, k)), n)
     hits = sum(hits_of(recommended, relevant, k))
     return hits / n if n else 0.0
 
@@ -206,14 +209,21 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
     return float(any(hits_of(recommended, relevant, k))) if relevant else math.nan
 
 
-def r_precision(recommended: Items, relevant: Relevant) -> float:
-    """R-precision: precision at a cut-off equal to the number of relevant items.
+def r_precision(recommended: Items, relevant: Relevant, *, multiple: float = 1.0) -> float:
+    """R-precision: precision at a cut-off equal to the number of relevant items R.
+
+    With ``multiple``, the cut-off is floor(multiple · R + 0.9), as in trec_eval's ``Rprec_mult``.
 
     >>> r_precision([1, 2, 3], {1, 3})
     0.5
+    >>> r_precision([1, 2, 3], {1, 3}, multiple=0.5)
+    1.0
     """
     relevant = relevant_items(relevant)
-    return precision_at_k(recommended, relevant, len(relevant)) if relevant else math.nan
+    k = math.floor(multiple * len(relevant) + 0.9)
+    if not relevant:
+        return math.nan
+    return precision_at_k(recommended, relevant, k) if k else 0.0
 
 
 def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
@@ -346,21 +356,27 @@ def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = 
     return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
 
 
+ELEVEN_LEVELS = tuple(i / 10 for i in range(11))
+"""The recall levels 0, 0.1, …, 1."""
+
+
 def interpolated_precision_at_k(
     recommended: Items,
     relevant: Relevant,
     k: int | None = None,
     *,
     level: float | None = None,
-    rounding: Literal["exact", "trec_eval"] = "exact",
+    levels: Sequence[float] = ELEVEN_LEVELS,
+    rounding: Literal["exact", "trec_eval", "nearest"] = "exact",
 ) -> float:
     """Interpolated precision: largest precision at a rank whose recall is at least ``level``.
 
     Only the first k ranks count; the value is 0 if the recall at k is below the level. Without a level, the value is
-    the mean over the 11 levels 0, 0.1, …, 1, as trec_eval's ``11pt_avg``; with a level, it is trec_eval's
-    ``iprec_at_recall``. With ``rounding="trec_eval"``, a level requires floor(level · R + 0.9) hits, where R is the
-    number of relevant items. For multiples of 0.1 this is the same rule, except for rounding errors: at level 0.7 and R
-    = 3, trec_eval requires 2 hits instead of 3.
+    the mean over ``levels``, as trec_eval's ``11pt_avg``; with a level, it is trec_eval's ``iprec_at_recall``. A level
+    requires level · R hits, where R is the number of relevant items; rounded to the nearest whole number with
+    ``rounding="nearest"`` (trec_eval 10), or floor(level · R + 0.9) with ``rounding="trec_eval"`` (up to version 9).
+    For multiples of 0.1 the latter is the exact rule, except for rounding errors: at level 0.7 and R = 3, 2 hits are
+    enough instead of 3.
 
     >>> interpolated_precision_at_k([1, 2, 3, 4], {1, 4}, level=0.5)
     1.0
@@ -377,14 +393,14 @@ def interpolated_precision_at_k(
     def reached(n_hits: int, recall: float) -> bool:
         if rounding == "exact":
             return n_hits / len(relevant) >= recall
-        return n_hits >= math.floor(recall * len(relevant) + 0.9)
+        return n_hits >= math.floor(recall * len(relevant) + (0.9 if rounding == "trec_eval" else 0.5))
 
     curve = [(sum(hits[:rank]), sum(hits[:rank]) / rank) for rank in range(1, len(hits) + 1)]
-    levels = [i / 10 for i in range(11)] if level is None else [level]
+    recalls = levels if level is None else [level]
     best = [
-        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0) for recall in levels
+        max((precision for n_hits, precision in curve if reached(n_hits, recall)), default=0.0) for recall in recalls
     ]
-    return sum(best) / len(levels)
+    return sum(best) / len(recalls)
 
 
 def judged_at_k(recommended: Items, judged: Judged, k: int | None = None) -> float:
@@ -433,10 +449,12 @@ _LONGEST = 10_000_000
 """The largest k at which a full ideal list is summed: above it, the sum takes minutes."""
 
 
-def gain_of(relevance: float, gain: GainKind) -> float:
+def gain_of(relevance: float, gain: GainKind, gains: Sequence[float] = ()) -> float:
     """Return the gain of an item with this relevance; 0 if it is not relevant."""
     if relevance <= 0:
         return 0.0
+    if relevance in range(1, len(gains) + 1):
+        return gains[int(relevance) - 1]
     if gain == "exponential":
         return float(2.0**relevance - 1)
     if gain == "exponential_plus_one":
@@ -444,20 +462,40 @@ def gain_of(relevance: float, gain: GainKind) -> float:
     return 1.0 if gain == "binary" else relevance
 
 
-def _gains(recommended: Items, scores: Judged, k: int | None, gain: GainKind) -> list[float]:
+def gains_of(
+    recommended: Items, scores: Judged, k: int | None, gain: GainKind, gains: Sequence[float] = ()
+) -> list[float]:
+    """Return the gain of each item of the top k."""
     relevance = relevances(scores)
-    return [gain_of(relevance.get(item, 0), gain) for item in top(recommended, k)]
+    return [gain_of(relevance.get(item, 0), gain, gains) for item in top(recommended, k)]
 
 
-def cg_at_k(recommended: Items, relevance_scores: Judged, k: int | None = None, *, gain: GainKind = "linear") -> float:
-    """Cumulative gain: sum of the gains in the top k; ``gain`` is as for `dcg_at_k`.
+def ideal_gains(scores: Judged, gain: GainKind, gains: Sequence[float] = ()) -> list[float]:
+    """Return the gains of the ideal list: of all judged items, in decreasing order."""
+    return sorted((gain_of(relevance, gain, gains) for relevance in relevances(scores).values()), reverse=True)
+
+
+def cg_at_k(
+    recommended: Items,
+    relevance_scores: Judged,
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
+    gains: Sequence[float] = (),
+) -> float:
+    """Cumulative gain: sum of the gains in the top k; ``gain`` and ``gains`` are as for `dcg_at_k`.
 
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
     5.0
     """
     if not relevant_items(relevance_scores):
         return math.nan
-    return float(sum(_gains(recommended, relevance_scores, k, gain)))
+    return float(sum(gains_of(recommended, relevance_scores, k, gain, gains)))
+
+
+def ratio_or_0(part: float, total: float) -> float:
+    """Return a part over a total; 0 if there is nothing to divide by."""
+    return part / total if total else 0.0
 
 
 def _discounted(gains: Sequence[float], log_base: float, discount: Discount) -> float:
@@ -473,15 +511,16 @@ def dcg_at_k(
     k: int | None = None,
     *,
     gain: GainKind = "linear",
+    gains: Sequence[float] = (),
     log_base: float = 2.0,
     discount: Discount = "log_plus_one",
 ) -> float:
     """Discounted cumulative gain: sum of the gains in the top k, each over log(rank + 1).
 
     ``gain`` is ``"linear"``: the relevance; ``"exponential"``: 2^relevance − 1; ``"binary"``: 1; or
-    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``log_base`` is the base of the logarithm. With
-    ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing down to the rank ``log_base``
-    (Järvelin & Kekäläinen 2002).
+    ``"exponential_plus_one"``: 2^(relevance + 1) − 1. ``gains`` has other gains for the grades 1, 2, …. ``log_base`` is
+    the base of the logarithm. With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing
+    down to the rank ``log_base`` (Järvelin & Kekäläinen 2002).
 
     >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
@@ -491,7 +530,7 @@ def dcg_at_k(
     check_option("discount", discount, "log_plus_one", "log")
     if not relevant_items(relevance_scores):
         return math.nan
-    return _discounted(_gains(recommended, relevance_scores, k, gain), log_base, discount)
+    return _discounted(gains_of(recommended, relevance_scores, k, gain, gains), log_base, discount)
 
 
 def ndcg_at_k(
@@ -500,6 +539,7 @@ def ndcg_at_k(
     k: int | None = None,
     *,
     gain: GainKind = "linear",
+    gains: Sequence[float] = (),
     log_base: float = 2.0,
     ideal: Literal["relevant", "full"] = "relevant",
     discount: Discount = "log_plus_one",
@@ -512,16 +552,15 @@ def ndcg_at_k(
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
     """
-    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, log_base=log_base, discount=discount)
+    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
     if math.isnan(dcg):
         return 0.0
-    gains = (gain_of(relevance, gain) for relevance in relevances(relevance_scores).values())
-    best = sorted(gains, reverse=True)
+    best = ideal_gains(relevance_scores, gain, gains)
     if ideal == "full":
         if k is None or k > _LONGEST:
             raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}", found=f"k={k}")
         best = best[:1] * k
-    return dcg / _discounted(best[:k], log_base, discount)
+    return ratio_or_0(dcg, _discounted(best[:k], log_base, discount))
 
 
 def check_grades(judged: Judged, max_relevance: float) -> None:
@@ -543,12 +582,14 @@ def rbp(
     p: float = 0.8,
     normaliser: Literal["none", "ideal"] = "none",
     max_relevance: float | None = None,
+    top_grade: Literal["max_relevance", "largest"] = "max_relevance",
 ) -> float:
     """Rank-biased precision, for a user who reads on after each item with probability p.
 
-    Relevance is binary by default. With ``max_relevance``, the largest grade of the rating scale, the gain of an item
-    is relevance / max_relevance, and a larger relevance raises. With ``normaliser="ideal"``, the value is divided by
-    that of the ideal list, with the relevant items in decreasing gain.
+    Relevance is binary by default. With ``top_grade="largest"``, the gain of an item is its relevance, divided by the
+    user's largest relevance if that is above 1. With ``max_relevance``, the largest grade of the rating scale, the gain
+    of an item is relevance / max_relevance, and a larger relevance raises. With ``normaliser="ideal"``, the value is
+    divided by that of the ideal list, with the relevant items in decreasing gain.
 
     >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
     (0.328, 0.911)
@@ -557,17 +598,20 @@ def rbp(
     """
     if not relevant_items(relevant):
         return math.nan
+    check_option("top_grade", top_grade, "max_relevance", "largest")
+    if top_grade == "largest":
+        max_relevance = max(1.0, *relevances(relevant).values())
     gain: GainKind = "binary" if max_relevance is None else "linear"
     largest = 1.0 if max_relevance is None else max_relevance
     if not is_number(largest) or largest <= 0:
         raise ParameterError("max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}")
     if gain == "linear":
         check_grades(relevant, largest)
-    gains = _gains(recommended, relevant, k, gain)
+    gains = gains_of(recommended, relevant, k, gain)
     value = sum(g / largest * p**i for i, g in enumerate(gains))
     if normaliser == "none":
         return (1 - p) * value
-    best = sorted((gain_of(x, gain) for x in relevances(relevant).values()), reverse=True)
+    best = ideal_gains(relevant, gain)
     return value / sum(g / largest * p**i for i, g in enumerate(best[:k]))
 
 
@@ -585,7 +629,7 @@ def err_at_k(
         return math.nan
     check_grades(relevance_scores, max_relevance)
     total, reached = 0.0, 1.0  # reached: the probability that the user sees this rank
-    for rank, gain in enumerate(_gains(recommended, relevance_scores, k, "exponential"), start=1):
+    for rank, gain in enumerate(gains_of(recommended, relevance_scores, k, "exponential"), start=1):
         stops = gain / 2.0**max_relevance
         total += reached * stops / rank
         reached *= 1 - stops

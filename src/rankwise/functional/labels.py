@@ -142,20 +142,23 @@ def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-def fraction_of_concordant_pairs(users: Mapping[Any, Pairs]) -> float:
+def fraction_of_concordant_pairs(users: Mapping[Any, Pairs], *, average: Literal["pairs", "users"] = "pairs") -> float:
     """Fraction of concordant pairs: item pairs of a user in the correct order, over all users.
+
+    With ``average="users"``, the mean number of concordant pairs of the users who have one, over the sum of this mean
+    and that of discordant pairs (as in Surprise).
 
     >>> fraction_of_concordant_pairs({"ann": [(4, 5), (3, 3), (3.5, 2)]})
     0.6666666666666666
     """
-    concordant = discordant = 0
+    counts = []  # of each user: concordant and discordant pairs
     for pairs in users.values():
-        for predicted, true in pairs:
-            for other, other_true in pairs:
-                if true > other_true and predicted > other:
-                    concordant += 1
-                elif true > other_true:
-                    discordant += 1
+        ordered = [predicted > other for predicted, true in pairs for other, other_true in pairs if true > other_true]
+        counts.append((sum(ordered), len(ordered) - sum(ordered)))
+    concordant, discordant = (
+        sum(numbers) / (max(1, sum(number > 0 for number in numbers)) if average == "users" else 1)
+        for numbers in (zip(*counts, strict=True) if counts else [(), ()])
+    )
     n = concordant + discordant
     return concordant / n if n else math.nan
 
@@ -213,11 +216,13 @@ def fallout_at_k(
     *,
     catalog_size: int | None = None,
     negatives: Literal["catalogue", "listed"] = "catalogue",
+    without_irrelevant: Literal["undefined", "one"] = "undefined",
 ) -> float:
     """Fall-out: share of the irrelevant items that is in the top k (false positive rate).
 
     ``negatives="catalogue"`` counts all irrelevant items of the catalogue; ``"listed"`` only the irrelevant items of
-    the whole list (as in TorchMetrics, which returns 0 if there are none). NaN without irrelevant items.
+    the whole list. NaN without irrelevant or without relevant items; with ``without_irrelevant="one"`` 1 without
+    irrelevant items, and defined without relevant items (as in TorchMetrics).
 
     >>> fallout_at_k([1, 3, 5], {1, 5}, 3, catalog_size=12)
     0.1
@@ -234,6 +239,8 @@ def fallout_at_k(
     else:
         false_positives = hits_of(recommended, relevant, k).count(0)
         n = hits_of(recommended, relevant, None).count(0)
+    if without_irrelevant == "one":
+        return false_positives / n if n else 1.0
     return false_positives / n if n and relevant else math.nan
 
 
@@ -358,11 +365,18 @@ def partial_auc_at_k(
     return sum(shares[:k]) / min(k, len(relevant))
 
 
-def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] | None = None) -> float:
+def list_auc(
+    recommended: Items,
+    relevant: Relevant,
+    *,
+    scores: Sequence[float] | None = None,
+    one_class: Literal["undefined", "zero"] = "undefined",
+) -> float:
     """Area under the ROC curve within the list: items outside the list do not count.
 
     It is the probability that a relevant item of the list ranks above an irrelevant one; with the ``scores`` of the
-    list, pairs with equal scores count one half. NaN if the list has only relevant or only irrelevant items.
+    list, pairs with equal scores count one half. NaN if the list has only relevant or only irrelevant items, or 0 with
+    ``one_class="zero"``.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75
@@ -374,7 +388,8 @@ def list_auc(recommended: Items, relevant: Relevant, *, scores: Sequence[float] 
     hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
     misses = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
     won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in misses)
-    return won / (len(hits) * len(misses)) if hits and misses else math.nan
+    undefined = 0.0 if one_class == "zero" else math.nan
+    return won / (len(hits) * len(misses)) if hits and misses else undefined
 
 
 Values: TypeAlias = Sequence[float]

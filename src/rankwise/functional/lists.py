@@ -123,13 +123,18 @@ def _is_matrix(features: object) -> bool:
     return isinstance(features, list | tuple) or (array and getattr(features, "ndim", 0) == 2)
 
 
-def num_retrieved_at_k(recommended: Items, k: int | None = None) -> int:
-    """Return the number of items in the top k.
+def num_retrieved_at_k(recommended: Items, k: int | None = None, *, as_share: bool = False) -> float:
+    """Return the number of items in the top k; with ``as_share``, divided by k.
 
-    >>> num_retrieved_at_k([1, 3, 5], 5)
-    3
+    >>> num_retrieved_at_k([1, 3, 5], 5), num_retrieved_at_k([1, 3, 5], 5, as_share=True)
+    (3, 0.6)
     """
-    return len(top(recommended, k))
+    n = len(top(recommended, k))
+    if not as_share:
+        return n
+    if k is None:
+        raise ParameterError("as_share=True needs a k", found="k=None")
+    return n / k
 
 
 def user_coverage_at_k(recommended: Items, k: int | None = None) -> int:

@@ -308,10 +308,13 @@ def popularity_quantile_at_k(recommended: Items, popularity: Counts, k: int | No
     return sum(map(quantile, items)) / len(items) if items else math.nan
 
 
-def arp_at_k(recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k") -> float:
+def arp_at_k(
+    recommended: Items, k: int, *, popularity: Counts, denominator: Literal["k", "length"] = "k", as_share: bool = False
+) -> float:
     """Average recommendation popularity: mean popularity of the items in the top k.
 
-    ``denominator="length"`` divides by the number of items in the top k instead of k.
+    ``denominator="length"`` divides by the number of items in the top k instead of k, ``as_share`` also by the number
+    of training interactions.
 
     >>> arp_at_k([8, 7], 2, popularity={7: 3, 8: 1})
     2.0
@@ -319,7 +322,7 @@ def arp_at_k(recommended: Items, k: int, *, popularity: Counts, denominator: Lit
     items = top(recommended, k)
     if not items:
         return math.nan
-    total = sum(popularity.get(item, 0) for item in items)
+    total = sum(popularity.get(item, 0) for item in items) / (sum(popularity.values()) if as_share else 1)
     return total / (k if denominator == "k" else len(items))
 
 

@@ -18,8 +18,10 @@ from typing import Annotated, Literal
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
-from rankwise.metrics.arithmetic import IN_CLOSED_0_1, Limits, at_least_one, need_cutoff
-from rankwise.metrics.base import Metric, metric, preset
+from rankwise.errors import ParameterError
+from rankwise.functional.accuracy import ELEVEN_LEVELS
+from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, Limits, at_least_one, need_cutoff
+from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
 __all__ = [
@@ -93,9 +95,9 @@ class Recall(HitSum):
 
     Parameters
     ----------
-    denominator : {"relevant", "capped"}, default="relevant"
+    denominator : {"relevant", "capped", "min_length"}, default="relevant"
         ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k with only relevant
-        items scores 1.
+        items scores 1. ``"min_length"``: the same, and also for a list shorter than k (trec_eval's ``set_relative_P``).
 
     References
     ----------
@@ -109,7 +111,7 @@ class Recall(HitSum):
     0.6667
     """
 
-    denominator: Literal["relevant", "capped"] = "relevant"
+    denominator: Literal["relevant", "capped", "min_length"] = "relevant"
 
     def terms(self, block: Block) -> Array:
         """Return 1 for each hit."""
@@ -117,7 +119,14 @@ class Recall(HitSum):
 
     def norm(self, block: Block, k: int) -> Array:
         """Return the number of relevant items, or of those that fit into the top k."""
+        if self.denominator == "min_length":
+            return block.xp.minimum(block.n_relevant, block.top_length(k))
         return block.relevant_in_reach(k) if self.denominator == "capped" else block.n_relevant
+
+    @property
+    def norm_is_settled(self) -> bool:
+        """Whether the norm does not follow the length of the list."""
+        return self.denominator != "min_length"
 
 
 @metric("f", "f1", range=(0, 1), higher_is_better=True, cutoff="required", family="accuracy", plain=plain.f1_at_k)
@@ -343,9 +352,15 @@ class AverageRecall(HitSum):
 class RPrecision(HitSum):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 
-    .. math:: |R_u \cap L_u^{|R_u|}| / |R_u|
+    .. math:: |R_u \cap L_u^{c}| / c, \quad c = |R_u|
 
-    :math:`R_u` are the relevant items of user u, :math:`L_u^{|R_u|}` as many items from the top of the list.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^c` is the top c of the recommendation list.
+
+    Parameters
+    ----------
+    multiple : float, default=1.0
+        The cut-off as a multiple of :math:`|R_u|`, above 0: :math:`c = \lfloor multiple \cdot |R_u| + 0.9 \rfloor`
+        (trec_eval's ``Rprec_mult``).
 
     References
     ----------
@@ -358,14 +373,22 @@ class RPrecision(HitSum):
     0.5
     """
 
+    multiple: Annotated[float, ABOVE_0] = 1.0
+
+    def _cutoff(self, block: Block) -> Array:
+        if self.multiple == 1.0:
+            return block.n_relevant
+        xp = block.xp
+        return xp.floor(self.multiple * xp.astype(block.n_relevant, xp.float64) + 0.9)
+
     def terms(self, block: Block) -> Array:
         """Return 1 for each hit in the first R ranks."""
         hits, xp = block.hits, block.xp
-        return hits.probability * (hits.rank <= xp.take(block.n_relevant, hits.user))
+        return hits.probability * (hits.rank <= xp.take(self._cutoff(block), hits.user))
 
     def norm(self, block: Block, k: int) -> Array:
-        """Return the number of relevant items."""
-        return block.n_relevant
+        """Return the number of relevant items, or its multiple."""
+        return self._cutoff(block)
 
 
 @metric(
@@ -473,11 +496,14 @@ class InterpolatedPrecision(PerUser):
     Parameters
     ----------
     level : float or None, default=None
-        The recall level, in [0, 1]; None: the mean over the levels 0, 0.1, ..., 1.
-    rounding : {"exact", "trec_eval"}, default="exact"
+        The recall level, in [0, 1]; None: the mean over ``levels``.
+    levels : list of float, default=[0, 0.1, ..., 1]
+        The recall levels of the mean, each in [0, 1]; used without ``level``.
+    rounding : {"exact", "trec_eval", "nearest"}, default="exact"
         The number of hits that reaches a level, with R the number of relevant items: ``"exact"`` is at least level
-        times R; ``"trec_eval"`` is :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point. For multiples of 0.1
-        both agree, except at level 0.7 with R = 3, where trec_eval requires 2 hits instead of 3.
+        times R; ``"nearest"`` is level times R rounded to the nearest whole number (trec_eval 10); ``"trec_eval"`` is
+        :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point (trec_eval up to version 9). For multiples of 0.1
+        the latter agrees with ``"exact"``, except at level 0.7 with R = 3, where it requires 2 hits instead of 3.
 
     References
     ----------
@@ -495,7 +521,18 @@ class InterpolatedPrecision(PerUser):
 
     inputs = ("judged",)
     level: Annotated[float | None, IN_CLOSED_0_1] = None
-    rounding: Literal["exact", "trec_eval"] = "exact"
+    levels: tuple[float, ...] = ELEVEN_LEVELS
+    rounding: Literal["exact", "trec_eval", "nearest"] = "exact"
+
+    def __post_init__(self) -> None:
+        """Check the levels."""
+        super().__post_init__()
+        if not self.levels or not all(0 <= level <= 1 for level in self.levels):
+            raise ParameterError(
+                f"{self.name}: levels must lie in [0, 1]",
+                found=f"levels={show_value(self.levels)}",
+                hint="levels=[0.2,0.5,0.8]",
+            )
 
     def value(self, block: Block, k: int) -> Array:
         """Return interpolated precision, shape (U,)."""
@@ -507,13 +544,13 @@ class InterpolatedPrecision(PerUser):
         n_relevant = xp.astype(at_least_one(xp.take(block.n_relevant, rows.user)), xp.float64)
         precision = within * hits / rows.rank
         n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
-        levels = [i / 10 for i in range(11)] if self.level is None else [float(self.level)]
+        levels = self.levels if self.level is None else (float(self.level),)
         total = xp.zeros(block.n_users, dtype=xp.float64)
         for level in levels:
             if self.rounding == "exact":
                 reached = hits / n_relevant >= level
             else:
-                reached = hits >= xp.floor(level * n_relevant + 0.9)
+                reached = hits >= xp.floor(level * n_relevant + (0.9 if self.rounding == "trec_eval" else 0.5))
             enough = xp.where(reached, precision, xp.zeros_like(precision))
             total = total + _largest_of_each(rows.user, enough, n_rows)
         return total / len(levels)

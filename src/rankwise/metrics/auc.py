@@ -393,8 +393,13 @@ class ListAUC(PerUser):
               |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
 
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. The value is the
-    probability that a relevant item of the list ranks above an irrelevant one; tied scores count one half. Users whose
-    list has only relevant or only irrelevant items have no value. For the area over all candidates, see ``gauc``.
+    probability that a relevant item of the list ranks above an irrelevant one; tied scores count one half. For the area
+    over all candidates, see ``gauc``.
+
+    Parameters
+    ----------
+    one_class : {"undefined", "zero"}, default="undefined"
+        The value of a user whose list has only relevant or only irrelevant items: none, or 0 (as in TorchMetrics).
 
     References
     ----------
@@ -409,6 +414,7 @@ class ListAUC(PerUser):
     """
 
     reads_below_k = True
+    one_class: Literal["undefined", "zero"] = "undefined"
 
     def value(self, block: Block, k: int) -> Array:
         """Return the area, shape (U,)."""
@@ -417,4 +423,5 @@ class ListAUC(PerUser):
         n_hits = bincount(hits.user, hits.probability, block.n_users)
         n_pairs = n_hits * (block.list_length - n_hits)
         wrong = bincount(hits.user, above, block.n_users)
-        return or_nan(divide(n_pairs - wrong, n_pairs), n_pairs > 0.5)
+        area = divide(n_pairs - wrong, n_pairs)
+        return area if self.one_class == "zero" else or_nan(area, n_pairs > 0.5)

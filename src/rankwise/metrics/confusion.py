@@ -292,7 +292,10 @@ class FallOut(_OfConfusion):
     ----------
     negatives : {"catalogue", "listed"}, default="catalogue"
         Which irrelevant items FP + TN counts: all of the catalogue, or only those in the recommendation list, at any
-        rank (as in TorchMetrics, where a list without any scores 0).
+        rank (as in TorchMetrics).
+    without_irrelevant : {"undefined", "one"}, default="undefined"
+        The value of a user for whom every item is relevant: none; or 1, and users without relevant items have a value
+        as well (as in TorchMetrics).
 
     References
     ----------
@@ -307,6 +310,12 @@ class FallOut(_OfConfusion):
     """
 
     negatives: Literal["catalogue", "listed"] = "catalogue"
+    without_irrelevant: Literal["undefined", "one"] = "undefined"
+
+    @property
+    def defined_for(self) -> Literal["relevance", "user"]:  # type: ignore[override]
+        """Users with relevant items, or every user."""
+        return "relevance" if self.without_irrelevant == "undefined" else "user"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -322,4 +331,8 @@ class FallOut(_OfConfusion):
         """Return fall-out; NaN without irrelevant items."""
         s = _Sums(*sums)
         negatives = catalogue_size - s.tp - s.fn if self.negatives == "catalogue" else s.listed
-        return or_nan(divide(s.fp, negatives), negatives > 0)
+        share = divide(s.fp, negatives)
+        if self.without_irrelevant == "undefined":
+            return or_nan(share, negatives > 0)
+        xp = namespace(share)
+        return xp.where(negatives > 0, share, xp.ones_like(share))

@@ -181,6 +181,13 @@ class NumRetrieved(_OfAllUsers):
 
     :math:`L_u` is the recommendation list of user u. The mean over all evaluated users; a user without a list counts 0.
 
+    Parameters
+    ----------
+    total : bool, default=False
+        Return the sum over users instead of their mean (trec_eval's ``num_ret``).
+    as_share : bool, default=False
+        Divide the number by k, which must be given.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -189,9 +196,21 @@ class NumRetrieved(_OfAllUsers):
     1.5
     """
 
+    total: bool = False
+    as_share: bool = False
+
+    def require_cutoff(self) -> None:
+        """Raise if the number is divided by k and there is no k."""
+        need_cutoff(self, where=self.as_share, setting="as_share=true")
+
+    @property
+    def aggregate(self) -> Literal["mean", "sum"]:
+        """The mean over users, or their sum."""
+        return "sum" if self.total else "mean"
+
     def value(self, block: Block, k: int) -> Array:
         """Return the number of items in the top k, shape (U,)."""
-        return retrieved(block, k)
+        return retrieved(block, k) / (k if self.as_share else 1)
 
 
 @metric(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
-from rankwise.blocks.block import Block, Cutoffs
+from rankwise.blocks.block import Block, Cutoffs, Ideal
 from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, namespace, refuse
 from rankwise.errors import ParameterError, ScoreError
@@ -29,7 +29,7 @@ from rankwise.metrics.arithmetic import (
     rows_above,
     running_sum,
 )
-from rankwise.metrics.base import Metric, metric, preset
+from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import HitSum, MetricOfOne, PerUser
 
@@ -44,13 +44,28 @@ class _Gained(HitSum):
     ----------
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
         The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1` (as in WarpRec).
+    gains : list of float, default=none
+        Other gains for the grades 1, 2, …, each 0 or more: ``gains=[3,9]``. Other grades keep the gain that ``gain``
+        gives.
     """
 
     gain: Gain = "linear"
+    gains: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the gains."""
+        super().__post_init__()
+        check_gains(self, self.gains)
 
     def gain_of(self, relevance: Array) -> Array:
         """Return the gains of relevant items."""
-        return gain_of(self.gain, relevance)
+        by_kind = gain_of(self.gain, relevance)
+        if not self.gains:
+            return by_kind
+        xp = namespace(relevance)
+        grade = xp.clip(xp.floor(relevance), min=1.0, max=float(len(self.gains)))
+        of_grade = xp.take(xp.asarray(self.gains, dtype=xp.float64), xp.astype(grade, xp.int64) - 1)
+        return xp.where(relevance == grade, of_grade, by_kind)
 
     def terms(self, block: Block) -> Array:
         """Return the gain of each hit."""
@@ -84,6 +99,14 @@ class _Discounted(_Gained):
     def terms(self, block: Block) -> Array:
         """Return the gain of each hit, discounted by its rank."""
         return super().terms(block) * self.discount_of(block.hits.rank)
+
+
+def check_gains(metric: Metric, gains: tuple[float, ...]) -> None:
+    """Raise if a gain of a grade is negative."""
+    if any(gain < 0 for gain in gains):
+        raise ParameterError(
+            f"{metric.name}: a gain must be 0 or more", found=f"gains={show_value(gains)}", hint="write gains=[3,9]"
+        )
 
 
 def check_grades(metric: Metric, relevance: Array, largest: float) -> None:
@@ -180,14 +203,26 @@ class NDCG(_Discounted):
     def norm(self, block: Block, k: int) -> Array:
         """Return the DCG of the ideal list; for ideal=full the user's largest gain."""
         if self.ideal == "full":
-            return block.sum_ideal(self.gain_of, block.xp.ones_like, 1)
-        return block.sum_ideal(self.gain_of, self.discount_of, k)
+            return _by_gain(block, self).sum_ideal(self.gain_of, block.xp.ones_like, 1)
+        return _by_gain(block, self).sum_ideal(self.gain_of, self.discount_of, k)
 
     def scale(self, k: Array) -> Array:
         """Return the sum of the first k discounts, for ideal=full."""
         if self.ideal == "relevant":
             return 1.0
         return running_sum(self.discount_of, k)
+
+
+def _by_gain(block: Block, metric: _Gained) -> Block:
+    """Return the block with ideal lists in decreasing gain, where it does not increase with relevance."""
+    ideal = block.row_sets.ideal
+    if not metric.gains or not isinstance(ideal, Ideal):
+        return block
+    xp = block.xp
+    order = xp.argsort(-metric.gain_of(ideal.gain), stable=True)
+    order = xp.take(order, xp.argsort(xp.take(ideal.user, order), stable=True))
+    ordered = replace(ideal, gain=xp.take(ideal.gain, order))  # users and ranks are in order
+    return replace(block, row_sets=replace(block.row_sets, ideal=ordered))
 
 
 @preset("ndcg_binary", "ndcg_rendle_2020", family="accuracy", fixed={"gain": "binary"})
@@ -230,6 +265,9 @@ class RBP(HitSum):
         :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
+    top_grade : {"max_relevance", "largest"}, default="max_relevance"
+        What relevance is divided by: ``max_relevance``; or the largest relevance of the user's items, if that is above
+        1, for graded relevance without a scale (trec_eval 10).
 
     References
     ----------
@@ -245,16 +283,25 @@ class RBP(HitSum):
     p: Annotated[float, BETWEEN_0_AND_1] = 0.8
     normaliser: Literal["none", "ideal"] = "none"
     max_relevance: Annotated[float | None, ABOVE_0] = None
+    top_grade: Literal["max_relevance", "largest"] = "max_relevance"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The ideal list, if that is the normaliser."""
-        return ("ideal",) if self.normaliser == "ideal" else ()
+        """The ideal list, if that is the normaliser or has the largest relevance."""
+        return ("ideal",) if self.normaliser == "ideal" or self.top_grade == "largest" else ()
+
+    def _largest(self, block: Block) -> Array:
+        """Return what each user's relevance is divided by, shape (U,)."""
+        xp = block.xp
+        return xp.clip(block.sum_ideal(lambda gain: gain, xp.ones_like, 1), min=1.0)
 
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
         hits, xp = block.hits, block.xp
         weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
+        if self.top_grade == "largest":
+            gain = hits.gain / xp.take(self._largest(block), hits.owner)
+            return hits.probability * hits.to_rows(gain) * weight
         if self.max_relevance is None:
             return hits.probability * weight
         check_grades(self, hits.gain, self.max_relevance)
@@ -265,6 +312,9 @@ class RBP(HitSum):
         if self.normaliser == "none":
             return None
         xp, largest = block.xp, self.max_relevance
+        if self.top_grade == "largest":
+            total = block.sum_ideal(lambda gain: gain, lambda rank: self.p ** (rank - 1.0), k)
+            return (1.0 - self.p) * total / self._largest(block)
         if largest is None:
             return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
         return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)

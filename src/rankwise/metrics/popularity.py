@@ -341,6 +341,8 @@ class ARP(PerUser):
     ----------
     denominator : {"k", "length"}, default="k"
         k (without a cut-off, the list length), or the number of items in the top k.
+    as_share : bool, default=False
+        Divide by the number of training interactions as well (as in RecTools with ``normalize=True``).
 
     References
     ----------
@@ -357,12 +359,14 @@ class ARP(PerUser):
     inputs = ("recommended", POPULARITY)
     defined_for = "list"
     denominator: Literal["k", "length"] = "k"
+    as_share: bool = False
 
     def value(self, block: Block, k: int) -> Array:
         """Return mean popularity, shape (U,)."""
-        count = block[POPULARITY].count
-        total = block.sum_recommended(block.xp.take(count, block.recommended.item), k)
-        return divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
+        popularity = block[POPULARITY]
+        total = block.sum_recommended(block.xp.take(popularity.count, block.recommended.item), k)
+        mean = divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
+        return mean / popularity.n_interactions if self.as_share else mean
 
 
 @metric(

@@ -352,6 +352,12 @@ class FCP(_OfScores):
     :math:`r_i > r_j` and :math:`\hat r_i \le \hat r_j`; :math:`r_i` is the rating, :math:`\hat r_i` the score of item
     i. Both are summed over users. NaN without such pairs. Needs scores.
 
+    Parameters
+    ----------
+    average : {"pairs", "users"}, default="pairs"
+        ``"users"`` takes the mean of :math:`n_c` over users who have a concordant pair, and that of :math:`n_d` over
+        users who have a discordant pair, in place of the sums (as in Surprise).
+
     References
     ----------
     Koren & Sill 2013, Collaborative Filtering on Ordinal User Feedback, IJCAI.
@@ -363,8 +369,15 @@ class FCP(_OfScores):
     0.66667
     """
 
+    average: Literal["pairs", "users"] = "pairs"
+
     def sums(self, block: Block, k: int) -> Sums:
-        """Return the numbers of concordant and discordant pairs, shape (U,) both."""
+        """Return the numbers of concordant and discordant pairs, and whether there are any, shape (U,) each."""
+        concordant, discordant = self._pairs(block)
+        xp = block.xp
+        return concordant, discordant, *(xp.astype(n > 0, xp.float64) for n in (concordant, discordant))
+
+    def _pairs(self, block: Block) -> tuple[Array, Array]:
         rows, xp = block.judged, block.xp
         n = int(rows.user.shape[0])
         lengths = bincount(rows.user, xp.ones_like(rows.truth), block.n_users)
@@ -391,6 +404,8 @@ class FCP(_OfScores):
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the fraction, NaN without pairs."""
-        concordant, discordant = sums
+        concordant, discordant, *users = sums
+        if self.average == "users":
+            concordant, discordant = divide(concordant, users[0]), divide(discordant, users[1])
         pairs = concordant + discordant
         return or_nan(divide(concordant, pairs), pairs > 0)

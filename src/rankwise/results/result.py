@@ -160,6 +160,7 @@ _COUNTS = {
     "users_with_too_many_items": "with more items than requested, of which the first are evaluated",
     "items_repeated": "items repeated by the model, dropped",
     "seen_items_recommended": "recommended items seen in training",
+    "unjudged_items_taken_out": "items not judged, removed from lists",
     "seen_items_taken_out": "items seen in training, removed from lists",
     "truth_rows_seen_in_training": "rows of the truth seen in training, which cannot be found",
     "items_unknown": "recommended items that are unknown",

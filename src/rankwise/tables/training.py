@@ -21,6 +21,7 @@ __all__ = [
     "align",
     "check_new_column",
     "check_train_groups",
+    "keep_judged",
     "matching",
     "take_out_seen",
     "train_groups",
@@ -94,14 +95,13 @@ def take_out_seen(
             "training interactions cannot be removed from exact ranks",
             hint="pass them to rw.rank_relevant: exclude=train",
         )
-    seen = _seen_pairs(train, [recommendations, *([] if truth is None else [truth])])
+    seen = _pairs(train, [recommendations, *([] if truth is None else [truth])])
     pair = ["user", "item"]
     lists = recommendations.frame
     kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
     if kept.is_empty() and required:
         raise EmptyError("every recommended item was seen in training", where=recommendations.source)
-    if "rank" in kept.columns:
-        kept = kept.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
+    kept = _without_rank_gaps(kept)
     counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
         n_seen = len(truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi"))
@@ -121,9 +121,29 @@ def take_out_seen(
     return replace(recommendations, frame=kept, counts=counts, protocol=protocol)
 
 
-def _seen_pairs(train: Table, tables: list[Table]) -> pl.DataFrame:
-    """Return distinct (user, item) pairs of training, with ids of the type of other tables."""
-    pairs = train.with_frame(train.frame.select("user", "item").unique())
+def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendations:
+    """Return lists without the items that the ground truth does not judge, which are counted."""
+    if recommendations.is_exact:
+        raise InputError("exact ranks are of judged items already", hint="leave judged_only out")
+    rows = truth.frame
+    if "relevance" in rows.columns:
+        rows = rows.filter(pl.col("relevance") >= 0)
+    judged = _pairs(truth.with_frame(rows), [recommendations])
+    lists = recommendations.frame
+    kept = lists.join(judged.cast(_types(lists)), on=["user", "item"], how="semi", maintain_order="left")
+    counts = {**recommendations.counts, "unjudged_items_taken_out": len(lists) - len(kept)}
+    return replace(recommendations, frame=_without_rank_gaps(kept), counts=counts)
+
+
+def _without_rank_gaps(lists: pl.DataFrame) -> pl.DataFrame:
+    if "rank" not in lists.columns:
+        return lists
+    return lists.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
+
+
+def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:
+    """Return the distinct (user, item) pairs of a table, with ids of the type of other tables."""
+    pairs = table.with_frame(table.frame.select("user", "item").unique())
     for column in ("user", "item"):
         pairs = align([*tables, pairs], column)[-1]
     return pairs.frame
