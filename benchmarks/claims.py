@@ -1,4 +1,4 @@
-"""How often intervals over seeds, data sets and clusters, plans, detectable differences and ranks are right.
+"""How often intervals over seeds, data sets and clusters, plans, detectable differences, ranks and looks are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
 Run as ``python benchmarks/claims.py``; some thirty seconds.
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import product
 
+import looks
 import numpy as np
 from scipy.stats import t
 
@@ -162,6 +163,7 @@ def main() -> None:
         print(f"detectable difference with {count} seeds: found in {detected(count):.2f}")
     for n in (30, 60, 100, 300):
         print(f"ranks claimed wrongly, {n} users, one skewed system: {wrong_ranks(n):.3f}")
+    looks.main()
 
 
 if __name__ == "__main__":

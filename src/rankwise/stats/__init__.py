@@ -7,6 +7,7 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 0.0377
 """
 
+from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.data_sets import (
     Bayesian,
     Friedman,
@@ -30,13 +31,7 @@ from rankwise.stats.equivalence import (
     power_of,
     users_needed,
 )
-from rankwise.stats.intervals import (
-    bootstrap,
-    bootstrap_confidence_interval,
-    bootstrap_means,
-    confidence_sequence,
-    sign_flip_interval,
-)
+from rankwise.stats.intervals import bootstrap, bootstrap_confidence_interval, bootstrap_means, sign_flip_interval
 from rankwise.stats.many_systems import (
     PairTests,
     SystemRanks,
