@@ -1,7 +1,7 @@
-"""How often intervals over seeds, data sets and clusters, plans, detectable differences, ranks and looks are right.
+"""How often intervals over seeds, data sets and clusters, plans, detectable differences, ranks, looks and gaps of groups are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
-Run as ``python benchmarks/claims.py``; some thirty seconds.
+Run as ``python benchmarks/claims.py``; some two minutes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import product
 
+import groups
 import looks
 import numpy as np
 from scipy.stats import t
@@ -164,6 +165,7 @@ def main() -> None:
     for n in (30, 60, 100, 300):
         print(f"ranks claimed wrongly, {n} users, one skewed system: {wrong_ranks(n):.3f}")
     looks.main()
+    groups.main()
 
 
 if __name__ == "__main__":

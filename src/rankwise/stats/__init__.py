@@ -31,6 +31,7 @@ from rankwise.stats.equivalence import (
     power_of,
     users_needed,
 )
+from rankwise.stats.group_means import compare_groups, group_interval
 from rankwise.stats.intervals import bootstrap, bootstrap_confidence_interval, bootstrap_means, sign_flip_interval
 from rankwise.stats.many_systems import (
     PairTests,
@@ -67,12 +68,14 @@ __all__ = [
     "bootstrap_test",
     "cliffs_delta",
     "clustered",
+    "compare_groups",
     "confidence_sequence",
     "corrected_resampled_t",
     "effect",
     "equivalence",
     "finite_population",
     "friedman",
+    "group_interval",
     "jackknife",
     "kruskal_wallis",
     "mann_whitney",
