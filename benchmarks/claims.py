@@ -1,4 +1,4 @@
-"""How often intervals over seeds, data sets and clusters, plans, detectable differences, ranks, looks and gaps of groups are right.
+"""How often intervals, plans, detectable differences, ranks, looks and gaps between groups are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
 Run as ``python benchmarks/claims.py``; some two minutes.
