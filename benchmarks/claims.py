@@ -1,4 +1,4 @@
-"""How often words, intervals over seeds, data sets and clusters, plans, detectable differences and ranks are right.
+"""How often words, intervals, plans, detectable differences, ranks, looks and gaps between groups are right.
 
 Prints the simulated shares that docs/significance.md and docstrings of `rankwise.stats` state.
 Run as ``python benchmarks/claims.py``; some two minutes. ``python benchmarks/claims.py words``
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
+import groups
+import looks
 import numpy as np
 import polars as pl
 from scipy.stats import t
@@ -308,6 +310,8 @@ def main() -> None:
         print(f"detectable difference with {count} seeds: found in {detected(count):.2f}")
     for n in (30, 60, 100, 300):
         print(f"ranks claimed wrongly, {n} users, one skewed system: {wrong_ranks(n):.3f}")
+    looks.main()
+    groups.main()
 
 
 if __name__ == "__main__":

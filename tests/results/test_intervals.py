@@ -9,6 +9,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.errors import MetricError, ParameterError
+from rankwise.stats.group_means import compare_groups, group_interval
 
 METRICS = [
     "recall@5",
@@ -287,3 +288,36 @@ def test_intervals_of_coverage_say_that_they_are_wide():
         {u: items[::-1] for u, items in lists.items()}, truth, "coverage@5", items=range(800), jackknife=32
     )
     assert interval.flags[0] in rw.compare(result, other, metrics="coverage@5")["B"]["flags"]
+
+
+GAPS = ["group_gap(recall,user_group=team)@5", "group_ratio(recall,user_group=team)@5"]
+
+
+def test_gaps_between_groups_come_from_each_users_value_and_group():
+    lists, truth, users = data(200)
+    result = rw.evaluate(lists, truth, ["recall@5", *GAPS], users=users, by="team", jackknife=10)
+    values = result.per_user["recall@5"].to_numpy(), result.per_user["group(team)"].to_numpy()
+    for name, statistic in zip(GAPS, ("gap", "ratio"), strict=True):
+        interval = result.interval(name)
+        assert tuple(interval) == tuple(group_interval(*values, statistic))
+        assert interval.estimate == result[name]
+        with pytest.raises(ParameterError, match="neither jackknife nor bootstrap"):
+            result.interval(name, method="jackknife")
+    without = rw.evaluate(lists, truth, GAPS, users=users, jackknife=10)
+    with pytest.raises(MetricError, match="needs each user's value and group") as error:
+        without.interval(GAPS[0])
+    assert error.value.hint == "evaluate recall@5 too, with by='team'"
+
+
+def test_gaps_between_groups_are_compared_over_all_pairs():
+    lists, truth, users = data(200)
+    other = data(200, seed=1)[0]
+    old, new = (rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, by="team") for x in (lists, other))
+    comparison = rw.compare({"old": old, "new": new})
+    gap = old.cell(GAPS[0])
+    row = comparison.table.row(by_predicate=pl.col("metric") == gap, named=True)
+    columns = (new.per_user["recall@5"], old.per_user["recall@5"], old.per_user["group(team)"])
+    interval, p = compare_groups(*(column.to_numpy() for column in columns))
+    assert (row["low"], row["high"], row["p"], row["test"]) == (*interval, p, "max-T of groups")
+    plain = [rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, jackknife=10) for x in (lists, other)]
+    assert "by='team'" in rw.compare(dict(zip(("old", "new"), plain, strict=True))).settings["not_compared"][gap]

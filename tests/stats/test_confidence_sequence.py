@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from rankwise import stats
-from rankwise.errors import ParameterError
+from rankwise.errors import InputError, ParameterError
+from rankwise.stats.confidence_sequences import log_capital
+from tools import deep
 
-LOOKS = range(500, 10_001, 500)
+LOOKS = (5, 20, 50, 100, 200, 400, 800)
+
+
+def rare_loss(n, rng):
+    """Frequent small gains and a rare total loss, of mean 0: a sample without the loss looks like a gain."""
+    return rng.choice([0.02, 0.0, -1.0], n, p=[0.5, 0.49, 0.01])
 
 
 def hits(n, rng):
@@ -18,58 +25,70 @@ def hits(n, rng):
     return rng.choice([-1.0, 0.0, 1.0], n, p=[0.125, 0.75, 0.125])
 
 
-def ever_wrong(interval, runs):
-    """Return how often an interval excludes the truth at one of twenty looks or more."""
+def ever_wrong(draw, interval, runs):
+    """Return how often an interval excludes the mean of 0 at one of the looks."""
     rng = np.random.default_rng(1)
-    wrong = 0
-    for _ in range(runs):
-        d = hits(LOOKS[-1], rng)
-        wrong += any(not found.low <= 0 <= found.high for found in map(interval, looks(d)))
-    return wrong / runs
+    samples = (draw(LOOKS[-1], rng) for _ in range(runs))
+    return np.mean([any(0 not in interval(d[:n]) for n in LOOKS) for d in samples])
 
 
-def looks(d):
-    return (d[:n] for n in LOOKS)
+@pytest.mark.parametrize("runs", [60, *deep(400)])
+@pytest.mark.parametrize("draw", [rare_loss, hits])
+def test_false_alarms_stay_below_the_level_over_all_looks(draw, runs):
+    assert ever_wrong(draw, lambda d: stats.confidence_sequence(d, lowest=-1, highest=1), runs) <= 0.05
+    assert ever_wrong(draw, stats.t_interval, runs) >= 0.15  # 0.05 is what it claims
 
 
-@pytest.mark.deep
-def test_false_alarms_over_twenty_looks():
-    runs = 200
-    sequence = ever_wrong(lambda d: stats.confidence_sequence(d, planned=2000), runs)
-    usual = ever_wrong(stats.t_interval, runs)
-    assert sequence <= 0.05
-    assert usual >= 0.15  # 0.05 is what it claims
-
-
-def test_its_formula():
+def test_limits_are_means_against_which_the_capital_reaches_the_level():
     d = np.array([1.0, 0.0, -1.0, 0.5] * 250)
-    found = stats.confidence_sequence(d, planned=3000, confidence=0.9)
-    n, alpha = 1000, 0.1
-    rho = math.sqrt((-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / 3000)
-    inner = 2 * (n * rho**2 + 1) / (n**2 * rho**2) * math.log(math.sqrt(n * rho**2 + 1) / alpha)
-    half = d.std(ddof=1) * math.sqrt(inner)
-    assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half))
+    low, high = stats.confidence_sequence(d, lowest=-1, highest=1, confidence=0.9)
+    for limit, values in ((low, d), (-high, -d)):
+        fractions = 0.99 / 2 ** np.arange(12)
+        growth = [np.prod(1 + f * ((values + 1) / (limit + 1) - 1)) for f in fractions]
+        assert np.mean(growth) == pytest.approx(20)
 
 
-def test_it_is_narrowest_near_the_planned_number():
-    """Relative to the interval for a single look."""
-    rng = np.random.default_rng(2)
-    d = rng.normal(0, 1, 100_000)
-
-    def ratio(n):
-        one, many = stats.t_interval(d[:n]), stats.confidence_sequence(d[:n], planned=5000)
-        return (many.high - many.low) / (one.high - one.low)
-
-    assert ratio(5000) < min(ratio(200), ratio(100_000))
-    assert 1.3 < ratio(5000) < 1.7
+def test_the_capital_is_a_fair_game():
+    """Its mean over all samples of four hits or misses is 1, if the probability of a hit is that of the bet."""
+    hits = np.arange(5)
+    counts = np.stack([4 - hits, hits], axis=1)
+    chance = np.array([math.comb(4, int(k)) * 0.3**k * 0.7 ** (4 - k) for k in hits])
+    assert chance @ np.exp(log_capital(np.array([0.0, 1.0]), counts, 0.3)) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("d", [[0.5, -0.5] * 20, [0.0] * 500, [1.0] * 3 + [0.0] * 400])
-def test_it_says_nothing_before_the_central_limit_theorem_does(d):
-    assert stats.confidence_sequence(d, planned=1000).high == math.inf
+def test_order_does_not_matter_and_sides_are_mirrored():
+    d = rare_loss(300, np.random.default_rng(3))
+    one = stats.confidence_sequence(d, lowest=-1, highest=1)
+    assert tuple(stats.confidence_sequence(np.sort(d), lowest=-1, highest=1)) == tuple(one)
+    turned = stats.confidence_sequence(-d, lowest=-1, highest=1)
+    assert (-turned.high, -turned.low) == pytest.approx(tuple(one))
+
+
+def test_differences_have_the_range_of_both_values():
+    x, y = [1.0, 0.5, 0.0, 1.0] * 20, [0.0, 0.5, 0.5, 0.0] * 20
+    both = stats.confidence_sequence(x, y, lowest=0, highest=1)
+    assert tuple(both) == tuple(stats.confidence_sequence(np.subtract(x, y), lowest=-1, highest=1))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
+def test_values_that_do_not_vary_leave_room_for_unseen_ones(value):
+    interval = stats.confidence_sequence([value] * 50, lowest=0, highest=1)
+    assert interval.low <= value <= interval.high
+    assert 0.05 < interval.high - interval.low < 0.4
+    none = stats.confidence_sequence([], lowest=0, highest=1)
+    assert tuple(none) == (0, 1)
+
+
+def test_width_is_about_twice_that_of_a_t_interval():
+    d = np.random.default_rng(2).uniform(-0.5, 0.5, 20_000)
+    for n in (500, 20_000):
+        one, many = stats.t_interval(d[:n]), stats.confidence_sequence(d[:n], lowest=-1, highest=1)
+        assert 1.4 < (many.high - many.low) / (one.high - one.low) < 2.1
 
 
 def test_what_it_refuses():
-    for options in ({"planned": 0}, {"planned": 5, "confidence": 1.0}):
+    for options in ({"lowest": 0, "highest": math.inf}, {"lowest": 1, "highest": 1}, {"confidence": 1.0}):
         with pytest.raises(ParameterError):
-            stats.confidence_sequence([1.0, 2.0], **options)
+            stats.confidence_sequence([0.5, 1.0], **({"lowest": 0, "highest": 1} | options))
+    with pytest.raises(InputError, match="outside 0 to 1"):
+        stats.confidence_sequence([0.5, 1.5], lowest=0, highest=1)

@@ -151,12 +151,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     type=PATH,
     metavar="FILE",
     help="With --no-regression: record of repeated looks at growing data; decisions are then valid "
-    "over all looks together.",
-)
-@click.option(
-    "--planned-users",
-    type=click.IntRange(1),
-    help="With --looks: planned number of users.  [default: four times that of the first look]",
+    "over all looks together. For metrics with bounds.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @choice_option(
@@ -231,7 +226,6 @@ def compare_command(
     save: Path | None,
     not_shown: str,
     looks: Path | None,
-    planned_users: int | None,
     **options: Any,
 ) -> int:
     """Compare systems user by user.
@@ -255,8 +249,8 @@ def compare_command(
         columns=columns,
         relevance_threshold=relevance_threshold,
     )
-    if (looks is not None and gate is None) or (planned_users is not None and looks is None):
-        raise click.UsageError("--looks needs --no-regression, and --planned-users needs --looks", ctx)
+    if looks is not None and gate is None:
+        raise click.UsageError("--looks needs --no-regression", ctx)
     results = read_systems(ctx, systems, partial(read, truth=truth))
     if truth is not None and any(isinstance(r, dict) for r in results.values()):
         raise click.UsageError("--truth is for one data set: evaluate --save on each first", ctx)
@@ -275,7 +269,7 @@ def compare_command(
     write_out(comparison, form, output)
     if gate is None:
         return 0
-    outcomes = _outcomes(comparison) if looks is None else _looked(comparison, looks, planned_users)
+    outcomes = _outcomes(comparison) if looks is None else _looked(comparison, looks)
     for outcome, pair, why in outcomes:
         click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
     wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
@@ -292,13 +286,13 @@ def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any
     return evaluate(path, truth, metrics or DEFAULT_METRICS, **options)
 
 
-def _looked(comparison: Comparison, file: Path, planned: int | None) -> list[tuple[str, str, str]]:
+def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
     """Return outcome, pair and reason of every system in this look, valid at all looks."""
     from rankwise.comparison.decision import record_interim_analysis
 
     return [
         (look.outcome, f"{look.system} against {look.baseline} in {look.metric}", look.why)
-        for look in record_interim_analysis(comparison, file, planned=planned)
+        for look in record_interim_analysis(comparison, file)
     ]
 
 

@@ -16,8 +16,9 @@ from rankwise.comparison.view import marks
 from rankwise.core.arguments import Missing, SeedDesign
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import MetricError, ParameterError, UsageError
+from rankwise.metrics.base import GroupsCompared
 from rankwise.options import compared_options
-from rankwise.results.intervals import cluster_codes
+from rankwise.results.intervals import cluster_codes, groups_compared, values_by_group
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs
@@ -466,6 +467,9 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
         return f"it was not evaluated in {', '.join(without)}"
     if all(result.is_mean_of_users(cell) for result in results.values()):
         return None
+    compared = groups_compared(next(iter(results.values())).metrics, cell)
+    if compared is not None and means_only is None:
+        return _why_no_groups(compared, cell, results)
     replicates = [result.replicates for result in results.values()]
     if means_only is None and all(r is not None and cell in r.columns for r in replicates):
         return None
@@ -476,6 +480,18 @@ def _why_not(cell: str, results: Mapping[str, Result], *, means_only: str | None
     if all(result.kinds.get(cell) != "weighted mean" for result in results.values()):
         what = "it is not a mean over users"
     return f"{what} ({means_only or 'evaluate with jackknife=64'})"
+
+
+def _why_no_groups(compared: GroupsCompared, cell: str, results: Mapping[str, Result]) -> str | None:
+    """Return why gaps between groups of users cannot be compared; None if they can."""
+    for name, result in results.items():
+        if math.isnan(result.values[cell]):
+            return f"it is NaN in {name}"
+        try:
+            values_by_group(compared, cell, result.per_user)
+        except MetricError as error:
+            return f"{error.found or error.what} in {name}{f' ({error.hint})' if error.hint else ''}"
+    return None
 
 
 SystemResults: TypeAlias = Result | Sequence[Result] | Mapping[str, Result | Sequence[Result]]

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,11 +22,11 @@ from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION, LOOKS
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
-from rankwise.results.intervals import group_column, groups_of_users
+from rankwise.results.intervals import group_column, groups_of_users, range_of
 from rankwise.results.result import Result, plan_statements
-from rankwise.stats.differences import Differences, check_level
+from rankwise.stats.confidence_sequences import confidence_sequence
+from rankwise.stats.differences import Differences, Interval, check_level
 from rankwise.stats.equivalence import users_to_show
-from rankwise.stats.intervals import confidence_sequence_of
 from rankwise.stats.many_systems import adjust
 from rankwise.tables.storage import output_errors, write_text
 
@@ -613,9 +613,6 @@ def _inputs(result: Result) -> dict[str, Any]:
     }
 
 
-_FORWARD = 4  # times the users of the first look: where the sequence is narrowest by default
-
-
 @dataclass(frozen=True)
 class InterimAnalysis:
     """What one more look shows of a pair of systems.
@@ -627,7 +624,7 @@ class InterimAnalysis:
     outcome : {"passed", "failed", "not shown"}
         Passed: the loss is below the margin. Failed: the system is worse.
     why : str
-        The interval of the sequence, and how many looks there were.
+        The interval of the sequence with its level, and how many looks there were.
     """
 
     system: str
@@ -637,8 +634,11 @@ class InterimAnalysis:
     why: str
 
 
-def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int | None = None) -> list[InterimAnalysis]:
+def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimAnalysis]:
     """Return what a comparison shows at any number of looks, and record this one in a file.
+
+    "Passed" is wrong with a probability of at most alpha over all looks together, and so is "failed". A
+    margin that is a share of the baseline is tested user by user, on x − (1 − share) · y.
 
     Parameters
     ----------
@@ -646,14 +646,12 @@ def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int 
         The comparison with a baseline, with a margin.
     file : Path
         The record of earlier looks, which this one is added to; a new file begins a record.
-    planned : int, optional
-        The number of users to plan for; by default four times those of the first look. It is fixed
-        with the first look, since the sequence is valid only if it does not follow the data.
 
     Raises
     ------
     ParameterError
-        If the comparison has no margin or groups, or another question was looked at before.
+        If the comparison has no margin or groups, the metric has no bounds, or another question was
+        looked at before.
     FileError
         If the file is not a record of looks.
     """
@@ -678,18 +676,16 @@ def record_interim_analysis(comparison: Comparison, file: Path, *, planned: int 
             "margin": margin_of(settings["margin"], row["metric"]),
             "missing": settings["missing"],
         }
-        entry = record.setdefault(key, {"planned": planned or _FORWARD * pairs.n, "rule": rule, "looks": []})
-        _check_rule(entry, rule, planned)
+        entry = record.setdefault(key, {"rule": rule, "looks": []})
+        _check_rule(entry["rule"], rule)
         looks.append(_looked(comparison, row, pairs, entry))
     write_text(file, as_json({LOOKS.key: LOOKS.version, "pairs": record}))
     return looks
 
 
-def _check_rule(entry: Mapping[str, Any], rule: Mapping[str, Any], planned: int | None) -> None:
+def _check_rule(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Raise unless the settings are those of the first look: else looks are not valid together."""
-    now = {**rule, "planned": planned or entry["planned"]}
-    before = {**entry["rule"], "planned": entry["planned"]}
-    changes = [f"{name}: {before[name]} before, {now[name]} now" for name in now if now[name] != before.get(name)]
+    changes = [f"{name}: {before.get(name)} before, {now[name]} now" for name in now if now[name] != before.get(name)]
     if changes:
         raise ParameterError(
             "the settings differ from those of the first look",
@@ -708,12 +704,6 @@ def _looked(
     comparison: Comparison, row: Mapping[str, Any], pairs: Differences, entry: dict[str, Any]
 ) -> InterimAnalysis:
     """Return the outcome of a pair, and add the look to its record."""
-    settings = comparison.settings
-    alpha = settings["alpha"]
-    size = size_of(margin_of(settings["margin"], row["metric"]), pairs.means[1])
-    better = settings["directions"].get(row["metric"])
-    if better is None or size is None:
-        raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
     before = entry["looks"]
     if before and pairs.n < before[-1]["users"]:
         raise ParameterError(
@@ -721,27 +711,57 @@ def _looked(
             found=f"{before[-1]['users']:,} users before, {pairs.n:,} now",
             hint="compare all users so far, or begin a new file",
         )
-    # Both sides together have the error alpha; a bound on one side alone may have it twice.
-    interval = confidence_sequence_of(pairs, planned=entry["planned"], confidence=1 - 2 * alpha)
-    worst, best = (interval.low, interval.high) if better else (-interval.high, -interval.low)
-    outcome = "passed" if worst > -size else "failed" if best < 0 else "not shown"
+    margin = margin_of(comparison.settings["margin"], row["metric"])
+    size = size_of(margin, pairs.means[1])
+    better = comparison.settings["directions"].get(row["metric"])
+    if better is None or size is None:
+        raise ParameterError(f"{row['metric']} has no direction, or no margin to clear")
+    interval, gain, spare = _sequences(comparison, row["metric"], pairs, margin, better)
+    outcome = "passed" if spare.low > 0 else "failed" if gain.high < 0 else "not shown"
     before.append(
         {
             "users": pairs.n,
             "difference": pairs.mean,
-            "low": _finite(interval.low),
-            "high": _finite(interval.high),
+            "low": interval.low,
+            "high": interval.high,
+            "confidence": interval.confidence,
             "margin": size,
             "outcome": outcome,
         }
     )
-    why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, valid at all looks "
+    why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, "
+    why += f"{100 * interval.confidence:.6g} % confidence sequence, valid at all looks, "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
     return InterimAnalysis(row["system"], row["baseline"], row["metric"], outcome, why)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _sequences(
+    comparison: Comparison, metric: str, pairs: Differences, margin: float | str | None, higher_is_better: bool
+) -> tuple[Interval, Interval, Interval]:
+    """Return the confidence sequences of the difference, of the gain, and of the gain plus the margin."""
+    lowest, highest = range_of((m for result in comparison.results.values() for m in result.metrics), metric)
+    width, relative = highest - lowest, isinstance(margin, str)
+    if not math.isfinite(width):
+        raise ParameterError(
+            f"{metric} has no valid confidence sequence, because its values have no bounds",
+            found=f"range {lowest:g} to {highest:g}",
+            hint="look at a bounded metric, or fix the number of users before, and compare once without looks",
+        )
+    if relative and lowest < 0:
+        raise ParameterError(
+            f"{metric} can be negative, so a share of it is no margin at looks",
+            found=f"margin={margin}",
+            hint="pass a number as the margin",
+        )
+    # Of both outcomes at most one can be wrong, so that either side may err with alpha.
+    sequence = partial(confidence_sequence, confidence=1 - 2 * comparison.settings["alpha"])
+    interval = sequence(pairs.d, lowest=-width, highest=width)
+    gain = interval if higher_is_better else replace(interval, low=-interval.high, high=-interval.low)
+    share = size_of(margin, 1.0) or 0.0
+    if not relative:
+        return interval, gain, replace(gain, low=gain.low + share, high=gain.high + share)
+    spare = (pairs.d if higher_is_better else -pairs.d) + share * pairs.y
+    return interval, gain, sequence(spare, lowest=share * lowest - width, highest=share * highest + width)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -755,9 +775,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         pairs = LOOKS.upgrade(content, version)["pairs"]
         valid = all(
-            isinstance(entry["planned"], int)
-            and isinstance(entry["rule"], dict)
-            and all(isinstance(look["users"], int) for look in entry["looks"])
+            isinstance(entry["rule"], dict) and all(isinstance(look["users"], int) for look in entry["looks"])
             for entry in pairs.values()
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:

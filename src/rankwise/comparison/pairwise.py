@@ -28,7 +28,15 @@ from rankwise.comparison.rows import (
 )
 from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
-from rankwise.results.intervals import cluster_flags, groups_of_users, jackknife_caveats, range_of
+from rankwise.metrics.base import GroupsCompared
+from rankwise.results.intervals import (
+    cluster_flags,
+    groups_compared,
+    groups_of_users,
+    jackknife_caveats,
+    range_of,
+    values_by_group,
+)
 from rankwise.results.result import Result
 from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_test_of
 from rankwise.stats.data_sets import cluster_error, jackknife_error
@@ -50,6 +58,7 @@ from rankwise.stats.differences import (
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
 from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable
 from rankwise.stats.equivalence import Margin as MarginSize
+from rankwise.stats.group_means import compare_groups
 from rankwise.stats.intervals import constant_interval, interval_of_test
 from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
@@ -185,6 +194,9 @@ class PairwiseTests:
         from scipy.stats import t
 
         baseline, system = self.results[pair[0]], self.results[pair[1]]
+        compared = groups_compared(system.metrics, cell)
+        if compared is not None:
+            return self._row_of_groups(cell, pair, compared)
         assert baseline.replicates is not None
         assert system.replicates is not None
         _check_groups_left_out(cell, {name: self.results[name] for name in pair})
@@ -213,6 +225,31 @@ class PairwiseTests:
             return after - factor * before, VarianceComponents((error**2, groups - 1.0))
 
         return replace(row, equivalence=_margin_tests(self._margin(cell), before, better, scaled))
+
+    def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> PairRow:
+        """Return the row of a gap between groups of users, from the intervals of all pairs of groups."""
+        baseline, system = (self.results[name] for name in pair)
+        before, after = (values_by_group(compared, cell, result.per_user) for result in (baseline, system))
+        users = before.join(after, on=["user", "group"], suffix=" after", maintain_order="left")
+        if not len(users) == len(before) == len(after):
+            raise ParameterError(
+                f"{cell} is compared over the same users in the same groups",
+                found=f"{pair[0]}: {len(before)} users, {pair[1]}: {len(after)}, the same in both: {len(users)}",
+                hint="evaluate both on the same truth with the same table of users",
+            )
+        interval, p = compare_groups(
+            users["value after"].to_numpy(),
+            users["value"].to_numpy(),
+            users["group"].to_numpy(),
+            compared.statistic,
+            confidence=1 - self.alpha,
+            n_resamples=self.resamples(),
+            seed=self.seed,
+        )
+        values = baseline.values[cell], system.values[cell]
+        tested = TestResult("max-T of groups", values[1] - values[0], math.nan, p, len(users), interval.flags)
+        better = self.better(cell)
+        return row_of_all_lists(cell, pair, values, len(users), tested, interval, error=math.nan, better=better)
 
     def _intervals(self, pairs: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
         """Return the interval of a pair, and that of all pairs of the family together."""
@@ -497,6 +534,8 @@ class ClusteredPairwiseTests(PairwiseTests):
             row = super()._row_of_all_lists(cell, pair)
             return replace(row, flags=(*row.flags, *self._ignored()))
         sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
+        if groups_compared(sides[1][0].metrics, cell) is not None:
+            raise MetricError(f"{cell} is compared for one result per system, not for several seeds")
         _check_groups_left_out(cell, {n: self.results[n] for system in pair for n in self.seeds[system]})
         y, x = (np.array([result.values[cell] for result in results]) for results in sides)
         of_y, of_x = (
@@ -532,7 +571,7 @@ class ClusteredPairwiseTests(PairwiseTests):
     def _ignored(self) -> list[str]:
         if self.clusters is None:
             return []
-        return [f"the jackknife treats users as independent, without clusters by {self.clusters}"]
+        return [f"users are treated as independent, without clusters by {self.clusters}"]
 
 
 def _margin_tests(

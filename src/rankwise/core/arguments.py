@@ -48,6 +48,8 @@ TrainGroup: TypeAlias = Literal["activity", "popularity"]
 TRAIN_GROUP_NAMES = ("low", "middle", "high", "none")
 
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
+GroupStatistic: TypeAlias = Literal["gap", "ratio", "mean_difference"]
+"""The highest minus the lowest group mean, the lowest over the highest, the mean difference over pairs."""
 Missing: TypeAlias = Literal["error", "zero", "common"]
 SeedDesign: TypeAlias = Literal["auto", "independent", "paired"]
 Test: TypeAlias = Literal["auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign"]

@@ -166,7 +166,7 @@ DECISION = SavedForm(
     upgrades=(_unchanged, _rows_with("checks", "flags", ())),
     unversioned=1,
 )
-LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 2)
+LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 3)
 SPLIT = SavedForm(
     "split", "Split.save, Folds.save", "the card `split.json`, and a file per part", 1, key="card_version"
 )

@@ -21,10 +21,21 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
 from rankwise.blocks.block import Block, Cutoffs
-from rankwise.core.arguments import bounded
+from rankwise.core.arguments import GroupStatistic, bounded
 from rankwise.core.arrays import Array
 from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
@@ -37,6 +48,7 @@ __all__ = [
     "FAMILIES",
     "WHOLE_LIST",
     "CurveTerms",
+    "GroupsCompared",
     "Metric",
     "MetricLike",
     "Reader",
@@ -207,6 +219,14 @@ class CurveTerms(Protocol):
         """Return numerator and denominator of every user's value, shape (U,) both."""
 
 
+class GroupsCompared(NamedTuple):
+    """A statistic of the means of groups of users: the per-user value and the column of groups that it is made of."""
+
+    statistic: GroupStatistic
+    value: str
+    user_group: str
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(Registered):
     """What all metrics share.
@@ -234,6 +254,10 @@ class Metric(Registered):
     """Whether it has only cells, one value per group, and no overall value."""
     jackknife_caveat: ClassVar[str] = ""
     """What a reader of its jackknife interval should know."""
+
+    def groups_compared(self, cell: str) -> GroupsCompared | None:
+        """Return what a value says of group means, if its interval comes from all pairs of groups; else None."""
+        return None
 
     def __post_init__(self) -> None:
         if type(self) is Metric:

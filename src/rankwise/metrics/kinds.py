@@ -37,11 +37,12 @@ import numpy as np
 
 from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
+from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
 from rankwise.core.ragged import bucket
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.arithmetic import divide, spread
-from rankwise.metrics.base import Metric, ValueKind
+from rankwise.metrics.base import GroupsCompared, Metric, ValueKind
 from rankwise.metrics.inputs import (
     CatalogueSums,
     HistoryCount,
@@ -573,6 +574,8 @@ class Grouped(MetricOfMetrics):
 
     user_group: str = "group"
     value_kind = "groups"
+    group_statistic: ClassVar[GroupStatistic | None] = None
+    """What it is of the means, if intervals of all pairs of groups give its own; the jackknife is not valid there."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -611,6 +614,13 @@ class Grouped(MetricOfMetrics):
                 means[label(user_group=name)] = math.nan if undefined else mean_of(state)
         defined = [mean for mean in means.values() if aggregates.rule.undefined == "nan" or not math.isnan(mean)]
         return CellValues(self.of_means(np.array(defined)) if len(defined) > 1 else math.nan, means)
+
+    def groups_compared(self, cell: str) -> GroupsCompared | None:
+        """Return the statistic, and the value and the groups of users that it is made of."""
+        if self.group_statistic is None or cell not in self.cells:
+            return None
+        (part,) = self.parts
+        return GroupsCompared(self.group_statistic, part.cells[part.cutoff_at(self.cells.index(cell))], self.user_group)
 
     def of_means(self, means: Array) -> float:
         """Return the value for the means of all groups that have one."""

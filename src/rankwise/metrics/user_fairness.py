@@ -229,6 +229,8 @@ class _MeanDifference(Grouped):
     Deldjoo et al. 2021, A Flexible Framework for Evaluating User and Item Fairness in Recommender Systems, UMUAI 31.
     """
 
+    group_statistic = "mean_difference"
+
     def of_means(self, means: Array) -> float:
         """Return the mean absolute difference over pairs of means."""
         return mean_difference(map(float, means))
@@ -336,6 +338,8 @@ class GroupGap(_AnyMetric):
     0.5
     """
 
+    group_statistic = "gap"
+
     def of_means(self, means: Array) -> float:
         """Return the highest minus the lowest mean."""
         return float(means.max() - means.min())
@@ -360,6 +364,8 @@ class GroupRatio(_AnyMetric):
     >>> rw.evaluate(recommendations, truth, name, users=users)[name]
     0.5
     """
+
+    group_statistic = "ratio"
 
     def of_means(self, means: Array) -> float:
         """Return the lowest mean over the highest."""

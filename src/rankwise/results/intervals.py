@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
-from rankwise.metrics.base import Metric
+from rankwise.metrics.base import GroupsCompared, Metric
 
 if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
@@ -29,7 +29,9 @@ __all__ = [
     "cluster_flags",
     "clustered_interval",
     "group_column",
+    "group_interval_of",
     "group_names",
+    "groups_compared",
     "groups_in",
     "groups_of_users",
     "interval_of",
@@ -39,6 +41,7 @@ __all__ = [
     "read_group_column",
     "shared_groups",
     "sum_of",
+    "values_by_group",
     "within",
 ]
 
@@ -248,6 +251,65 @@ def interval_of(
         )
     interval = jackknife(value, replicates[cell].to_numpy(), confidence=confidence)
     return replace(interval, flags=(*interval.flags, *jackknife_caveats(metrics, cell)))
+
+
+def groups_compared(metrics: Iterable[Metric], cell: str) -> GroupsCompared | None:
+    """Return what a value says of group means, if its interval comes from all pairs of groups; else None."""
+    return next(filter(None, (metric.groups_compared(cell) for metric in metrics)), None)
+
+
+def values_by_group(compared: GroupsCompared, cell: str, per_user: pl.DataFrame) -> pl.DataFrame:
+    """Return each user with the value that groups are compared in, and the group.
+
+    Raises
+    ------
+    MetricError
+        If the result lacks either, or its users are weighted.
+    """
+    value, column = compared.value, group_column(compared.user_group)
+    lacking = [name for name in (value, column) if name not in per_user.columns]
+    if lacking:
+        raise MetricError(
+            f"{cell} needs each user's value and group for its interval",
+            found=f"no {' and no '.join(lacking)}",
+            hint=f"evaluate {value} too, with by={compared.user_group!r}",
+        )
+    if WEIGHT in per_user.columns:
+        raise MetricError(f"{cell} has no interval over weighted users")
+    defined = pl.col(value).is_not_nan() & pl.col(column).is_not_null()
+    return per_user.filter(defined).select("user", value=value, group=column)
+
+
+def group_interval_of(
+    compared: GroupsCompared,
+    cell: str,
+    value: float,
+    per_user: pl.DataFrame,
+    confidence: float,
+    method: IntervalMethod,
+    n_resamples: int,
+    seed: int,
+) -> Interval:
+    """Return the confidence interval of a value that depends on the extremes of group means."""
+    from rankwise.stats.group_means import group_interval
+
+    check_choice("method", method, IntervalMethod)
+    if method != "auto":
+        raise ParameterError(
+            f"neither jackknife nor bootstrap is valid for {cell}",
+            found=f"method={method!r}",
+            hint='the extreme of noisy means is biased; method="auto" uses intervals of all pairs of groups',
+        )
+    users = values_by_group(compared, cell, per_user)
+    interval = group_interval(
+        users["value"].to_numpy(),
+        users["group"].to_numpy(),
+        compared.statistic,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return replace(interval, estimate=value)
 
 
 def clustered_interval(

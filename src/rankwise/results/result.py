@@ -20,7 +20,15 @@ from rankwise.core.terminal import Format, TableView, export, finite, html, numb
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.metrics.inputs import read_label
-from rankwise.results.intervals import IntervalMethod, check_clusters, clustered_interval, interval_of, within
+from rankwise.results.intervals import (
+    IntervalMethod,
+    check_clusters,
+    clustered_interval,
+    group_interval_of,
+    groups_compared,
+    interval_of,
+    within,
+)
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.tables.storage import write_folder
 from rankwise.tables.table import Protocol, in_words, names_no_columns
@@ -574,8 +582,10 @@ class Result(Mapping[str, float]):
         method : str, default="auto"
             For per-user means: ``"t"``, a bootstrap (``"bca"``, ``"percentile"``, ``"basic"``,
             ``"studentised"``), or ``"auto"``: t from 1,000 users, BCa below. For other values
-            (coverage, Gini, entropy, metrics of groups, pooled ones) only ``"jackknife"`` is
-            valid, which needs ``rankwise.evaluate(…, jackknife=64)``.
+            (coverage, Gini, entropy, rates of groups of items, pooled ones) only ``"jackknife"`` is
+            valid, which needs ``rankwise.evaluate(…, jackknife=64)``. For gaps between groups of
+            users only ``"auto"``: simultaneous intervals of all pairs of groups, which need each
+            user's value (the metric itself, evaluated too) and group (``by=``).
         n_resamples, seed : int, default=10_000, 0
             Number of bootstrap resamples, and their random seed.
         by, group : str, optional
@@ -621,6 +631,10 @@ class Result(Mapping[str, float]):
                     hint="without clusters= the jackknife treats users as independent",
                 )
             return clustered_interval(cell, users, clusters, confidence, method, self.metrics)
+        compared = groups_compared(self.metrics, cell)
+        if compared is not None:
+            value = self.values[cell]
+            return group_interval_of(compared, cell, value, self.per_user, confidence, method, n_resamples, seed)
         return interval_of(
             cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
         )

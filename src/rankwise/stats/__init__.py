@@ -8,6 +8,7 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 """
 
 from rankwise.stats.bounded_means import bounded_interval, bounded_test
+from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.data_sets import (
     Bayesian,
     Friedman,
@@ -38,13 +39,8 @@ from rankwise.stats.errors_in_variables import (
     method_of_moments,
     true_effects,
 )
-from rankwise.stats.intervals import (
-    bootstrap,
-    bootstrap_confidence_interval,
-    bootstrap_means,
-    confidence_sequence,
-    sign_flip_interval,
-)
+from rankwise.stats.group_means import compare_groups, group_interval
+from rankwise.stats.intervals import bootstrap, bootstrap_confidence_interval, bootstrap_means, sign_flip_interval
 from rankwise.stats.many_systems import (
     PairTests,
     SystemRanks,
@@ -86,6 +82,7 @@ __all__ = [
     "bounded_test",
     "cliffs_delta",
     "clustered",
+    "compare_groups",
     "confidence_sequence",
     "corrected_resampled_t",
     "cross_validated_prediction",
@@ -93,6 +90,7 @@ __all__ = [
     "equivalence",
     "finite_population",
     "friedman",
+    "group_interval",
     "jackknife",
     "kruskal_wallis",
     "mann_whitney",

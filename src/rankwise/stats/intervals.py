@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean: bootstrap, sign flips, bounded values, and sequences of looks."""
+"""Confidence intervals of a mean: bootstrap and sign flips."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from rankwise.stats.differences import (
     check_level,
     differences,
     numbers,
-    too_skewed,
 )
 from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval, t_interval_of
 
@@ -31,8 +30,6 @@ __all__ = [
     "bootstrap",
     "bootstrap_confidence_interval",
     "bootstrap_means",
-    "confidence_sequence",
-    "confidence_sequence_of",
     "constant_interval",
     "flip_interval_of",
     "interval_of_test",
@@ -208,71 +205,6 @@ def constant_interval(
     if not (math.isfinite(low) and math.isfinite(high)):
         low, high, flags = math.nan, math.nan, (*flags, unknown)
     return Interval(value, low, high, confidence, "bound of unseen values", n, flags)
-
-
-FEWEST = 100
-"""Pairs below which the sequence says nothing: it rests on the central limit theorem."""
-
-
-def confidence_sequence(
-    x: Any, y: Any = None, *, planned: int, confidence: float = 0.95, missing: Missing = "error"
-) -> Interval:
-    r"""Return the current interval of an asymptotic confidence sequence of a mean difference.
-
-    An ordinary confidence interval is valid for a single look at the data. If ``planned`` is the
-    same at every look, the intervals of this sequence contain the true difference at *all* looks
-    together with the given confidence, whatever their number and the stopping rule:
-
-    .. math:: \bar d \pm s_d \sqrt{\frac{2 (n \rho^2 + 1)}{n^2 \rho^2}
-        \log \frac{\sqrt{n \rho^2 + 1}}{\alpha}}
-
-    where :math:`\rho^2 = (-2 \log \alpha + \log(1 - 2 \log \alpha)) / planned` makes it narrowest
-    at the planned number of users. It is some 1.5 times as wide as the interval for a single look.
-
-    Parameters
-    ----------
-    x, y, missing
-        As for `paired_t`. Each look includes the users of all earlier looks.
-    planned : int
-        The number of users at which the interval is to be narrowest; fixed before the first look.
-    confidence : float, default=0.95
-        The confidence level, over all looks.
-
-    Returns
-    -------
-    Interval
-        With infinite limits below 100 pairs, or if there are too few for their skewness.
-
-    References
-    ----------
-    Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, Time-uniform central limit theory and
-    asymptotic confidence sequences, Annals of Statistics 52.
-
-    Examples
-    --------
-    >>> d = [0.5, -0.25, 0.25, 0.0] * 100
-    >>> interval = confidence_sequence(d, planned=400)
-    >>> interval.low, interval.high
-    (0.0825, 0.1675)
-    """
-    pairs = differences(x, y, missing=missing)
-    return confidence_sequence_of(pairs, planned=planned, confidence=confidence)
-
-
-def confidence_sequence_of(pairs: PairStatistics, *, planned: int, confidence: float) -> Interval:
-    """Return the interval of pairs or their sums."""
-    check_level("confidence", confidence)
-    check_count(planned=planned)
-    n, alpha = pairs.n, 1 - confidence
-    if n < FEWEST or not pairs.deviation or too_skewed(pairs):
-        half = math.inf
-    else:
-        rho = (-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / planned
-        inflated = n * rho + 1
-        width = 2 * inflated / (n**2 * rho) * math.log(math.sqrt(inflated) / alpha)
-        half = pairs.deviation * math.sqrt(width)
-    mean = pairs.mean
-    return Interval(mean, mean - half, mean + half, confidence, "confidence sequence", n, pairs.flags)
 
 
 BootstrapMethod: TypeAlias = Literal["percentile", "basic", "bca", "studentised"]
