@@ -51,6 +51,7 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "offpolicy": {"comparison", "core", "errors", "splits", "stats", "tables"},
     "reporting": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "spark": {
         "blocks",
@@ -103,6 +104,7 @@ ALLOWED = {
         "evaluation",
         "experiments",
         "metrics",
+        "offpolicy",
         "reporting",
         "results",
         "spark",

@@ -529,9 +529,9 @@ QRELS = "relevance judgements (qrels)"
 _GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
-NUMBERS = ("rank", "score", "relevance", "weight")
+NUMBERS = ("rank", "score", "relevance", "weight", "position", "propensity", "probability", "reward")
 """The columns that hold numbers."""
-KEEP_OTHERS = ("users", "items", "interactions")
+KEEP_OTHERS = ("users", "items", "interactions", "exposures", "outcomes", "targets", "predictions")
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
 
 
