@@ -26,7 +26,7 @@ OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 KEYS = ("request", "user", "item", "position")
 OUTCOME_WINDOW = "1d"
 _ALLOWED = 0.01
-_ROW = "row"
+_ROW = "_row"
 """The column that keeps the row of a source, from 1, for messages."""
 
 
@@ -275,7 +275,7 @@ def _check_slates(frame: pl.DataFrame, table: Table, counts: dict[str, int]) -> 
         raise ColumnError(
             "requests have several rows, and there is no column for the position",
             where=table.source,
-            found=quoted_columns(frame.columns),
+            found=quoted_columns(table.frame.columns),
             hint='say which: columns={"exposures.position": "…"}; or leave the request out',
         )
     repeated = frame.select("request", "position").is_duplicated()

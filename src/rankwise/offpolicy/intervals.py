@@ -22,6 +22,8 @@ METHOD = "by user, with one unseen request"
 _MOST = 0.8
 """The largest share of one user in the sizes for which CR2 is defined, as `stats.clustered` has it."""
 _CLOSE = 1e-10
+_DIGITS = 1e-12
+"""Sums smaller than this, relative to the range of values, are rounding errors."""
 
 
 class Limits(NamedTuple):
@@ -85,9 +87,10 @@ class Estimate:
     @property
     def is_constant(self) -> bool:
         """Whether nothing varies: two equal policies have a difference of 0, for which there is no doubt."""
-        scale = float(np.abs(self.base).max(initial=0.0)) + abs(self.value)
-        request = max(abs(self.upper[0] - self.value * self.upper[1]), abs(self.lower[0] - self.value * self.lower[1]))
-        return float(np.abs(self.residuals).max(initial=0.0)) <= 1e-12 * scale and request <= 1e-12 * max(scale, 1.0)
+        least = _DIGITS * (self.high - self.low)
+        upper, lower = (abs(base - self.value * slope) / slope for base, slope in (self.upper, self.lower))
+        users = np.abs(self.residuals).max(initial=0.0) / float(self.slope.max(initial=1.0))
+        return bool(max(upper, lower, users) <= least)
 
     def tail(self, value: float, side: int, start: float = 0.0) -> tuple[float, float]:
         """Return the p-value of a value above (1) or below (−1) the estimate, and the saddle point."""
@@ -144,7 +147,7 @@ class Estimate:
         from scipy.stats import t
 
         if self.is_constant:
-            return 1.0 if abs(self.value - value) <= 1e-12 else 0.0
+            return 1.0 if abs(self.value - value) <= _DIGITS * (self.high - self.low) else 0.0
         tails = min(self.tail(value, side)[0] for side in (1, -1))
         error, freedom = self.cr2
         student = 1.0

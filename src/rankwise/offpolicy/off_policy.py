@@ -77,7 +77,8 @@ def off_policy(
         The probability of what was shown: by default the column of the exposures. Another column, ``"uniform"``, a
         table or policy as for targets, or ``"shares"`` to estimate it from the log.
     within : sequence of str, default=()
-        For ``"shares"``: the columns on which the logging policy depended, besides the position.
+        For ``"shares"``: the columns on which the logging policy depended, besides the position; for a regressor,
+        further features.
     propensities : {"conditional", "prefix", "list", "marginal"}, optional
         For requests with several rows, what a row's propensity is of: its item after those above it, the list up to
         it, the full list, or its item at this position alone.
@@ -88,7 +89,8 @@ def off_policy(
         By default snips, or sndr with predictions.
     predictions : table, path or regressor, optional
         Predicted rewards by request (or context) and item, for sndr and dr, from other data or cross-fitted by user.
-        A regressor with ``fit`` and ``predict``, as scikit-learn has them, is cross-fitted by user here.
+        A regressor with ``fit`` and ``predict``, as scikit-learn has them, is cross-fitted by user here, on the item
+        and the numeric columns that join a target or stand in ``within``.
     items : iterable, optional
         All items that can be shown; by default those of the log.
     reward : mapping of str to float, optional
@@ -260,6 +262,11 @@ class _Job:
         is_name = isinstance(self.propensity, str) and "." not in self.propensity
         return None if self.propensity is None or is_name else as_policy(self.propensity, self.columns)
 
+    @property
+    def estimated(self) -> bool:
+        """Whether propensities are shares of the log."""
+        return isinstance(self.propensity, str) and self.propensity == "shares"
+
     @cached_property
     def logged_probability(self) -> Floats:
         """The propensity of each row, checked."""
@@ -269,7 +276,7 @@ class _Job:
             values = policy.probabilities(self.situation("propensity"), self.kind)
             _check_propensities(values, self.log, "the declared policy")
             return np.asarray(values)
-        if self.propensity == "shares":
+        if self.estimated:
             return _shares(self.log, self.options.within)
         name = "propensity" if self.propensity is None else str(self.propensity)
         if name not in frame.columns:
@@ -294,7 +301,11 @@ class _Job:
     @cached_property
     def rows(self) -> dict[str, Rows]:
         """The weights and predictions of each row under each policy."""
-        model = None if self.predictions is None else Predictions.of(self.predictions, self.situation("predictions"))
+        model = (
+            None
+            if self.predictions is None
+            else Predictions.of(self.predictions, self.situation("predictions"), self.features)
+        )
         out, dropped = {}, np.zeros(self.log.rows, dtype=bool)
         zeros = np.zeros(self.log.rows)
         slates = "independent" if self.weighting == "independent" else "interaction"
@@ -309,6 +320,15 @@ class _Job:
         if dropped.any():
             out = self._without(dropped, out)
         return out
+
+    @property
+    def features(self) -> list[str]:
+        """The columns of the context for reward models: those of ``within``, and those that join a target."""
+        keys = [*self.options.within]
+        for name, policy in self.policies.items():
+            distribution = policy.distribution(self.situation(name))
+            keys += [] if distribution is None else [key for key in distribution[0] if key not in ("request", "user")]
+        return [key for key in dict.fromkeys(keys) if key in self.log.frame.columns]
 
     def _without(self, dropped: Any, rows: dict[str, Rows]) -> dict[str, Rows]:
         """Return the rows without the requests that a target says nothing about, and drop these from the log."""
@@ -384,7 +404,7 @@ class _Job:
         """Return the summary of some requests."""
         sums = sums_of(log, rows, propensity, self.counts)
         p = math.nan  # shares fit by construction; in slates propensities depend on the items above
-        if self.propensity != "shares" and (not log.is_slate or self.kind == "marginal"):
+        if not self.estimated and (not log.is_slate or self.kind == "marginal"):
             p = calibration_p(sums.shown)
         options = self.options
         return Summary(
@@ -397,7 +417,7 @@ class _Job:
             margin=options.margin,
             head=head,
             mass=self.masses,
-            estimated=self.propensity == "shares",
+            estimated=self.estimated,
             marginal=log.is_slate and self.kind == "marginal",
             calibration_p=p,
         )
@@ -429,7 +449,9 @@ _ROWS = ("weight", "before", "predicted", "expected")
 
 def _propensity_text(policy: Policy | None, propensity: Any) -> str:
     """Return where propensities come from, for settings."""
-    return type(policy).__name__ if policy is not None else str(propensity or "column")
+    if policy is not None:
+        return type(policy).__name__
+    return "column" if propensity is None else str(propensity)
 
 
 def _check_propensities(values: Floats, log: Log, where: str) -> None:

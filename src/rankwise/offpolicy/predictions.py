@@ -36,10 +36,13 @@ class Predictions(OfTable):
     keys: Sequence[str]
 
     @classmethod
-    def of(cls, source: Any, situation: Situation) -> Predictions:
-        """Return the predictions of a table, or those of a regressor, cross-fitted by user."""
+    def of(cls, source: Any, situation: Situation, features: Sequence[str]) -> Predictions:
+        """Return the predictions of a table, or those of a regressor of features, cross-fitted by user.
+
+        Features are columns of the context: one that depends on the item that was shown would bias the estimate.
+        """
         if hasattr(source, "fit") and hasattr(source, "predict"):
-            return cls(*_cross_fitted(source, situation))
+            return cls(*_cross_fitted(source, situation, features))
         table, keys = _Source(source).read(situation, "predictions")
         if "reward" not in table.frame.columns:
             raise ParameterError(
@@ -105,14 +108,12 @@ class _Source(OfTable):
     table: Any
 
 
-def _cross_fitted(regressor: Any, situation: Situation) -> tuple[pl.DataFrame, list[str]]:
+def _cross_fitted(regressor: Any, situation: Situation, features: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """Return predictions for each fold of users, context and item, from a model of the other folds."""
     from copy import deepcopy
 
     log = situation.log
-    numeric = [name for name in log.context if log.frame.schema[name].is_numeric() and name != "policy"]
-    if "position" in log.frame.columns:
-        numeric.append("position")
+    numeric = [name for name in features if log.frame.schema[name].is_numeric()]
     fold = _folds(log)
     items = situation.items
     contexts = log.frame.with_columns(pl.Series(_FOLD, fold)).select(_FOLD, *numeric).unique(maintain_order=True)
