@@ -155,7 +155,7 @@ def test_groups_are_the_results_of_their_rows():
 
 def test_a_margin_allows_for_equivalence():
     log = rw.datasets.logged(users=3000, seed=8).exposures
-    near = log.with_columns(p_near=0.98 * pl.col("propensity") + 0.02 * pl.col("p_new"))
+    near = log.with_columns(p_near=0.9 * pl.col("propensity") + 0.1 / 20)
     result = off_policy(near, targets={"near": "p_near"}, margin=0.05)
     assert result.differences["verdict"].to_list() == ["equivalent"]
 

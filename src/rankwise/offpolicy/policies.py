@@ -17,7 +17,7 @@ from rankwise.core.arguments import check_number
 from rankwise.core.terminal import number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.offpolicy.exposures import Log, OnMissing, bad_row, read_rows
-from rankwise.tables.columns import Columns, quoted_columns
+from rankwise.tables.columns import Columns, names_of, quoted_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
@@ -88,8 +88,8 @@ class Logged(Policy):
     --------
     >>> import rankwise as rw
     >>> log = {"item": [1, 2, 1], "propensity": [0.5, 0.5, 0.5], "click": [1, 0, 0]}
-    >>> rw.off_policy(log, targets={"same": rw.policies.Logged()})["same"]
-    0.3333
+    >>> rw.off_policy(log, targets={"same": rw.policies.Logged()}).per_user["weight(same)"].to_list()
+    [1.0, 1.0, 1.0]
     """
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
@@ -145,6 +145,12 @@ def _check_probabilities(values: Any, situation: Situation, column: str) -> None
         )
 
 
+def _is_lists(source: Any) -> bool:
+    """Whether a source is a dict of lists by user, and not columns by name."""
+    names = [name for name in source if isinstance(name, str)] if isinstance(source, Mapping) else []
+    return isinstance(source, Mapping) and not names_of(names, "targets", "item")
+
+
 def _keys(table: Table, log: Log) -> list[str]:
     """Return the columns that join a target with the log: request, else user, else context; and the position."""
     names = table.frame.columns
@@ -180,7 +186,7 @@ class OfTable(Policy):
     def read(self, situation: Situation, role: TableRole = "targets") -> tuple[Table, list[str]]:
         """Return the table, and the columns that join it with the log."""
         source, log = self.table, situation.log
-        layout = isinstance(source, Mapping) and not {"item", "item_id"} & {str(name) for name in source}
+        layout = _is_lists(source)
         table = read_table(source, "recommendations") if layout else read_rows(source, role, situation.columns)
         keys = _keys(table, log)
         return _joinable(table, log, keys), keys
@@ -301,8 +307,8 @@ class Lists(OfTable):
     >>> import rankwise as rw
     >>> log = {"user": ["ann", "bob"], "item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0]}
     >>> new = rw.policies.Lists({"ann": [1, 2], "bob": [1, 2]}, epsilon=0.2)
-    >>> rw.off_policy(log, targets={"new": new}, items=[1, 2])["new"]
-    0.9
+    >>> rw.off_policy(log, targets={"new": new}, items=[1, 2]).per_user["weight(new)"].to_list()
+    [1.8, 0.2]
     """
 
     table: Any
@@ -380,10 +386,11 @@ class Scores(OfTable):
     Examples
     --------
     >>> import rankwise as rw
-    >>> log = {"user": ["ann", "ann"], "item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0]}
-    >>> table = {"user": ["ann", "ann"], "item": [1, 2], "score": [1.0, 0.0]}
-    >>> rw.off_policy(log, targets={"new": rw.policies.Scores(table, temperature=1.0)})["new"]
-    0.7311
+    >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0]}
+    >>> table = {"item": [1, 2], "score": [1.0, 0.0]}
+    >>> new = rw.policies.Scores(table, temperature=1.0)
+    >>> rw.off_policy(log, targets={"new": new}).per_user["weight(new)"].round(3).to_list()
+    [1.462, 0.538]
     """
 
     table: Any
@@ -464,8 +471,8 @@ class Uniform(Policy):
     --------
     >>> import rankwise as rw
     >>> log = {"item": [1, 2], "propensity": [0.8, 0.2], "click": [1, 0]}
-    >>> rw.off_policy(log, targets={"uniform": rw.policies.Uniform()})["uniform"]
-    0.2
+    >>> rw.off_policy(log, targets={"new": rw.policies.Uniform()}).per_user["weight(new)"].to_list()
+    [0.625, 2.5]
     """
 
     items: Any = None
@@ -519,7 +526,7 @@ def as_policy(value: Any, columns: Columns | None) -> Policy:
         raise ParameterError("a target is a policy, not its class", found=value.__name__, hint=f"{value.__name__}()")
     if isinstance(value, str) and not Path(value).suffix:
         return Logged() if value == "logged" else Column(value)
-    if isinstance(value, Mapping) and not {"item", "item_id"} & {str(name) for name in value}:
+    if _is_lists(value):
         if not value:
             raise EmptyError("a target is empty", found="{}")
         return Lists(value)

@@ -20,6 +20,7 @@ from rankwise.tables.table import Table, TableRole
 __all__ = [
     "EXACT",
     "KNOWN",
+    "LOG_ROLES",
     "POLARS_FAILURES",
     "ROLES",
     "Columns",
@@ -147,12 +148,12 @@ _OPTIONAL = {
     *("rank", "score", "relevance", "timestamp", "request", "position", "propensity", "probability", "reward"),
     *("kind", "team", "policy"),
 }
-_LOG_ROLES = ("exposures", "outcomes", "targets", "predictions")
+LOG_ROLES = ("exposures", "outcomes", "targets", "predictions")
 """Tables of logged requests, whose rows need no user."""
 
 
 def _is_required(role: TableRole, column: str) -> bool:
-    return column not in _OPTIONAL and (column != "user" or role not in _LOG_ROLES)
+    return column not in _OPTIONAL and (column != "user" or role not in LOG_ROLES)
 
 
 def plain_name(name: str) -> str:
