@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
+    from rankwise.offpolicy import interleave as interleave
     from rankwise.offpolicy import policies as policies
+    from rankwise.offpolicy.interleaving import Interleaving as Interleaving
+    from rankwise.offpolicy.interleaving import interleaving as interleaving
     from rankwise.offpolicy.off_policy import off_policy as off_policy
     from rankwise.offpolicy.result import OffPolicy as OffPolicy
     from rankwise.ranking.rank import Ranking as Ranking
@@ -69,6 +72,7 @@ _HOME_OF = {
     "power": "rankwise.comparison.compare",
     "sample_size": "rankwise.comparison.compare",
     "off_policy": "rankwise.offpolicy.off_policy",
+    "interleaving": "rankwise.offpolicy.interleaving",
     "report": "rankwise.reporting.report",
     "load": "rankwise.results.storage",
     "from_per_user": "rankwise.results.storage",
@@ -90,6 +94,7 @@ _HOME_OF = {
     "Comparison": "rankwise.comparison.comparison",
     "Decision": "rankwise.comparison.decision",
     "OffPolicy": "rankwise.offpolicy.result",
+    "Interleaving": "rankwise.offpolicy.interleaving",
     "Audit": "rankwise.splits.audit_parts",
     "Ranking": "rankwise.ranking.rank",
     "Ranks": "rankwise.ranking.rank",
@@ -101,7 +106,7 @@ _HOME_OF = {
 
 _PACKAGES = {
     **{name: f"rankwise.{name}" for name in ("metrics", "functional", "splits", "candidates", "stats", "models")},
-    **{name: f"rankwise.offpolicy.{name}" for name in ("policies",)},
+    **{name: f"rankwise.offpolicy.{name}" for name in ("policies", "interleave")},
     **{name: f"rankwise.{name}" for name in ("datasets", "errors")},
 }
 """The packages and modules that are public, with their import paths."""

@@ -187,7 +187,7 @@ class OffPolicy:
         folder : str or Path
             The folder.
         """
-        head, frames = read_folder(check_path("folder", folder), VERSION)  # type: ignore[arg-type]
+        head, frames = read_folder(check_path("folder", folder), VERSION)
         tables = {name: frames[name] for name in _FRAMES}
         return cls(**tables, counts=head["counts"], sources=head["sources"], settings=head["settings"])
 

@@ -257,7 +257,7 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
                 (folder / name).unlink()
 
 
-def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+def read_folder(folder: Path, version: int | str) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
     """Read what `write_folder` wrote, with ``schema_version`` among its values.
 
     Raises
@@ -282,7 +282,7 @@ def read_folder(folder: Path, version: int) -> tuple[dict[str, Any], dict[str, p
     ) from gone
 
 
-def _read_head(folder: Path, version: int) -> dict[str, Any]:
+def _read_head(folder: Path, version: int | str) -> dict[str, Any]:
     """Return the content of ``result.json``, if it is as it was written."""
     path = folder / _HEAD
     try:
