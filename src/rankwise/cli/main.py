@@ -120,7 +120,9 @@ _COMMANDS = {
     "explain": "Explain why two conventions give different numbers.",
     "init": "Write a commented configuration file from your files.",
     "inspect": "Show what is recognised in a file or folder.",
+    "interleaving": "Test which ranker of an interleaving experiment users preferred.",
     "metrics": "List the metrics, or define one.",
+    "off-policy": "Estimate what other policies would have earned on logged impressions.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
@@ -134,7 +136,9 @@ _FILES = {
     "explain": "evaluate",
     "init": "run",
     "inspect": "run",
+    "interleaving": "off_policy",
     "metrics": "evaluate",
+    "off-policy": "off_policy",
     "report": "compare",
 }
 """Files of the commands that share one."""
@@ -158,7 +162,7 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module = importlib.import_module(f"rankwise.cli.{_FILES.get(name, name)}")
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -194,7 +194,7 @@ def allowed_lists(a: Sequence[Any], b: Sequence[Any], k: int, credit: Credit) ->
     """
     lists: list[tuple[Any, ...]] = [()]
     for _ in range(k):
-        longer = {}
+        longer: dict[tuple[Any, ...], None] = {}
         for items in lists:
             for ranker in (a, b):
                 best = next((item for item in ranker if item not in items), None)
@@ -222,14 +222,15 @@ def unbiased_probabilities(click_credits: Sequence[Sequence[Fraction]], where: s
     variance = (delta**2 / np.arange(1, delta.shape[1] + 1)).sum(1)
     equations, right = np.vstack([np.ones(len(delta)), sums.T]), np.eye(delta.shape[1] + 1)[0]
     result = linprog(-variance, A_eq=equations, b_eq=right, bounds=(0, 1), method="highs")
-    if result.status != 0 or np.abs(equations @ result.x - right).max() > 1e-9:
+    p: Any = result.x
+    if result.status != 0 or np.abs(equations @ p - right).max() > 1e-9:
         raise ParameterError(
             "no probabilities of these lists are without bias",
             where=where,
             found=f"credit={credit!r}",
             hint='credit="inverse" has some for most lists; team_draft always works',
         )
-    return np.clip(result.x, 0.0, 1.0)
+    return np.clip(p, 0.0, 1.0)
 
 
 def _by_user(rankers: Mapping[str, Any], k: int, seed: int) -> list[tuple[Any, dict[str, list[Any]], Any]]:

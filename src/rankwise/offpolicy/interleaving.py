@@ -107,7 +107,8 @@ class Interleaving:
             The folder.
         """
         head, frames = read_folder(check_path("folder", folder), VERSION)
-        return cls(*(frames[name] for name in _FRAMES), counts=head["counts"], settings=head["settings"])
+        tables = {name: frames[name] for name in _FRAMES}
+        return cls(**tables, counts=head["counts"], settings=head["settings"])
 
     def views(self) -> list[TableView]:
         """Return the table for readers, with notes."""
@@ -127,12 +128,9 @@ class Interleaving:
 
     def _notes(self) -> list[str]:
         users = len(self.per_user)
-        notes = [
-            (
-                f"{int(self.per_user['requests'].sum()):,} requests of {users:,} users. Credit: {self.settings['credit']}. "
-                f"Test: {self.settings['test']} over users. Intervals: {1 - self.settings['alpha']:.0%}."
-            )
-        ]
+        requests, credit = int(self.per_user["requests"].sum()), self.settings["credit"]
+        head = f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: {self.settings['test']} over users."
+        notes = [f"{head} Intervals: {1 - self.settings['alpha']:.0%}."]
         notes += [
             f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this size is found with "
             f"{row['users_needed']:,} users"
@@ -289,8 +287,14 @@ def _pairs(per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: boo
         gap, mean = gaps[:, at], float(gaps[:, at].mean())
         deviation = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
         effect = abs(mean) / deviation if deviation > 0 else 0.0
-        total = float(per_user[one].sum() + per_user[other].sum())
-        row = {"team": one, "other": other, "difference": mean, "low": intervals[at].low, "high": intervals[at].high}
+        total = float(per_user[one].sum()) + float(per_user[other].sum())
+        row: dict[str, Any] = {
+            "team": one,
+            "other": other,
+            "difference": mean,
+            "low": intervals[at].low,
+            "high": intervals[at].high,
+        }
         row |= {"error": deviation / math.sqrt(len(gap)), "p": p[at], "p_adjusted": adjusted[at]}
         row |= {"wins": int((gap > 0).sum()), "ties": int((gap == 0).sum()), "losses": int((gap < 0).sum())}
         row |= {"share": float(per_user[one].sum()) / total if total else math.nan, "users": len(gap)}
@@ -314,9 +318,9 @@ def _draft_check(frame: pl.DataFrame | None, names: Sequence[str]) -> pl.DataFra
     if frame is not None and "position" in frame.columns and len(names) == 2:
         drafted = frame.filter(pl.col("team").is_not_null())
         drafted = drafted.filter(pl.col("differs")) if "differs" in drafted.columns else drafted
-        first = drafted["position"].min()
+        first: Any = drafted["position"].min()
         for at in range(_CHECKED):
-            teams = drafted.filter(pl.col("position") == first + 2 * at)["team"]  # type: ignore[operator]
+            teams = drafted.filter(pl.col("position") == first + 2 * at)["team"]
             if len(teams):
                 hits = int((teams == names[0]).sum())
                 p = float(binomtest(hits, len(teams), 0.5).pvalue)

@@ -524,7 +524,7 @@ def as_policy(value: Any, columns: Columns | None) -> Policy:
         return value
     if isinstance(value, type) and issubclass(value, Policy):
         raise ParameterError("a target is a policy, not its class", found=value.__name__, hint=f"{value.__name__}()")
-    if isinstance(value, str) and not Path(value).suffix:
+    if isinstance(value, str) and not Path(value).suffix:  # a path has one
         return Logged() if value == "logged" else Column(value)
     if _is_lists(value):
         if not value:
