@@ -43,7 +43,10 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
-    "off_policy": ("Off-policy evaluation", ["off_policy", "OffPolicy", "policies", "interleaving", "Interleaving", "interleave"]),
+    "off_policy": (
+        "Off-policy evaluation",
+        ["off_policy", "OffPolicy", "policies", "interleaving", "Interleaving", "interleave"],
+    ),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
     "metrics": ("rankwise.metrics", ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)]),

@@ -258,14 +258,13 @@ def _checked_positions(frame: pl.DataFrame, table: Table, counts: dict[str, int]
         if ((position != position.round()) | (position < 0)).any():
             raise bad_row(table, "position", (position != position.round()) | (position < 0), "a position is no rank")
         frame = frame.with_columns(position.cast(pl.Int64))
-    if "request" not in frame.columns:
+    if "request" not in frame.columns or not frame["request"].is_duplicated().any():
         return frame
     users = frame.group_by("request").agg(pl.col("user").n_unique().alias("n"))
     if (users["n"] > 1).any():
         request = users.filter(pl.col("n") > 1)["request"].min()
         raise InputError("a request has several users", where=f"{table.source}, request {request!r}")
-    if frame["request"].is_duplicated().any():
-        _check_slates(frame, table, counts)
+    _check_slates(frame, table, counts)
     return frame
 
 

@@ -167,11 +167,12 @@ def linearised_interval(estimate: Estimate, alpha: float) -> Limits:
     return Limits(estimate.value - half, estimate.value + half)
 
 
-def probability_above(x: Floats, start: float = 0.0) -> tuple[float, float]:
+def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:
     r"""Return :math:`P(\sum_i E_i x_i \ge 0)` for independent exponential E, and the saddle point.
 
-    The saddle point s minimises :math:`K(s) = -\sum \log(1 - s x_i)`, which is self-concordant: damped Newton steps
-    stay inside and converge from anywhere. The tail is that of Lugannani and Rice.
+    The saddle point s minimises the convex :math:`K(s) = -\sum \log(1 - s x_i)`: Newton steps, which bisection keeps
+    inside. The tail is that of Lugannani and Rice. With a ``count`` a value stands for so
+    many.
 
     >>> probability_above(np.array([1.0, -1.0, -1.0, -1.0]))[0]  # exactly 1 / 8
     0.127
@@ -183,26 +184,32 @@ def probability_above(x: Floats, start: float = 0.0) -> tuple[float, float]:
     if float(x.min()) >= 0:
         return 1.0, 0.0
     x = x / np.abs(x).max()
-    s, curvature = _minimise(x, start)
-    exponent = -float(np.log1p(-s * x).sum())
+    s, curvature = _minimise(x, start, count)
+    exponent = -_total(np.log1p(-s * x), count)
     root = math.copysign(math.sqrt(max(-2.0 * exponent, 0.0)), s)
     u = s * math.sqrt(curvature)
     if abs(root) < 1e-4:  # the two terms cancel; their limit is the skewness
-        third = 2.0 * float(((x / (1 - s * x)) ** 3).sum()) / curvature**1.5
+        third = 2.0 * _total((x / (1 - s * x)) ** 3, count) / curvature**1.5
         return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi), s
     density = math.exp(-root * root / 2.0) / math.sqrt(2.0 * math.pi)
     return float(np.clip(ndtr(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
 
 
-def _minimise(x: Floats, start: float) -> tuple[float, float]:
+def _total(values: Floats, count: Floats | None) -> float:
+    return float(values.sum() if count is None else values @ count)
+
+
+def _minimise(x: Floats, start: float, count: Floats | None) -> tuple[float, float]:
     """Return the saddle point of scaled values, and the curvature of K there."""
-    s = min(max(start, 0.999 / float(x.min())), 0.999 / float(x.max()))
+    low, high = 1.0 / float(x.min()), 1.0 / float(x.max())
+    s = start if low < start < high else 0.0
     curvature = math.nan
-    for _ in range(500):
+    for _ in range(200):
         terms = x / (1.0 - s * x)
-        slope, curvature = float(terms.sum()), float(terms @ terms)
-        decrement = abs(slope) / math.sqrt(curvature)
-        if decrement < _CLOSE:
+        slope, curvature = _total(terms, count), _total(terms * terms, count)
+        if abs(slope) <= _CLOSE * math.sqrt(curvature):
             break
-        s -= slope / curvature / (1.0 if decrement < 0.25 else 1.0 + decrement)
+        low, high = (low, s) if slope > 0 else (s, high)
+        step = s - slope / curvature
+        s = step if low < step < high else (low + high) / 2.0
     return s, curvature

@@ -214,10 +214,12 @@ def calibration_p(shown: pl.DataFrame) -> float:
 
 def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:
     """Return the two-sided p-value of Σ 1/p against n."""
-    values = np.concatenate([np.repeat(inverse, rows) - 1.0, np.full(n - int(rows.sum()), -1.0)])
-    heaviest = float(inverse.max()) - 1.0
-    tails = (probability_above(np.append(-values, 1.0))[0], probability_above(np.append(values, heaviest))[0])
-    return min(1.0, 2.0 * min(tails))
+    values = np.concatenate([inverse - 1.0, [-1.0, max(float(inverse.max()) - 1.0, 0.0)]])
+    count = np.concatenate([rows, [n - rows.sum(), 1.0]])  # the last is one unseen row
+    above = probability_above(values, count=count)[0]
+    values[-1] = -1.0
+    below = probability_above(-values, count=count)[0]
+    return min(1.0, 2.0 * min(above, below))
 
 
 def pareto_k(tail: Floats) -> float:
@@ -242,6 +244,6 @@ def _generalised_pareto(x: Floats) -> float:
     b = b / (3.0 * quartile) + 1.0 / x[-1]
     k = np.log1p(-b[:, None] * x[None, :]).mean(axis=1)
     likelihood = n * (np.log(-b / k) - k - 1.0)
-    weights = 1.0 / np.exp(likelihood - likelihood[:, None]).sum(axis=1)
+    weights = np.exp(likelihood - likelihood.max())
     posterior = float((b * weights).sum() / weights.sum())
     return float(np.log1p(-posterior * x).mean())
