@@ -130,7 +130,7 @@ def test_a_position_that_is_no_rank():
 
 
 def test_slates_need_positions_and_the_kind_of_propensity():
-    with pytest.raises(ColumnError, match="no column for the position"):
+    with pytest.raises(ColumnError, match="rows of a request have no position"):
         run(slate(position=None))
     with pytest.raises(ParameterError, match="say what the propensity of a row is of"):
         run(slate())

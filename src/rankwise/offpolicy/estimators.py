@@ -3,7 +3,7 @@ r"""Estimators of the value of a policy, each as a plain function of arrays with
 ``w`` is the weight :math:`\pi(a|x) / p`, ``r`` the reward, ``q`` the prediction of the reward of the logged item, and
 ``dm`` the expected prediction under the target, :math:`\sum_a \pi(a|x) q(x, a)`. `rankwise.off_policy` prints
 `snips` and `sndr`, on request `ips`, `beta_ips` and `dr`; all others are for sensitivity analyses, because their bias
-is unknown and no interval covers it.
+is unknown and no interval covers it. Clipped values are those of ``np.minimum(w, clip)``.
 """
 
 from __future__ import annotations
@@ -13,22 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "beta_ips",
-    "clipped_ips",
-    "clipped_snips",
-    "dm",
-    "dr",
-    "ips",
-    "mips",
-    "replay",
-    "shrinkage_dr",
-    "sndr",
-    "snips",
-    "sub_gaussian_ips",
-    "switch_dr",
-    "switch_ips",
-]
+__all__ = ["beta_ips", "dr", "ips", "shrinkage_dr", "sndr", "snips", "switch_dr"]
 
 
 def ips(w: Any, r: Any) -> float:
@@ -71,15 +56,6 @@ def regression(y: Any, x: Any) -> float:
     return float(centred @ (y - np.mean(y))) / variance if variance > 0 else 0.0
 
 
-def dm(expected: Any) -> float:
-    r"""Return the direct method: the mean of :math:`\sum_a \pi(a|x) q(x, a)` over requests.
-
-    >>> dm(np.array([0.25, 0.75]))
-    0.5
-    """
-    return float(np.mean(expected))
-
-
 def dr(w: Any, r: Any, q: Any, dm: Any) -> float:
     r"""Return doubly robust: :math:`\frac1n \sum (\mathrm{dm} + w (r - q))`.
 
@@ -98,34 +74,6 @@ def sndr(w: Any, r: Any, q: Any, dm: Any) -> float:
     return float(np.mean(dm)) + snips(w, r - q)
 
 
-def replay(pi: Any, r: Any) -> float:
-    """Return the mean reward where a deterministic policy agrees with a uniform log; NaN without matches.
-
-    >>> replay(np.array([1.0, 0.0]), np.array([0.5, 1.0])), replay(np.zeros(2), np.ones(2))
-    (0.5, nan)
-    """
-    matches = np.asarray(r)[np.asarray(pi) == 1]
-    return float(matches.mean()) if len(matches) else math.nan
-
-
-def clipped_ips(w: Any, r: Any, clip: float) -> float:
-    """Return IPS with weights of at most ``clip``.
-
-    >>> clipped_ips(np.array([4.0, 0.0]), np.array([1.0, 1.0]), 2.0)
-    1.0
-    """
-    return ips(np.minimum(w, clip), r)
-
-
-def clipped_snips(w: Any, r: Any, clip: float) -> float:
-    """Return SNIPS with weights of at most ``clip``.
-
-    >>> clipped_snips(np.array([9.0, 1.0]), np.array([1.0, 0.0]), 3.0)
-    0.75
-    """
-    return snips(np.minimum(w, clip), r)
-
-
 def switch_dr(w: Any, r: Any, q: Any, dm: Any, threshold: float) -> float:
     """Return DR without the correction of requests whose weight is above ``threshold``.
 
@@ -135,17 +83,6 @@ def switch_dr(w: Any, r: Any, q: Any, dm: Any, threshold: float) -> float:
     return dr(np.where(w <= threshold, w, 0.0), r, q, dm)
 
 
-def switch_ips(w: Any, r: Any, rest: Any, threshold: float) -> float:
-    """Return IPS up to a weight of ``threshold``, and predictions of all items above it.
-
-    ``rest`` is the expected prediction over the items whose weight is above the threshold.
-
-    >>> switch_ips(np.array([4.0, 1.0]), np.array([1.0, 1.0]), np.array([0.5, 0.0]), 2.0)
-    0.75
-    """
-    return float(np.mean(np.where(w <= threshold, w, 0.0) * r + rest))
-
-
 def shrinkage_dr(w: Any, r: Any, q: Any, dm: Any, strength: float) -> float:
     r"""Return DR with the optimistic shrinkage :math:`\lambda w / (w^2 + \lambda)` of the weights.
 
@@ -153,21 +90,3 @@ def shrinkage_dr(w: Any, r: Any, q: Any, dm: Any, strength: float) -> float:
     0.5
     """
     return dr(strength * w / (w * w + strength), r, q, dm)
-
-
-def sub_gaussian_ips(w: Any, r: Any, strength: float) -> float:
-    r"""Return IPS with the weights :math:`w / (1 - \lambda + \lambda w)`.
-
-    >>> sub_gaussian_ips(np.array([3.0]), np.array([1.0]), 0.5)
-    1.5
-    """
-    return ips(w / (1.0 - strength + strength * w), r)
-
-
-def mips(target: Any, logging: Any, r: Any) -> float:
-    """Return IPS with the probabilities of groups of items under both policies (marginalised IPS).
-
-    >>> mips(np.array([0.5]), np.array([0.25]), np.array([1.0]))
-    2.0
-    """
-    return ips(np.asarray(target) / np.asarray(logging), r)

@@ -10,15 +10,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError
 from rankwise.splits.interactions import Duration, read_times
-from rankwise.tables.columns import Columns, quoted_columns
+from rankwise.tables.columns import Columns, missing_column, quoted_columns
 from rankwise.tables.memory import typed, with_integers
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
 
-__all__ = ["KEYS", "OUTCOME_WINDOW", "Log", "OnMissing", "bad_row", "read_log", "read_rows"]
+__all__ = ["KEYS", "OUTCOME_WINDOW", "Log", "OnMissing", "bad_row", "check_types", "read_log", "read_rows"]
 
 OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 """What to do if over 1 % of the outcomes, or of the requests of a target, cannot be joined."""
@@ -143,7 +143,8 @@ def read_log(
     if outcomes is not None:
         results = read_rows(outcomes, "outcomes", columns)
         table, results = align([table, results], "item")
-        table, results = _aligned(table, results)
+        for column in {"user", "request"} & {*table.frame.columns} & {*results.frame.columns}:
+            check_types(column, table, results)
         table = _with_outcomes(table, _with_reward(results, reward), window, missing, counts)
     elif "reward" not in table.frame.columns:
         raise ColumnError(
@@ -163,19 +164,16 @@ def read_log(
     return Log(_in_order(frame), table, {name: n for name, n in counts.items() if n})
 
 
-def _aligned(exposures: Table, outcomes: Table) -> tuple[Table, Table]:
-    """Return both tables with users, or requests, of one type."""
-    for column in ("user", "request"):
-        if column in exposures.frame.columns and column in outcomes.frame.columns:
-            left, right = exposures.frame.schema[column], outcomes.frame.schema[column]
-            if (left == pl.String) != (right == pl.String):
-                raise InputError(
-                    f"{column} ids are text in one table and numbers in the other",
-                    where=f"{exposures.source} and {outcomes.source}",
-                    found=f"{left} and {right}",
-                    hint="cast one of the columns",
-                )
-    return exposures, outcomes
+def check_types(column: str, left: Table, right: Table) -> None:
+    """Raise if a column is text in one table and numbers in the other."""
+    types = [table.frame.schema[column] for table in (left, right)]
+    if len({kind == pl.String for kind in types}) > 1:
+        raise InputError(
+            f"{column!r} is text in one table and a number in the other",
+            where=f"{left.source} and {right.source}",
+            found=f"{types[0]} and {types[1]}",
+            hint="cast one of the columns",
+        )
 
 
 def _with_reward(outcomes: Table, rewards: Mapping[str, float] | None) -> Table:
@@ -183,12 +181,7 @@ def _with_reward(outcomes: Table, rewards: Mapping[str, float] | None) -> Table:
     frame = outcomes.frame
     if rewards is not None:
         if "kind" not in frame.columns:
-            raise ParameterError(
-                "reward= has one reward per kind of outcome, and there is no column for the kind",
-                where=outcomes.source,
-                found=quoted_columns(frame.columns),
-                hint='say which: columns={"outcomes.kind": "…"}',
-            )
+            raise missing_column("outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes)
         value = pl.col("kind").replace_strict(dict(rewards), default=0.0, return_dtype=pl.Float64)
         return outcomes.with_frame(frame.with_columns(value.alias("reward")))
     if "reward" in frame.columns:
@@ -271,12 +264,7 @@ def _checked_positions(frame: pl.DataFrame, table: Table, counts: dict[str, int]
 def _check_slates(frame: pl.DataFrame, table: Table, counts: dict[str, int]) -> None:
     """Raise if a position of a request occurs twice or lies behind a gap; count requests that start later."""
     if "position" not in frame.columns:
-        raise ColumnError(
-            "requests have several rows, and there is no column for the position",
-            where=table.source,
-            found=quoted_columns(table.frame.columns),
-            hint='say which: columns={"exposures.position": "…"}; or leave the request out',
-        )
+        raise missing_column("rows of a request have no position", "exposures.position", table)
     repeated = frame.select("request", "position").is_duplicated()
     if repeated.any():
         row = frame.filter(repeated).row(0, named=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import chain, zip_longest
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -85,7 +86,8 @@ def multileave(rankers: Mapping[str, Any], k: int, *, seed: int = 0) -> pl.DataF
 
 def _draft(lists: Mapping[str, list[Any]], k: int, rng: Any) -> list[tuple[Any, str]]:
     """Return one drafted list with teams: in each round every team picks once, in a random order."""
-    names, chosen = list(lists), []
+    names = list(lists)
+    chosen: list[tuple[Any, str]] = []
     shown: set[Any] = set()
     while len(chosen) < k:
         picked = False
@@ -128,15 +130,10 @@ def balanced(lists_a: Any, lists_b: Any, k: int, *, seed: int = 0) -> pl.DataFra
     for user, lists, rng in _by_user({"A": lists_a, "B": lists_b}, k, seed):
         first = "AB"[int(rng.integers(2))]
         second = "B" if first == "A" else "A"
-        merged = [item for pair in _pairs(lists[first], lists[second]) for item in pair if item is not None]
-        unique = list(dict.fromkeys(merged))[:k]
+        merged = chain.from_iterable(zip_longest(lists[first], lists[second]))
+        unique = list(dict.fromkeys(item for item in merged if item is not None))[:k]
         rows += [(user, at + 1, item, first) for at, item in enumerate(unique)]
     return _frame(rows, "first")
-
-
-def _pairs(first: list[Any], second: list[Any]) -> list[tuple[Any, Any]]:
-    length = max(len(first), len(second))
-    return [(first[at] if at < len(first) else None, second[at] if at < len(second) else None) for at in range(length)]
 
 
 def optimised(lists_a: Any, lists_b: Any, k: int, *, credit: Credit = "inverse", seed: int = 0) -> pl.DataFrame:

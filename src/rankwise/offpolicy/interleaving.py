@@ -6,38 +6,34 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import check_choice, check_path
-from rankwise.core.terminal import Format, TableView, export, finite, html, plain
-from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.core.arguments import check_choice
+from rankwise.core.terminal import TableView
+from rankwise.errors import InputError, ParameterError
 from rankwise.offpolicy.exposures import OnMissing, read_log, read_rows
-from rankwise.offpolicy.result import p_text, signed
+from rankwise.offpolicy.result import SavedTables, p_text, signed
 from rankwise.stats.differences import check_level
 from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
 from rankwise.stats.paired_tests import paired_t, sign_flip, t_interval
-from rankwise.tables.columns import Columns, quoted_columns
+from rankwise.tables.columns import Columns, missing_column
 from rankwise.tables.memory import from_mapping_of_columns
-from rankwise.tables.storage import read_folder, write_folder
 
 __all__ = ["Credits", "Interleaving", "interleaving"]
 
 Credits: TypeAlias = Literal["sum", "winner"]
-VERSION = "interleaving 1"
 _MANY = 1000
 """Number of users from which a t test replaces sign flips."""
-_FRAMES = ("table", "draft", "per_user")
 _CHECKED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interleaving:
+class Interleaving(SavedTables):
     """The result of `rankwise.interleaving`.
 
     Attributes
@@ -61,54 +57,7 @@ class Interleaving:
     per_user: pl.DataFrame
     counts: dict[str, int]
     settings: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the values of users as plain values, ready for JSON."""
-        data: dict[str, Any] = finite(
-            {
-                "table": self.table.to_dicts(),
-                "draft": self.draft.to_dicts(),
-                "counts": self.counts,
-                "settings": self.settings,
-            }
-        )
-        return data
-
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the result as text.
-
-        Parameters
-        ----------
-        format : {"json", "csv", "markdown", "latex"}
-            JSON holds everything except the values of users; CSV is the table of pairs.
-        """
-        return export(format, self.to_dict, lambda: self.table, self.views)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and the tables into a folder, which `load` reads.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder, made if it does not exist.
-        """
-        path = check_path("folder", folder)
-        head = {"schema_version": VERSION, "counts": self.counts, "settings": self.settings}
-        write_folder(path, head, {name: getattr(self, name) for name in _FRAMES})
-        return path
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Interleaving:
-        """Read a result that `save` wrote.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder.
-        """
-        head, frames = read_folder(check_path("folder", folder), VERSION)
-        tables = {name: frames[name] for name in _FRAMES}
-        return cls(**tables, counts=head["counts"], settings=head["settings"])
+    version: ClassVar[str] = "interleaving 1"
 
     def views(self) -> list[TableView]:
         """Return the table for readers, with notes."""
@@ -143,12 +92,6 @@ class Interleaving:
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)
         ]
         return notes + [f"{name}: {count:,}" for name, count in self.counts.items()]
-
-    def __repr__(self) -> str:
-        return plain(*self.views())
-
-    def _repr_html_(self) -> str:
-        return html(*self.views())
 
 
 def interleaving(
@@ -225,12 +168,7 @@ def _credits(
     log = read_log(exposures, outcomes, columns, reward=None, window=window, missing=missing)
     frame = log.frame
     if "team" not in frame.columns:
-        raise ColumnError(
-            "there is no column for the team, and none for credits",
-            where=log.table.source,
-            found=quoted_columns(log.table.frame.columns),
-            hint='say which: columns={"exposures.team": "…"}; or pass one row per request with credit_a and credit_b',
-        )
+        raise missing_column("there is no column for the team, and none for credits", "exposures.team", log.table)
     numbers = {"request": pl.Series(log.request)} | ({} if "user" in frame.columns else {"user": pl.Series(log.user)})
     frame = frame.with_columns(pl.col("team").cast(pl.String), **numbers)
     names = list(teams) if teams is not None else frame["team"].drop_nulls().unique().sort().to_list()

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwise.stats.data_sets import satterthwaite
-from rankwise.stats.differences import Floats, Interval, t_quantile
+from rankwise.stats.differences import Floats, t_quantile
 
-__all__ = ["METHOD", "Estimate", "Limits", "linearised_interval", "probability_above"]
+__all__ = ["METHOD", "Estimate", "Limits", "probability_above"]
 
 METHOD = "by user, with one unseen request"
 _MOST = 0.8
@@ -154,17 +154,6 @@ class Estimate:
         if error > 0:  # and not NaN
             student = 2.0 * float(t.sf(abs(self.value - value) / error, freedom))
         return min(1.0, max(2.0 * tails, student))
-
-    def interval(self, confidence: float) -> Interval:
-        """Return the printed interval."""
-        low, high = self.limits(1.0 - confidence)
-        return Interval(self.value, low, high, confidence, METHOD, len(self.base))
-
-
-def linearised_interval(estimate: Estimate, alpha: float) -> Limits:
-    """Return the usual normal interval by user, which misses too often: for comparison in simulations."""
-    half = t_quantile(1 - alpha / 2, max(len(estimate.base) - 1, 1)) * estimate.error
-    return Limits(estimate.value - half, estimate.value + half)
 
 
 def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:

@@ -402,7 +402,7 @@ class _Job:
 
     def _summary(self, log: Log, rows: dict[str, Rows], propensity: Floats, head: Mapping[str, str | None]) -> Summary:
         """Return the summary of some requests."""
-        sums = sums_of(log, rows, propensity, self.counts)
+        sums = sums_of(log, rows, propensity)
         p = math.nan  # shares fit by construction; in slates propensities depend on the items above
         if not self.estimated and (not log.is_slate or self.kind == "marginal"):
             p = calibration_p(sums.shown)
@@ -445,13 +445,6 @@ class _Job:
 
 
 _ROWS = ("weight", "before", "predicted", "expected")
-
-
-def _propensity_text(policy: Policy | None, propensity: Any) -> str:
-    """Return where propensities come from, for settings."""
-    if policy is not None:
-        return type(policy).__name__
-    return "column" if propensity is None else str(propensity)
 
 
 def _check_propensities(values: Floats, log: Log, where: str) -> None:

@@ -16,8 +16,8 @@ import polars as pl
 from rankwise.core.arguments import check_number
 from rankwise.core.terminal import number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
-from rankwise.offpolicy.exposures import Log, OnMissing, bad_row, read_rows
-from rankwise.tables.columns import Columns, names_of, quoted_columns
+from rankwise.offpolicy.exposures import Log, OnMissing, bad_row, check_types, read_rows
+from rankwise.tables.columns import Columns, missing_column, names_of, quoted_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
@@ -64,19 +64,19 @@ def _of_kind(conditional: Any, log: Log, kind: Kind) -> Any:
     """Return conditional probabilities as those of the list up to each row, or of the full list."""
     if kind in ("conditional", "marginal") or not log.is_slate:
         return conditional
-    out = running_product(conditional, log)
+    out = running(np.multiply, conditional, log)
     if kind == "prefix":
         return out
     last = np.flatnonzero(np.diff(log.request, append=log.request[-1] + 1))
     return out[last][log.request]
 
 
-def running_product(values: Any, log: Log) -> Any:
-    """Return the product of the values of each request up to each row."""
+def running(combine: Any, values: Any, log: Log) -> Any:
+    """Return the running product, or sum, of the values of each request up to each row."""
     out = np.array(values, dtype=np.float64)
     for place in range(1, int(log.place.max(initial=0)) + 1):
         rows = np.flatnonzero(log.place == place)
-        out[rows] *= out[rows - 1]
+        out[rows] = combine(out[rows], out[rows - 1])
     return out
 
 
@@ -162,20 +162,10 @@ def _keys(table: Table, log: Log) -> list[str]:
 def _joinable(table: Table, log: Log, keys: Sequence[str]) -> Table:
     """Return a target's table with ids of the types of the log; raise if a key has another type."""
     _, table = align([log.table, table], "item")
-    casts = {}
     for key in keys:
-        ours, theirs = log.frame.schema[key], table.frame.schema[key]
-        if ours == theirs:
-            continue
-        if (ours == pl.String) != (theirs == pl.String):
-            raise InputError(
-                f"{key!r} is text in one table and a number in the other",
-                where=f"{log.table.source} and {table.source}",
-                found=f"{ours} and {theirs}",
-                hint="cast one of the columns",
-            )
-        casts[key] = pl.col(key).cast(ours)
-    return table.with_frame(table.frame.with_columns(**casts)) if casts else table
+        check_types(key, log.table, table)
+    casts = {key: pl.col(key).cast(log.frame.schema[key]) for key in keys}
+    return table.with_frame(table.frame.with_columns(**casts))
 
 
 class OfTable(Policy):
@@ -255,12 +245,7 @@ class Probabilities(OfTable):
         """Return the table and its keys; raise if probabilities are none, or add up to more than 1."""
         table, keys = self.read(situation)
         if "probability" not in table.frame.columns:
-            raise ColumnError(
-                f"there is no column for the probability of the target {situation.name}",
-                where=table.source,
-                found=quoted_columns(table.frame.columns),
-                hint='say which: columns={"targets.probability": "…"}',
-            )
+            raise missing_column(f"the target {situation.name} has no probability", "targets.probability", table)
         p = table.frame["probability"]
         if ((p < 0) | (p > 1)).any():
             raise bad_row(table, "probability", (p < 0) | (p > 1), "a probability lies outside 0 to 1")
@@ -409,12 +394,7 @@ class Scores(OfTable):
     def _softmax(self, situation: Situation) -> tuple[Table, list[str]]:
         table, keys = self.read(situation)
         if "score" not in table.frame.columns:
-            raise ColumnError(
-                f"there is no column for the score of the target {situation.name}",
-                where=table.source,
-                found=quoted_columns(table.frame.columns),
-                hint='say which: columns={"targets.score": "…"}',
-            )
+            raise missing_column(f"the target {situation.name} has no score", "targets.score", table)
         by: list[Any] = [*keys] or [pl.lit(0)]
         power = (pl.col("score") - pl.col("score").max().over(by)) / self.temperature
         frame = table.frame.with_columns(_power=power.exp())
@@ -435,7 +415,7 @@ class Scores(OfTable):
         table, keys = self._softmax(situation)
         values, absent = self.joined(situation, table, keys, "probability")
         p = values.fill_null(0.0).to_numpy()
-        above = running_sum(p, log) - p if log.is_slate else 0.0
+        above = running(np.add, p, log) - p if log.is_slate else 0.0
         left = len(situation.items) - log.place
         chosen = np.clip(p / np.maximum(1.0 - above, 1e-300), 0.0, 1.0)
         mixed = (1 - epsilon) * chosen + epsilon / np.maximum(left, 1)
@@ -447,15 +427,6 @@ class Scores(OfTable):
             return None
         table, keys = self._softmax(situation)
         return keys, table.frame.select(*keys, "item", "probability")
-
-
-def running_sum(values: Any, log: Log) -> Any:
-    """Return the sum of the values of each request up to each row."""
-    out = np.array(values, dtype=np.float64)
-    for place in range(1, int(log.place.max(initial=0)) + 1):
-        rows = np.flatnonzero(log.place == place)
-        out[rows] += out[rows - 1]
-    return out
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.offpolicy.exposures import Log
 from rankwise.offpolicy.policies import Logged, OfTable, Policy, Situation
 from rankwise.stats.differences import Floats
+from rankwise.tables.columns import missing_column
 
 __all__ = ["Predictions"]
 
@@ -45,12 +46,7 @@ class Predictions(OfTable):
             return cls(*_cross_fitted(source, situation, features))
         table, keys = _Source(source).read(situation, "predictions")
         if "reward" not in table.frame.columns:
-            raise ParameterError(
-                "predictions have a column for the reward",
-                where=table.source,
-                found=", ".join(map(repr, table.frame.columns)),
-                hint='say which: columns={"predictions.reward": "…"}',
-            )
+            raise missing_column("predictions have a column for the reward", "predictions.reward", table)
         return cls(table.frame.select(*keys, "item", "reward"), keys)
 
     def of_policy(self, policy: Policy, situation: Situation) -> tuple[Floats, Floats]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
@@ -17,10 +17,7 @@ from rankwise.offpolicy.intervals import METHOD
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["VERSION", "OffPolicy", "p_text", "signed"]
-
-VERSION = "off-policy 1"
-_FRAMES = ("table", "differences", "sensitivity", "positions", "per_user")
+__all__ = ["OffPolicy", "SavedTables", "p_text", "signed"]
 
 
 def signed(value: float | None) -> str:
@@ -47,8 +44,85 @@ def _interval(low: float, high: float, text: Any) -> str:
     return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
 
 
+class SavedTables:
+    """A result of tables and plain values, which is shown, exported, saved and read."""
+
+    version: ClassVar[str]
+    """The version of what is saved."""
+    table: pl.DataFrame
+
+    def views(self) -> list[TableView]:
+        """Return the tables for readers."""
+        raise NotImplementedError
+
+    def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+        """Return the tables, and the plain values, by name."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        frames = {name: part for name, part in parts.items() if isinstance(part, pl.DataFrame)}
+        return frames, {name: part for name, part in parts.items() if name not in frames}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the values of users as plain values, ready for JSON."""
+        frames, values = self._parts()
+        tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
+        data: dict[str, Any] = finite({**tables, **values})
+        return data
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the result as text.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON holds everything except the values of users; CSV is ``table``.
+        """
+        text = pl.col(pl.List(pl.String)).list.join("; ")
+        return export(format, self.to_dict, lambda: self.table.with_columns(text), self.views)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json`` and the tables into a folder, which `load` reads.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder, made if it does not exist.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankwise as rw
+        >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0], "p_new": [1.0, 0.0]}
+        >>> result = rw.off_policy(log, targets={"new": "p_new"})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rw.OffPolicy.load(result.save(folder)).table["support"].to_list()
+        ['observed', 'none']
+        """
+        path, (frames, values) = check_path("folder", folder), self._parts()
+        write_folder(path, {"schema_version": self.version, **values}, frames)
+        return path
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a result that `save` wrote.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+        """
+        head, frames = read_folder(check_path("folder", folder), cls.version)
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{name: frames[name] if name in frames else head[name] for name in names})
+
+    def __repr__(self) -> str:
+        return plain(*self.views())
+
+    def _repr_html_(self) -> str:
+        return html(*self.views())
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class OffPolicy:
+class OffPolicy(SavedTables):
     """The result of `rankwise.off_policy`: what policies would have earned, and whether the log can say so.
 
     ``result["new"]`` is the value of a target: NaN where its support is none.
@@ -88,6 +162,7 @@ class OffPolicy:
     counts: dict[str, int]
     sources: dict[str, Any]
     settings: dict[str, Any]
+    version: ClassVar[str] = "off-policy 1"
 
     def row(self, policy: str, group: Any = None) -> dict[str, Any]:
         """Return the row of one policy, with ``by`` that of one group."""
@@ -136,70 +211,9 @@ class OffPolicy:
         requests: int = math.ceil(row["n"] * ratio**2)
         return requests
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the values of users as plain values, ready for JSON."""
-        frames = {name: getattr(self, name).to_dicts() for name in _FRAMES if name != "per_user"}
-        data: dict[str, Any] = finite(
-            {**frames, "counts": self.counts, "sources": self.sources, "settings": self.settings}
-        )
-        return data
-
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the result as text.
-
-        Parameters
-        ----------
-        format : {"json", "csv", "markdown", "latex"}
-            JSON holds everything except the values of users; CSV is the table of policies.
-        """
-        table = self.table.with_columns(pl.col("reasons").list.join("; "))
-        return export(format, self.to_dict, lambda: table, self.views)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and the tables into a folder, which `load` reads.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder, made if it does not exist.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import rankwise as rw
-        >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0], "p_new": [1.0, 0.0]}
-        >>> result = rw.off_policy(log, targets={"new": "p_new"})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     rw.OffPolicy.load(result.save(folder)).table["support"].to_list()
-        ['observed', 'none']
-        """
-        path = check_path("folder", folder)
-        head = {"counts": self.counts, "sources": self.sources, "settings": self.settings}
-        write_folder(path, {"schema_version": VERSION, **head}, {name: getattr(self, name) for name in _FRAMES})
-        return path
-
-    @classmethod
-    def load(cls, folder: str | Path) -> OffPolicy:
-        """Read a result that `save` wrote.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder.
-        """
-        head, frames = read_folder(check_path("folder", folder), VERSION)
-        tables = {name: frames[name] for name in _FRAMES}
-        return cls(**tables, counts=head["counts"], sources=head["sources"], settings=head["settings"])
-
     def views(self) -> list[TableView]:
         """Return the tables for readers: values, differences, and notes."""
         return [_value_view(self.table), _difference_view(self)]
-
-    def __repr__(self) -> str:
-        return plain(*self.views())
-
-    def _repr_html_(self) -> str:
-        return html(*self.views())
 
 
 def _value_view(table: pl.DataFrame) -> TableView:

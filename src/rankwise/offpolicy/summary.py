@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.comparison import Margin, check_margin, size_of
-from rankwise.offpolicy.estimators import dm, shrinkage_dr, switch_dr
+from rankwise.offpolicy.estimators import shrinkage_dr, switch_dr
 from rankwise.offpolicy.exposures import Log
 from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.sums import CLIPS, Rows, Sums, sums_of
@@ -220,7 +220,7 @@ def _model_based(rows: Rows, log: Log) -> list[tuple[str, float, float]]:
         return []
     switched = [("switch", float(limit), switch_dr(w, r, q, model, limit)) for limit in (2, 5, 10)]
     shrunk = [("shrink", float(limit), shrinkage_dr(w, r, q, model, limit)) for limit in (1, 10, 100)]
-    return [("dm", math.nan, dm(model)), *switched, *shrunk]
+    return [("dm", math.nan, float(model.mean())), *switched, *shrunk]
 
 
 def _full_list(name: str, rows: Rows, log: Log) -> list[tuple[str, float, float]]:
@@ -228,7 +228,7 @@ def _full_list(name: str, rows: Rows, log: Log) -> list[tuple[str, float, float]
     last = np.flatnonzero(np.diff(log.request, append=log.request[-1] + 1))
     full = rows.weight[last][log.request]
     zeros = np.zeros(log.rows)
-    sums = sums_of(log, {name: replace(rows, weight=full, predicted=zeros, expected=zeros)}, np.ones(log.rows), {})
+    sums = sums_of(log, {name: replace(rows, weight=full, predicted=zeros, expected=zeros)}, np.ones(log.rows))
     return [("standard", math.nan, value_of(sums, name, "snips", (0.0, 1.0)).value)]
 
 

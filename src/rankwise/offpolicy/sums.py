@@ -1,18 +1,17 @@
-"""User sums of a log: all that values, intervals and diagnostics need, mergeable over pieces with other users."""
+"""User sums of a log: all that values, intervals and diagnostics need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import ExactTotal
-from rankwise.errors import DuplicateError, ParameterError
 from rankwise.offpolicy.exposures import Log
-from rankwise.offpolicy.policies import Kind, running_product
+from rankwise.offpolicy.policies import Kind, running
 from rankwise.stats.differences import Floats
 
 __all__ = ["CLIPS", "PolicySums", "Rows", "Sums", "sums_of", "weights_of"]
@@ -51,7 +50,7 @@ def weights_of(probability: Floats, propensity: Floats, log: Log, kind: Kind, sl
         ratio = np.where(np.isnan(probability), 1.0, probability / propensity)
     if not log.is_slate or slates == "independent" or kind in ("list", "marginal"):
         return ratio, np.ones_like(ratio)
-    weight = running_product(ratio, log) if kind == "conditional" else ratio
+    weight = running(np.multiply, ratio, log) if kind == "conditional" else ratio
     before = np.ones_like(weight)
     later = np.flatnonzero(log.place > 0)
     before[later] = weight[later - 1]
@@ -121,75 +120,15 @@ class Sums:
     present: Any
     reward_range: tuple[float, float]
     shown: pl.DataFrame
-    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
         """The number of requests."""
         return int(self.requests.sum())
 
-    @classmethod
-    def merge(cls, parts: Sequence[Sums]) -> Sums:
-        """Return the sums of pieces, in the order of users; a user is in one piece."""
-        if len(parts) == 1:
-            return parts[0]
-        users = pl.concat([part.users for part in parts])
-        if users.is_duplicated().any():
-            user = users.filter(users.is_duplicated())[0]
-            raise DuplicateError(
-                "a user is in two pieces", found=repr(user), hint="all rows of a user are in one piece"
-            )
-        order = users.arg_sort().to_numpy()
-        width = max(part.rows.shape[1] for part in parts)
 
-        def joined(arrays: Sequence[Any], axis: int = 0) -> Any:
-            pads = [[(0, 0)] * (a.ndim - 1) + [(0, width - a.shape[-1])] for a in arrays]
-            return np.concatenate([np.pad(a, pad) for a, pad in zip(arrays, pads, strict=True)], axis)
-
-        policies = {}
-        for name in parts[0].policies:
-            pieces = [part.policies[name] for part in parts]
-            by_user = {key: joined([getattr(p, key) for p in pieces])[order] for key in _BY_USER}
-            tails = np.concatenate([p.tail for p in pieces])
-            policies[name] = PolicySums(
-                **by_user,
-                kept=joined([p.kept for p in pieces], 1),
-                clips=np.sum([np.pad(p.clips, ((0, 0), (0, 0), (0, width - p.clips.shape[2]))) for p in pieces], 0),
-                largest=max(p.largest for p in pieces),
-                squares=sum((p.squares for p in pieces[1:]), pieces[0].squares),
-                entropy=sum((p.entropy for p in pieces[1:]), pieces[0].entropy),
-                unused=sum(p.unused for p in pieces),
-                tail=tails,
-            )
-        shown = pl.concat([part.shown for part in parts]).group_by("item", "place", "inverse").agg(pl.col("rows").sum())
-        return cls(
-            users[order],
-            np.concatenate([part.requests for part in parts])[order],
-            joined([part.rows for part in parts])[order],
-            joined([part.reward for part in parts])[order],
-            policies,
-            joined([part.present for part in parts]),
-            (min(p.reward_range[0] for p in parts), max(p.reward_range[1] for p in parts)),
-            shown.sort("item", "place", "inverse"),
-            _added([part.counts for part in parts]),
-        )
-
-
-_BY_USER = ("weight", "reward", "expected", "before")
-
-
-def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for part in counts:
-        for name, number in part.items():
-            out[name] = out.get(name, 0) + number
-    return out
-
-
-def sums_of(log: Log, rows: Mapping[str, Rows], propensity: Floats, counts: Mapping[str, int]) -> Sums:
+def sums_of(log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
     """Return the sums of a log under several policies."""
-    if not rows:
-        raise ParameterError("there is no target", hint='targets={"new": "p_new"}')
     place = log.place if log.is_slate else np.zeros(log.rows, dtype=np.int64)
     user, width = log.user, int(place.max(initial=0)) + 1
     n_users = int(user[-1]) + 1
@@ -211,7 +150,6 @@ def sums_of(log: Log, rows: Mapping[str, Rows], propensity: Floats, counts: Mapp
         _by_request(np.ones(log.rows), log, place, kept) > 0,
         (float(log.reward.min()), float(log.reward.max())),
         _shown(log, place, propensity),
-        dict(counts),
     )
 
 
