@@ -133,3 +133,17 @@ def test_files_are_read_like_tables(tmp_path):
     )
     assert found.table.equals(expected.table)
     assert found.sources["exposures"]["sha256"]
+
+
+def test_probabilities_of_other_policies_join_nothing():
+    log = rw.datasets.logged(users=100, seed=3)
+    exposures = log.exposures.with_columns(other=pl.col("p_new") / 2)
+    table = log.policies.rename({"p_new": "probability", "propensity": "other"})
+    plain = rw.off_policy(exposures, targets={"new": table.drop("other")})
+    assert rw.off_policy(exposures, targets={"new": table}).table.equals(plain.table)
+
+
+def test_requests_as_text_stay_text(tmp_path):
+    (tmp_path / "log.csv").write_text("request,item,propensity,click,p_new\nr1,1,0.5,1,0.5\nr2,2,0.5,0,0.25\n")
+    result = rw.off_policy(tmp_path / "log.csv", targets={"new": "p_new"})
+    assert result.per_user.select("user", "weight(new)").rows() == [("r1", 1.0), ("r2", 0.5)]

@@ -35,9 +35,9 @@ def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
     table = read_table(source, role, columns)
     if not table.is_text:
         return table
-    ids = [name for name in ("request",) if name in table.frame.columns]
-    rest = [name for name in table.frame.columns if name not in KEYS and name != "timestamp"]
-    return table.with_frame(typed(with_integers(table.frame, ids), rest))
+    rest = [name for name in table.frame.columns if name not in ("user", "item", "timestamp")]
+    frame = with_integers(table.frame, rest)
+    return table.with_frame(typed(frame, [name for name in rest if name != "request"]))
 
 
 def bad_row(table: Table, column: str, bad: pl.Series, what: str, hint: str | None = None) -> InputError:
@@ -78,9 +78,9 @@ class Log:
 
     @property
     def context(self) -> list[str]:
-        """The columns that can join a target: all columns but ids, rewards and the row."""
+        """The columns that can join a target: all columns but ids, rewards, the row and numbers with fractions."""
         left_out = {*KEYS, "reward", "propensity", "timestamp", "team", _ROW}
-        return [name for name in self.frame.columns if name not in left_out]
+        return [name for name, kind in self.frame.schema.items() if name not in left_out and not kind.is_float()]
 
     @cached_property
     def user(self) -> Any:
