@@ -214,5 +214,6 @@ def _clip_sums(weight: Any, reward: Any, place: Any) -> Floats:
 def _shown(log: Log, place: Any, propensity: Any) -> pl.DataFrame:
     """Return how often each item was shown at each place with each propensity."""
     at = log.frame["position"] if "position" in log.frame.columns else pl.Series(place)
-    frame = pl.DataFrame({"item": log.frame["item"], "place": at.cast(pl.Int64), "inverse": 1.0 / propensity})
+    inverse = pl.Series(1.0 / propensity).round_sig_figs(4)  # few distinct values; the error is far below that of shows
+    frame = pl.DataFrame({"item": log.frame["item"], "place": at.cast(pl.Int64), "inverse": inverse})
     return frame.group_by("item", "place", "inverse").agg(pl.len().alias("rows")).sort("item", "place", "inverse")
