@@ -15,6 +15,9 @@ from rankwise.metrics import registry
 
 __all__ = ["GROUPS", "public_objects", "write_api"]
 
+POLICIES = ("Lists", "Scores", "Probabilities", "Column", "Uniform", "Logged")
+DRAFTS = ("team_draft", "optimised", "balanced", "multileave")
+
 GROUPS: dict[str, tuple[str, list[str]]] = {
     "evaluation": (
         "Evaluation",
@@ -47,6 +50,9 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         "Evidence across studies",
         ["validate_metrics", "evidence.launches.MetricValidation", "judged", "evidence.judged.JudgedResult"],
     ),
+    "off_policy": ("Off-policy evaluation", ["off_policy", "OffPolicy", "interleaving", "Interleaving"]),
+    "policies": ("Policies", [f"offpolicy.policies.{name}" for name in POLICIES]),
+    "interleave": ("Interleaved lists", [f"offpolicy.interleave.{name}" for name in DRAFTS]),
     "ranking": ("Ranking", ["rank", "Ranking", "rank_relevant", "Ranks", "correct"]),
     "conventions": ("Conventions", ["conventions", "Convention", "across_conventions", "convention_of", "explain"]),
     "metrics": ("rankwise.metrics", ["parse", *(f"metrics.{name}" for name in metrics.FOR_AUTHORS)]),

@@ -313,7 +313,29 @@ def as_text(numbers: Any) -> str:
     return json.dumps(numbers, indent=1, sort_keys=True) + "\n"
 
 
+def write_off_policy(folder: Path) -> Any:
+    log = {"user": [1, 1, 2, 3], "item": [1, 2, 1, 2], "propensity": [0.5, 0.5, 0.25, 0.75], "click": [1, 0, 1, 0]}
+    rw.off_policy({**log, "p_new": [0.75, 0.25, 0.75, 0.25]}, targets={"new": "p_new"}).save(folder)
+    return read_off_policy(folder)
+
+
+def read_off_policy(folder: Path) -> Any:
+    return rw.OffPolicy.load(folder).to_dict()
+
+
+def write_interleaving(folder: Path) -> Any:
+    log = {"user": [1, 2, 3, 4], "request": [1, 2, 3, 4], "item": [1, 2, 1, 2], "team": ["a", "b", "a", "a"]}
+    rw.interleaving({**log, "click": [1, 1, 0, 1]}).save(folder)
+    return read_interleaving(folder)
+
+
+def read_interleaving(folder: Path) -> Any:
+    return rw.Interleaving.load(folder).to_dict()
+
+
 EXAMPLES = {
+    "off-policy result": Example(write_off_policy, read_off_policy, "result.json"),
+    "interleaving result": Example(write_interleaving, read_interleaving, "result.json"),
     "result": Example(write_result, lambda folder: numbers_of_result(rw.load(folder)), "result.json"),
     "comparison": Example(
         write_comparison, lambda folder: numbers_of_comparison(rw.Comparison.load(folder)), "comparison.json"

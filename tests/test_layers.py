@@ -52,6 +52,7 @@ ALLOWED = {
         "tables",
     },
     "evidence": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
+    "offpolicy": {"comparison", "core", "errors", "splits", "stats", "tables"},
     "reporting": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "spark": {
         "blocks",
@@ -106,6 +107,7 @@ ALLOWED = {
         "evidence",
         "experiments",
         "metrics",
+        "offpolicy",
         "reporting",
         "results",
         "spark",

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
+    from rankwise.offpolicy import interleave as interleave
+    from rankwise.offpolicy import policies as policies
+    from rankwise.offpolicy.interleaving import Interleaving as Interleaving
+    from rankwise.offpolicy.interleaving import interleaving as interleaving
+    from rankwise.offpolicy.off_policy import off_policy as off_policy
+    from rankwise.offpolicy.result import OffPolicy as OffPolicy
     from rankwise.ranking.rank import Ranking as Ranking
     from rankwise.ranking.rank import Ranks as Ranks
     from rankwise.ranking.rank import rank as rank
@@ -69,6 +75,8 @@ _HOME_OF = {
     "sample_size": "rankwise.comparison.compare",
     "judged": "rankwise.evidence.judged",
     "validate_metrics": "rankwise.evidence.launches",
+    "off_policy": "rankwise.offpolicy.off_policy",
+    "interleaving": "rankwise.offpolicy.interleaving",
     "report": "rankwise.reporting.report",
     "load": "rankwise.results.storage",
     "from_per_user": "rankwise.results.storage",
@@ -89,6 +97,8 @@ _HOME_OF = {
     "Result": "rankwise.results.result",
     "Comparison": "rankwise.comparison.comparison",
     "Decision": "rankwise.comparison.decision",
+    "OffPolicy": "rankwise.offpolicy.result",
+    "Interleaving": "rankwise.offpolicy.interleaving",
     "Audit": "rankwise.splits.audit_parts",
     "Ranking": "rankwise.ranking.rank",
     "Ranks": "rankwise.ranking.rank",
@@ -98,7 +108,12 @@ _HOME_OF = {
 }
 """The functions, then the classes, with their modules; `rankwise.metrics` has the metrics."""
 
-_PACKAGES = ("metrics", "functional", "splits", "candidates", "stats", "models", "datasets", "errors")
+_PACKAGES = {
+    **{name: f"rankwise.{name}" for name in ("metrics", "functional", "splits", "candidates", "stats", "models")},
+    **{name: f"rankwise.offpolicy.{name}" for name in ("policies", "interleave")},
+    **{name: f"rankwise.{name}" for name in ("datasets", "errors")},
+}
+"""The packages and modules that are public, with their import paths."""
 _ENGINES = {"torch": "torchmetrics", "spark": "pyspark"}
 """Packages with the library that they need: listed if it is installed, and never loaded by a star import."""
 
@@ -110,7 +125,7 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
     def __getattr__(name: str) -> Any:
         if name in (*_PACKAGES, *_ENGINES):
-            return import_module(f"rankwise.{name}")
+            return import_module(_PACKAGES.get(name, f"rankwise.{name}"))
         value = getattr(import_module(_HOME_OF[name]), name) if name in _HOME_OF else _metric(name)
         globals()[name] = value
         return value

@@ -318,7 +318,7 @@ def test_intervals_over_rows_of_very_unequal_users_cover(n):
 
 
 def test_degrees_of_freedom_of_clusters_against_the_matrix():
-    from rankwise.stats.data_sets import _satterthwaite
+    from rankwise.stats.data_sets import satterthwaite
 
     rng = np.random.default_rng(14)
     for sizes in ([3.0] * 8, rng.integers(1, 60, 25).astype(float), [1.0, 500.0, 2.0]):
@@ -327,8 +327,8 @@ def test_degrees_of_freedom_of_clusters_against_the_matrix():
         inner = np.diag(q) - np.outer(q, p) - np.outer(p, q) + q.sum() * np.outer(p, p)
         matrix = np.sqrt(np.outer(w, w)) * inner
         expected = max(np.trace(matrix) ** 2 / (matrix**2).sum(), 1.0)
-        assert _satterthwaite(m) == pytest.approx(expected)
-    assert _satterthwaite(np.full(8, 3.0)) == pytest.approx(7)  # of equal users n - 1, as before
+        assert satterthwaite(m) == pytest.approx(expected)
+    assert satterthwaite(np.full(8, 3.0)) == pytest.approx(7)  # of equal users n - 1, as before
 
 
 @pytest.mark.parametrize("name", ["recall", "ndcg"])

@@ -21,8 +21,10 @@ __all__ = [
     "CONFIGURATION",
     "DECISION",
     "FORMS",
+    "INTERLEAVING",
     "JOB",
     "LOOKS",
+    "OFF_POLICY",
     "PARTIAL",
     "RESULT",
     "SPLIT",
@@ -188,6 +190,16 @@ STATE_DICT = SavedForm(
     1,
     unversioned=1,
 )
+OFF_POLICY = SavedForm(
+    "off-policy result", "OffPolicy.save", "`result.json`, and a Parquet file per table", 1, key="off_policy_version"
+)
+INTERLEAVING = SavedForm(
+    "interleaving result",
+    "Interleaving.save",
+    "`result.json`, and a Parquet file per table",
+    1,
+    key="interleaving_version",
+)
 BUCKETS = SavedForm(
     "table by bucket", "rankwise.spark.bucket", "`_rankwise.json`, and a folder of Parquet per bucket", 1
 )
@@ -202,6 +214,8 @@ FORMS = {
         COMPARISON,
         DECISION,
         LOOKS,
+        OFF_POLICY,
+        INTERLEAVING,
         SPLIT,
         CONFIGURATION,
         PARTIAL,

@@ -39,6 +39,7 @@ __all__ = [
     "jackknife_error",
     "kruskal_wallis",
     "mann_whitney",
+    "satterthwaite",
 ]
 
 _MOST = 0.8  # share of the rows in one cluster: above, intervals cover far less than they say
@@ -114,10 +115,10 @@ def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
     if size.max() > _MOST * rows:
         return math.nan, 0.0
     spread = (total - float(total.sum()) / rows * size) ** 2 / (1 - size / rows)
-    return math.sqrt(float(spread.sum())) / rows, _satterthwaite(size.astype(np.float64))
+    return math.sqrt(float(spread.sum())) / rows, satterthwaite(size.astype(np.float64))
 
 
-def _satterthwaite(size: Floats) -> float:
+def satterthwaite(size: Floats) -> float:
     r"""Return the degrees of freedom of CR2 for a mean, if the rows of a cluster are all equal.
 
     With :math:`p = m / M`, :math:`q = m^2`, :math:`Q = \sum q` and :math:`w = 1 / (1 - p)` the

@@ -20,6 +20,7 @@ from rankwise.tables.table import Table, TableRole
 __all__ = [
     "EXACT",
     "KNOWN",
+    "LOG_ROLES",
     "POLARS_FAILURES",
     "ROLES",
     "Columns",
@@ -55,6 +56,19 @@ _ITEM = (*_THINGS, *(f"{thing}id" for thing in _THINGS), "iid", "i", "docno")
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
 _RELEVANCE = ("relevance", "rating", "rel", "label", "grade", "stars", "score")
 _TIME = ("timestamp", "time", "unixtime", "datetime", "date", "ts")
+_REQUEST = (
+    "request",
+    *(f"{name}id" for name in ("request", "impression", "slate", "page", "decision", "rec", "event")),
+)
+_SHOWN = (*_ITEM, "action", "actionid", "arm")
+_POSITION = ("position", "rank", "slot", "pos")
+_PROPENSITY = (
+    *("propensity", "propensityscore", "pscore", "loggingprobability", "actionprobability", "actionprob"),
+    *("plog", "labelprobability"),
+)
+_REWARD = ("reward", "click", "clicks", "clicked", "purchase", "revenue", "label")
+_KIND = ("kind", "event", "eventtype", "actiontype")
+_LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "recommendations": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
@@ -64,6 +78,33 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
     "items": {"item": _ITEM},
     "users": {"user": _USER},
     "reference": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
+    "exposures": {
+        **_LOGGED,
+        "position": _POSITION,
+        "propensity": _PROPENSITY,
+        "reward": _REWARD,
+        "timestamp": _TIME,
+        "team": ("team",),
+        "policy": ("policy", "policyid", "loggingpolicy", "behaviorpolicy", "behaviourpolicy"),
+    },
+    "outcomes": {
+        **_LOGGED,
+        "reward": _REWARD,
+        "timestamp": _TIME,
+        "kind": ("kind", "event", "eventtype", "actiontype"),
+    },
+    "targets": {
+        **_LOGGED,
+        "position": ("position", "slot", "pos"),
+        "rank": ("rank",),
+        "probability": ("probability", "prob", "pi", "targetpropensity"),
+        "score": ("score",),
+    },
+    "predictions": {
+        **_LOGGED,
+        "position": ("position", "slot", "pos"),
+        "reward": ("reward", "prediction", "predicted"),
+    },
 }
 """For each role of a table its columns, and for each column the names that it usually has."""
 
@@ -103,7 +144,16 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
 
 _IDS = re.compile(r":token(_seq)?$")
 """The types of RecBole's columns that hold ids, whatever they look like."""
-_OPTIONAL = {"rank", "score", "relevance", "timestamp"}
+_OPTIONAL = {
+    *("rank", "score", "relevance", "timestamp", "request", "position", "propensity", "probability", "reward"),
+    *("kind", "team", "policy"),
+}
+LOG_ROLES = ("exposures", "outcomes", "targets", "predictions")
+"""Tables of logged requests, whose rows need no user."""
+
+
+def _is_required(role: TableRole, column: str) -> bool:
+    return column not in _OPTIONAL and (column != "user" or role not in LOG_ROLES)
 
 
 def plain_name(name: str) -> str:
@@ -121,7 +171,11 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     (['user_id'], ['asin'])
     """
     # A weight or a count of interactions is a relevance only where they are the ground truth.
-    rare = () if column == "relevance" and role != "truth" else _RARE.get(column, ())
+    rare = (
+        ()
+        if (column == "relevance" and role != "truth") or role in ("targets", "predictions")
+        else _RARE.get(column, ())
+    )
     common, less_common = (
         [name for name in names if plain_name(name) in plain_names] for plain_names in (ROLES[role][column], rare)
     )
@@ -251,7 +305,7 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
             raise _ambiguous(role, column, matches, where)
         if matches:
             out[column] = matches[0]
-        elif column not in _OPTIONAL:
+        elif _is_required(role, column):
             raise ColumnError(
                 f"there is no column for the {column}",
                 where=where,
@@ -370,6 +424,10 @@ def _not_finite(column: str, where: str, found: str) -> ScoreError:
         hint = "drop those rows, or give each of them a relevance"
     elif column == "weight":
         hint = "give each user a weight"
+    elif column == "reward":
+        hint = "drop those rows, or give each exposure a reward, 0 if there was none"
+    elif column in ("propensity", "probability"):
+        hint = "log the probability with which each item was shown, or declare the policy: propensity="
     return ScoreError(f"a {column} is null, NaN or infinite", where=where, found=found, hint=hint)
 
 

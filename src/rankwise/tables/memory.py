@@ -16,6 +16,7 @@ from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
 from rankwise.tables.columns import (
+    LOG_ROLES,
     ROLES,
     check_exact,
     could_decide,
@@ -243,7 +244,7 @@ def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> p
 def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
     names = [name for name in source if isinstance(name, str)]
-    ids = [role[:-1]] if role in ("users", "items") else ["user", "item"]
+    ids = [role[:-1]] if role in ("users", "items") else ["item"] if role in LOG_ROLES else ["user", "item"]
     columns = [name for column in ids for name in names_of(names, role, column)]
     if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
         columns += [name for name in names if name not in columns and _holds_lists(source[name])]
@@ -529,9 +530,9 @@ QRELS = "relevance judgements (qrels)"
 _GAPS = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """What programs write into columns of numbers where there is none, in lower case."""
 _WORTH_THREADS = 1 << 18
-NUMBERS = ("rank", "score", "relevance", "weight")
+NUMBERS = ("rank", "score", "relevance", "weight", "position", "propensity", "probability", "reward")
 """The columns that hold numbers."""
-KEEP_OTHERS = ("users", "items", "interactions")
+KEEP_OTHERS = ("users", "items", "interactions", *LOG_ROLES)
 """Roles of tables that keep their other columns: groups, categories, sessions, …."""
 
 

@@ -30,7 +30,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.ids import json_hash
-from rankwise.core.saved_forms import RESULT
+from rankwise.core.saved_forms import RESULT, SavedForm
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, OutputError, RankwiseError
 
@@ -258,7 +258,7 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
                 (folder / name).unlink()
 
 
-def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
+def read_folder(folder: Path, form: SavedForm = RESULT) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
     """Return the values and tables that `write_folder` wrote, as the current version has them.
 
     Raises
@@ -268,11 +268,11 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
     """
     gone: FileNotFoundError | None = None
     for _ in range(_ATTEMPTS):
-        head = _read_head(folder)
+        head = _read_head(folder, form)
         try:
             frames = {name: _read_data(folder, file) for name, file in head["files"].items()}
-            current: tuple[dict[str, Any], dict[str, pl.DataFrame]] = RESULT.upgrade(
-                (head, frames), RESULT.version_of(head)
+            current: tuple[dict[str, Any], dict[str, pl.DataFrame]] = form.upgrade(
+                (head, frames), form.version_of(head)
             )
             return current
         except FileNotFoundError as error:  # a writer has replaced the result in the meantime
@@ -287,22 +287,22 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pl.DataFrame]]:
     ) from gone
 
 
-def _read_head(folder: Path) -> dict[str, Any]:
+def _read_head(folder: Path, form: SavedForm) -> dict[str, Any]:
     """Return the content of ``result.json``, if it is as it was written."""
     path = folder / _HEAD
     try:
         if path.exists() and not path.is_file():
             raise ValueError(f"{_HEAD} is no regular file")
         head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        version, digest = RESULT.version_of(head), head.pop("sha256", None)
+        version, digest = form.version_of(head), head.pop("sha256", None)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
-            "this folder does not hold a saved result",
+            f"this folder does not hold a saved {form.name}",
             where=str(folder),
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            hint=f"Result.save writes {_HEAD} and the files that it names",
+            hint=f"{form.writer} writes {_HEAD} and the files that it names",
         ) from error
-    RESULT.check(version, str(path), written_by=_writer(head))
+    form.check(version, str(path), written_by=_writer(head))
     if digest != json_hash(head) or not _names_data(head):
         raise _changed(path)
     return head

@@ -275,7 +275,19 @@ def in_words(card: Mapping[str, Any]) -> str:
     return f"{one_line(card['rule'])}{when}, {test['rows']} test rows, id {card['id'][:12]}"
 
 
-TableRole: TypeAlias = Literal["recommendations", "truth", "train", "items", "users", "reference", "interactions"]
+TableRole: TypeAlias = Literal[
+    "recommendations",
+    "truth",
+    "train",
+    "items",
+    "users",
+    "reference",
+    "interactions",
+    "exposures",
+    "outcomes",
+    "targets",
+    "predictions",
+]
 
 
 TRAINED = "trained"

@@ -1,0 +1,148 @@
+"""Off-policy values against the truth: bias, spread, coverage and error rates, in worlds whose values are known.
+
+    python benchmarks/off_policy.py                # bias, spread and coverage by world, and error rates by support
+    python benchmarks/off_policy.py --logs 400     # more logs per world
+    python benchmarks/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
+
+Every world is `rankwise.datasets.logged` with other options; the truth is computed from its probabilities.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import rankwise as rw
+from rankwise.datasets import LoggedData
+from rankwise.offpolicy.estimators import ips, snips
+
+WORLDS: dict[str, dict[str, Any]] = {
+    "clicks": {},
+    "few users": {"users": 80},
+    "rare rewards": {"base": -5.5, "users": 1000},
+    "heavy weights": {"sharpness": 3.0},
+    "heavy and rare": {"sharpness": 3.0, "base": -4.5},
+    "unlike users": {"shock": 1.5},
+    "slates": {"positions": 3, "items": 6, "users": 600},
+    "slates, interaction": {"positions": 3, "items": 6, "users": 600, "interaction": 0.8},
+    "slates, trust": {"positions": 3, "items": 6, "users": 600, "trust": 0.3},
+}
+WRONG = "propensities of another request"
+
+
+def result_of(log: LoggedData, exposures: pl.DataFrame | None = None) -> rw.OffPolicy:
+    """Return the result for the target of a synthetic log."""
+    frame = log.exposures if exposures is None else exposures
+    kind: Any = "conditional" if "position" in frame.columns else None
+    return rw.off_policy(frame, targets={"new": "p_new"}, propensities=kind)
+
+
+def shuffled(frame: pl.DataFrame, share: float, seed: int) -> pl.DataFrame:
+    """Return a log in which a share of the rows has the propensity of another row."""
+    rng = np.random.default_rng(seed)
+    propensity = frame["propensity"].to_numpy().copy()
+    rows = np.flatnonzero(rng.random(len(frame)) < share)
+    propensity[rows] = propensity[rng.permutation(rows)]
+    return frame.with_columns(propensity=pl.Series(propensity))
+
+
+def normal_interval(result: rw.OffPolicy) -> tuple[float, float]:
+    """Return the usual interval of a self-normalised value with one row per request: linearised, rows independent."""
+    users = result.per_user
+    reward, weight = users["weighted_reward(new)"].to_numpy(), users["weight(new)"].to_numpy()
+    value = snips(weight, reward / np.maximum(weight, 1e-300))
+    residuals = reward - value * weight
+    half = 1.96 * math.sqrt(float(residuals @ residuals)) / float(weight.sum())
+    return value - half, value + half
+
+
+def measure(options: dict[str, Any], logs: int, wrong: float = 0.0) -> list[dict[str, Any]]:
+    """Return one row per log: what was estimated, whether the interval holds the truth, and what was said."""
+    rows = []
+    for seed in range(logs):
+        log = rw.datasets.logged(seed=seed, **options)
+        frame = shuffled(log.exposures, wrong, seed) if wrong else None
+        result, truth = result_of(log, frame), log.truth["new"]
+        row, pair = result.row("new"), result.differences.row(0, named=True)
+        usual = normal_interval(result) if options.get("positions", 1) == 1 else (math.nan, math.nan)
+        rows.append(
+            {
+                "truth": truth,
+                "value": row["value"],
+                "support": row["support"],
+                "covered": row["low"] <= truth <= row["high"],
+                "covered_difference": pair["low"] <= truth - log.truth["logged"] <= pair["high"],
+                "covered_normal": usual[0] <= truth <= usual[1],
+                "off": abs(row["value"] - truth) >= truth / 2,
+            }
+        )
+    return rows
+
+
+def table_of_worlds(logs: int) -> pl.DataFrame:
+    """Return bias, spread and coverage by world, of all logs whose value is printed; and by support."""
+    out = []
+    for name, options in [*WORLDS.items(), (WRONG, {})]:
+        rows = pl.DataFrame(measure(options, logs, wrong=0.4 if name == WRONG else 0.0))
+        printed = rows.filter(pl.col("support") != "none")
+        sound = rows.filter(support="sound")
+        row: dict[str, Any] = {"world": name, "logs": logs, "truth": rows["truth"][0]}
+        row |= {"bias": (printed["value"] - printed["truth"]).mean(), "sd": printed["value"].std()}
+        row |= {"covered": printed["covered"].mean(), "difference": printed["covered_difference"].mean()}
+        row["normal"] = printed["covered_normal"].mean() if "positions" not in options else None
+        row |= {kind: (rows["support"] == kind).mean() for kind in ("sound", "weak", "none")}
+        row |= {"missed if sound": 1 - sound["covered"].mean() if len(sound) else None}  # type: ignore[operator]
+        row |= {"off if sound": sound["off"].mean() if len(sound) else None}
+        out.append(row)
+    return pl.DataFrame(out, infer_schema_length=None)
+
+
+def speed(rows: int, users: int) -> None:
+    """Print the time of a large log in memory, against NumPy passes over its columns."""
+    rng = np.random.default_rng(1)
+    propensity = rng.uniform(0.05, 1.0, rows)
+    frame = pl.DataFrame(
+        {
+            "request": np.arange(rows),
+            "user": np.sort(rng.integers(0, users, rows)),
+            "item": rng.integers(0, 100, rows),
+            "propensity": propensity,
+            "p_new": rng.uniform(0, 1, rows) * propensity,
+            "click": (rng.random(rows) < 0.1).astype(np.float64),
+        }
+    )
+    started = perf_counter()
+    w = (frame["p_new"] / frame["propensity"]).to_numpy()
+    ips(w, frame["click"].to_numpy())
+    snips(w, frame["click"].to_numpy())
+    np.bincount(frame["user"].to_numpy(), w)
+    passes = perf_counter() - started
+    started = perf_counter()
+    rw.off_policy(frame, targets={"new": "p_new"})
+    taken = perf_counter() - started
+    print(
+        f"{rows:,} exposures of {users:,} users: {taken:.2f} s; four NumPy passes {passes:.2f} s ({taken / passes:.1f})"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=100, help="logs per world")
+    parser.add_argument("--speed", action="store_true", help="time a large log")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="with --speed: number of exposures")
+    arguments = parser.parse_args()
+    if arguments.speed:
+        speed(arguments.rows, arguments.rows // 10)
+        return
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, tbl_hide_column_data_types=True):
+        print(table_of_worlds(arguments.logs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""``rankwise off-policy`` and ``rankwise interleaving``: values of policies on logs, and tests of drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from rankwise.cli.options import PATH, choice_option, column_option, margin, output_options, write_out
+
+if TYPE_CHECKING:
+    from rankwise.offpolicy.result import OffPolicy
+
+__all__ = ["interleaving_command", "off_policy_command"]
+
+
+def _pairs(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """Return ``NAME=VALUE`` options as a dict."""
+    out: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value) or name in out:
+            problem = "is given twice" if name in out else "is not NAME=VALUE"
+            raise click.BadParameter(f"{text!r} {problem}", ctx, option)
+        out[name] = value
+    return out
+
+
+def _numbers(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    """Return ``NAME=NUMBER`` options as a dict."""
+    try:
+        return {name: float(value) for name, value in _pairs(ctx, option, texts).items()}
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, option) from error
+
+
+def _pair_option(
+    flag: str, shape: str, text: str, *, numbers: bool = False, required: bool = False
+) -> Callable[..., Any]:
+    return click.option(
+        flag, multiple=True, required=required, metavar=shape, help=text, callback=_numbers if numbers else _pairs
+    )
+
+
+@click.command("off-policy")
+@click.argument("exposures")
+@click.argument("outcomes", required=False)
+@_pair_option(
+    "--target",
+    "NAME=FILE|column:NAME|uniform",
+    "A policy: a table of probabilities, of lists, or of scores (with --temperature or --epsilon), a column of the "
+    "exposures, or uniform; may be repeated.",
+    required=True,
+)
+@_pair_option("--epsilon", "NAME=SHARE", "Share of exploration of a target of lists or scores.", numbers=True)
+@_pair_option("--temperature", "NAME=NUMBER", "Softmax temperature of a target of scores.", numbers=True)
+@click.option("--baseline", default="logged", show_default=True, metavar="NAME", help="Policy to compare with.")
+@click.option(
+    "--propensity", metavar="TEXT", help="Column, table, uniform or shares.  [default: the column of the log]"
+)
+@click.option("--within", multiple=True, metavar="COLUMN", help="With shares: columns on which the policy depended.")
+@choice_option(
+    "--propensities",
+    kind=Literal["conditional", "prefix", "list", "marginal"],
+    help="For requests with several rows: what the propensity of a row is of.",
+)
+@choice_option(
+    "--estimator",
+    kind=Literal["auto", "snips", "ips", "beta_ips", "sndr", "dr"],
+    default="auto",
+    help="Estimator; auto: snips, or sndr with predictions.",
+)
+@click.option("--predictions", metavar="FILE", help="Predicted rewards by request or context, and item.")
+@click.option("--items", metavar="FILE", help="All items that can be shown.  [default: those of the log]")
+@_pair_option("--reward", "KIND=VALUE", "Reward of a kind of outcome, click=1; may be repeated.", numbers=True)
+@click.option(
+    "--window", metavar="TEXT", help="How long outcomes count after an exposure, without requests.  [default: 1d]"
+)
+@click.option("--by", metavar="COLUMN", help="Also within each group of a column of the exposures.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@click.option(
+    "--margin",
+    metavar="SIZE",
+    callback=lambda _ctx, _option, text: None if text is None else margin(text),
+    help="Largest difference that does not matter: 0.005, or 1% of the baseline.",
+)
+@choice_option(
+    "--missing",
+    kind=Literal["error", "drop", "logged"],
+    default="error",
+    help="What to do with outcomes and requests that cannot be joined.",
+)
+@click.option("--require", metavar="NAME: VERDICT", help="Exit with 1 unless a target has this verdict: 'new: better'.")
+@click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
+@column_option
+@output_options
+@click.pass_context
+def off_policy_command(
+    ctx: click.Context,
+    /,
+    exposures: str,
+    outcomes: str | None,
+    target: dict[str, str],
+    epsilon: dict[str, float],
+    temperature: dict[str, float],
+    reward: dict[str, float],
+    require: str | None,
+    save: Path | None,
+    form: str,
+    output: Path | None,
+    columns: dict[str, Any],
+    within: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Estimate what other policies would have earned on the logged impressions in EXPOSURES.
+
+    EXPOSURES has one row per item that was shown, with its propensity; OUTCOMES, if clicks are a table of their own,
+    one row per outcome. A target without enough support in the log has no number, and the reasons are printed.
+    """
+    from rankwise.offpolicy.off_policy import off_policy
+
+    targets = {name: _target(ctx, name, text, epsilon, temperature) for name, text in target.items()}
+    unknown = (epsilon.keys() | temperature.keys()) - targets.keys()
+    if unknown:
+        raise click.UsageError(f"there is no target {min(unknown)!r}", ctx)
+    condition = None if require is None else _condition(ctx, require, targets)
+    result = off_policy(
+        exposures, outcomes, targets=targets, reward=reward or None, within=within, columns=columns or None, **options
+    )
+    if save is not None:
+        result.save(save)
+    write_out(result, form, output)
+    return 0 if condition is None or _holds(result, *condition) else 1
+
+
+def _target(ctx: click.Context, name: str, text: str, epsilon: dict[str, float], temperature: dict[str, float]) -> Any:
+    """Return the policy that an option names."""
+    from rankwise.offpolicy.policies import Column, Lists, Scores, Uniform
+
+    explored = name in epsilon or name in temperature
+    if text == "uniform" or text.startswith("column:"):
+        if explored:
+            raise click.UsageError(f"--epsilon and --temperature are for lists and scores, not for {name!r}", ctx)
+        return Uniform() if text == "uniform" else Column(text.removeprefix("column:"))
+    if name in temperature:
+        return Scores(text, temperature=temperature[name], epsilon=epsilon.get(name))
+    return Lists(text, epsilon=epsilon[name]) if explored else Path(text)
+
+
+def _condition(ctx: click.Context, text: str, targets: dict[str, Any]) -> tuple[str, str]:
+    name, colon, verdict = (part.strip() for part in text.partition(":"))
+    if not colon or name not in targets or verdict not in ("better", "equivalent", "within the margin"):
+        raise click.UsageError(f"{text!r} is not 'NAME: better', with the name of a target", ctx)
+    return name, verdict
+
+
+def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
+    """Return whether a target has a verdict against the baseline, over all requests."""
+    rows = result.differences.filter(primary=True, system=name)
+    return bool(rows["verdict"][0] == verdict)
+
+
+@click.command("interleaving")
+@click.argument("exposures")
+@click.argument("outcomes", required=False)
+@choice_option("--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@choice_option(
+    "--missing",
+    kind=Literal["error", "drop", "logged"],
+    default="error",
+    help="What to do with outcomes that belong to no exposure.",
+)
+@click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
+@column_option
+@output_options
+def interleaving_command(
+    exposures: str,
+    outcomes: str | None,
+    save: Path | None,
+    form: str,
+    output: Path | None,
+    columns: Any,
+    **options: Any,
+) -> int:
+    """Test which ranker of an interleaving experiment users preferred.
+
+    EXPOSURES has one row per item that was shown, with its team, or one row per request with the credit of each team
+    (credit_a, credit_b). Users are the sampling units; an unfair draft has no verdict.
+    """
+    from rankwise.offpolicy.interleaving import interleaving
+
+    result = interleaving(exposures, outcomes, columns=columns or None, **options)
+    if save is not None:
+        result.save(save)
+    write_out(result, form, output)
+    return 0

@@ -1,0 +1,1 @@
+"""Values of policies on logged impressions, and interleaving."""

@@ -1,0 +1,287 @@
+"""The result of an off-policy evaluation: values, paired differences and diagnostics, shown, exported and saved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import polars as pl
+
+from rankwise.core.arguments import check_path
+from rankwise.core.saved_forms import OFF_POLICY, SavedForm
+from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.errors import MissingValueError, ParameterError
+from rankwise.offpolicy.intervals import METHOD
+from rankwise.stats.differences import Interval, check_above_zero
+from rankwise.tables.storage import read_folder, write_folder
+
+__all__ = ["OffPolicy", "SavedTables", "p_text", "signed"]
+
+
+def signed(value: float | None) -> str:
+    """Return a difference as text, with its sign.
+
+    >>> signed(0.25), signed(float("nan"))
+    ('+0.2500', '–')
+    """
+    return "–" if value is None or math.isnan(value) else f"{value:+.4f}"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value as text.
+
+    >>> p_text(0.5), p_text(1e-9)
+    ('0.5000', '<0.0001')
+    """
+    if p is None or math.isnan(p):
+        return "–"
+    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def _interval(low: float, high: float, text: Any) -> str:
+    return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
+
+
+class SavedTables:
+    """A result of tables and plain values, which is shown, exported, saved and read."""
+
+    form: ClassVar[SavedForm]
+    """The form in which it is saved."""
+    table: pl.DataFrame
+
+    def views(self) -> list[TableView]:
+        """Return the tables for readers."""
+        raise NotImplementedError
+
+    def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+        """Return the tables, and the plain values, by name."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        frames = {name: part for name, part in parts.items() if isinstance(part, pl.DataFrame)}
+        return frames, {name: part for name, part in parts.items() if name not in frames}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the values of users as plain values, ready for JSON."""
+        frames, values = self._parts()
+        tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
+        data: dict[str, Any] = finite({**tables, **values})
+        return data
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the result as text.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON holds everything except the values of users; CSV is ``table``.
+        """
+        text = pl.col(pl.List(pl.String)).list.join("; ")
+        return export(format, self.to_dict, lambda: self.table.with_columns(text), self.views)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json`` and the tables into a folder, which `load` reads.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder, made if it does not exist.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rankwise as rw
+        >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0], "p_new": [1.0, 0.0]}
+        >>> result = rw.off_policy(log, targets={"new": "p_new"})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rw.OffPolicy.load(result.save(folder)).table["support"].to_list()
+        ['observed', 'none']
+        """
+        path, (frames, values) = check_path("folder", folder), self._parts()
+        write_folder(path, {self.form.key: self.form.version, **values}, frames)
+        return path
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a result that `save` wrote.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+        """
+        head, frames = read_folder(check_path("folder", folder), cls.form)
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{name: frames[name] if name in frames else head[name] for name in names})
+
+    def __repr__(self) -> str:
+        return plain(*self.views())
+
+    def _repr_html_(self) -> str:
+        return html(*self.views())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OffPolicy(SavedTables):
+    """The result of `rankwise.off_policy`: what policies would have earned, and whether the log can say so.
+
+    ``result["new"]`` is the value of a target: NaN where its support is none.
+
+    Attributes
+    ----------
+    table : polars.DataFrame
+        One row per policy: ``value`` per request with its interval ``low`` to ``high``, the ``support`` (observed,
+        sound, weak, none) with its ``reasons``, ``n`` requests, ``users``, and the diagnostics: effective users, with
+        a reward, users with weight, largest share and weight, mean weight with its error and z, share of unused
+        requests, effective requests, perplexity, Pareto k, mass without support, and item calibration. With ``by``
+        also ``by`` and ``group``.
+    differences : polars.DataFrame
+        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference`` with its interval,
+        ``p``, ``p_adjusted``, ``verdict``, the ``minimum_detectable`` difference (power 0.8), ``users``, whether it
+        is ``primary``, ``flips_at`` (the largest clip of the weights at which the sign turns) and ``flags``.
+    sensitivity : polars.DataFrame
+        One row per policy, ``method`` (ips, clip, switch, shrink, dm, standard) and ``parameter``: the ``value`` by
+        estimators whose bias is unknown, and its ``difference`` from the printed one. They have no interval.
+    positions : polars.DataFrame
+        One row per policy and position: its part of the value, and the effective users.
+    per_user : polars.DataFrame
+        One row per user: ``requests``, ``reward``, and for each policy the weighted reward and the weight.
+    counts : dict
+        What was joined, and what was not.
+    sources : dict
+        The tables that were read, with the columns and hashes of files.
+    settings : dict
+        All options, with the estimator and the range of rewards.
+    """
+
+    table: pl.DataFrame
+    differences: pl.DataFrame
+    sensitivity: pl.DataFrame
+    positions: pl.DataFrame
+    per_user: pl.DataFrame
+    counts: dict[str, int]
+    sources: dict[str, Any]
+    settings: dict[str, Any]
+    form = OFF_POLICY
+
+    def row(self, policy: str, group: Any = None) -> dict[str, Any]:
+        """Return the row of one policy, with ``by`` that of one group."""
+        rows = self.table.filter(pl.col("policy") == policy)
+        if "group" in rows.columns:
+            rows = rows.filter(pl.col("group").is_null() if group is None else pl.col("group") == str(group))
+        if len(rows) != 1:
+            raise MissingValueError(
+                f"there is no single row of the policy {policy!r}",
+                found=f"policies {', '.join(self.table['policy'].unique(maintain_order=True))}",
+                hint="filter the table: result.table",
+            )
+        return rows.row(0, named=True)
+
+    def __getitem__(self, policy: str) -> float:
+        """Return the value of a policy; NaN where its support is none."""
+        return float(self.row(policy)["value"])
+
+    def interval(self, policy: str) -> Interval:
+        """Return the printed interval of a policy's value.
+
+        Parameters
+        ----------
+        policy : str
+            The name of a target, or ``"logged"``.
+        """
+        row, confidence = self.row(policy), 1 - self.settings["alpha"]
+        return Interval(row["value"], row["low"], row["high"], confidence, METHOD, row["users"], tuple(row["reasons"]))
+
+    def requests_needed(self, policy: str, *, difference: float) -> int:
+        """Return the number of requests of this kind with which a difference from the baseline would be found.
+
+        Parameters
+        ----------
+        policy : str
+            The name of a target.
+        difference : float
+            The true difference, above 0, to be found with probability 0.8.
+        """
+        check_above_zero("difference", difference)
+        row = self.row(policy)
+        pairs = self.differences.filter(pl.col("primary") & (pl.col("system") == policy))
+        if row["support"] == "none" or pairs.is_empty():
+            raise ParameterError("there is no difference from the baseline for this policy", found=repr(policy))
+        ratio = pairs["minimum_detectable"][0] / difference
+        requests: int = math.ceil(row["n"] * ratio**2)
+        return requests
+
+    def views(self) -> list[TableView]:
+        """Return the tables for readers: values, differences, and notes."""
+        return [_value_view(self.table), _difference_view(self)]
+
+
+def _value_view(table: pl.DataFrame) -> TableView:
+    head = ("", "value", "interval", "support", "effective users", "with reward", "largest share", "mean weight")
+    return TableView(head, [_value_cells(row) for row in table.iter_rows(named=True)], left=(0,))
+
+
+def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    z = row["mean_weight_z"]
+    observed = row["support"] == "observed"
+    mean = "1" if observed else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {z:+.1f})")
+    group = f" [{row['by']}={row['group']}]" if row.get("group") is not None else ""
+    return (
+        f"{row['policy']}{group}",
+        number(row["value"]),
+        _interval(row["low"], row["high"], number),
+        row["support"],
+        f"{row['effective_users']:,.0f}",
+        f"{row['effective_rewarded']:,.0f}",
+        "–" if math.isnan(row["largest_share"]) else f"{row['largest_share']:.2%}",
+        mean,
+    )
+
+
+def _difference_view(result: OffPolicy) -> TableView:
+    rows = [
+        (
+            f"{row['system']} − {row['baseline']}" + (f" [{row['by']}={row['group']}]" if row.get("group") else ""),
+            signed(row["difference"]),
+            _interval(row["low"], row["high"], signed),
+            p_text(row["p"]),
+            row["verdict"],
+        )
+        for row in result.differences.iter_rows(named=True)
+    ]
+    head = ("", "difference", "interval", "p", "verdict")
+    return TableView(head, rows, _notes(result), left=(0, 4))
+
+
+_ESTIMATORS = {
+    "snips": "self-normalised",
+    "sndr": "doubly robust, self-normalised",
+    "ips": "inverse propensity scoring",
+    "beta_ips": "inverse propensity scoring with a control variate",
+    "dr": "doubly robust",
+}
+
+
+def _notes(result: OffPolicy) -> list[str]:
+    """Return what was estimated and how, the reasons of weak support, and counts."""
+    settings = result.settings
+    logged = result.table.row(0, named=True)
+    low, high = settings["reward_range"]
+    per = "request" if settings["slates"] else "row"
+    taken = " (taken from the log)" if settings["range_from_log"] else ""
+    slates = f", {settings['slates']} by position" if settings["slates"] else ""
+    notes = [
+        (
+            f"{logged['n']:,} requests of {logged['users']:,} users; reward {number(logged['value'])} per {per}, "
+            f"from {low:g} to {high:g}{taken}. Values: {_ESTIMATORS[settings['estimator']]}{slates}. "
+            f"Intervals: {1 - settings['alpha']:.0%}, {METHOD} as heavy as the heaviest."
+        )
+    ]
+    for row in result.table.iter_rows(named=True):
+        if row["reasons"]:
+            group = f" [{row['by']}={row['group']}]" if row.get("group") is not None else ""
+            notes.append(f"{row['policy']}{group}: support is {row['support']}: {'; '.join(row['reasons'])}")
+    for row in result.differences.iter_rows(named=True):
+        notes += [f"{row['system']} − {row['baseline']}: {flag}" for flag in row["flags"]]
+    return notes + [f"{name}: {count:,}" for name, count in result.counts.items()]

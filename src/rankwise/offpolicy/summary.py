@@ -1,0 +1,256 @@
+"""From the sums of a log to the tables of a result: policies, pairs, sensitivity, positions and users."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.comparison import Margin, check_margin, size_of
+from rankwise.offpolicy.estimators import shrinkage_dr, switch_dr
+from rankwise.offpolicy.exposures import Log
+from rankwise.offpolicy.intervals import Estimate
+from rankwise.offpolicy.sums import CLIPS, Rows, Sums, sums_of
+from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, effective, logged_diagnostics
+from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, logged_value, value_of
+from rankwise.stats.differences import Floats
+from rankwise.stats.equivalence import minimum_detectable
+from rankwise.stats.many_systems import Correction, adjust
+
+__all__ = ["LOGGED", "Summary", "per_user", "positions_of"]
+
+LOGGED = "logged"
+"""The name of the logging policy in results."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The tables of one set of requests: all, or those of one group.
+
+    Attributes
+    ----------
+    sums : Sums
+        The sums of the log under each target.
+    head : mapping of str to str or None
+        The columns ``by`` and ``group`` of each row, if there are groups.
+    mass : mapping of str to float
+        The probability of each target on items that the log cannot show; NaN if unknown.
+    estimated, marginal : bool
+        Whether propensities are estimated, and whether they are those of an item at its position alone.
+    calibration_p : float
+        The p-value of item calibration; NaN if it was not tested.
+    """
+
+    sums: Sums
+    estimator: Estimator
+    reward_range: tuple[float, float]
+    baseline: str
+    alpha: float
+    correction: Correction
+    margin: Margin
+    head: Mapping[str, str | None]
+    mass: Mapping[str, float]
+    estimated: bool
+    marginal: bool
+    calibration_p: float
+
+    def values(self) -> dict[str, Value]:
+        """Return the value of each policy, that of the logging policy first."""
+        values = {name: value_of(self.sums, name, self.estimator, self.reward_range) for name in self.sums.policies}
+        return {LOGGED: logged_value(self.sums, self.reward_range)} | values
+
+    def table(self, values: Mapping[str, Value]) -> tuple[pl.DataFrame, dict[str, Support]]:
+        """Return one row per policy, and the support of each."""
+        rows: list[dict[str, Any]] = []
+        supports: dict[str, Support] = {}
+        users = len(self.sums.users)
+        for name, value in values.items():
+            support: Support = "observed"
+            reasons: list[str] = []
+            diagnostics = logged_diagnostics(self.sums)
+            if name != LOGGED:
+                diagnostics = diagnostics_of(self.sums, self.sums.policies[name], self.mass[name], self.calibration_p)
+                support, reasons = decide_support(diagnostics, users, estimated=self.estimated, marginal=self.marginal)
+            supports[name] = support
+            shown = support != "none"
+            low, high = value.estimate.limits(self.alpha) if shown else (math.nan, math.nan)
+            row: dict[str, Any] = {"policy": name, **self.head, "value": value.value if shown else math.nan}
+            row |= {"low": float(low), "high": float(high), "support": support, "reasons": reasons}
+            rows.append(row | {"n": self.sums.n, "users": users} | asdict(diagnostics))
+        return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None), supports
+
+    def differences(self, values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
+        """Return one row per pair: those with the baseline first, then the other targets."""
+        targets = [name for name in values if name != LOGGED]
+        pairs = [(name, self.baseline, True) for name in values if name != self.baseline]
+        pairs += [
+            (one, other, False)
+            for at, one in enumerate(targets)
+            for other in targets[at + 1 :]
+            if self.baseline not in (one, other)
+        ]
+        curves = {name: clip_curve(self.sums, policy) for name, policy in self.sums.policies.items()}
+        curves[LOGGED] = np.full(len(CLIPS), values[LOGGED].value)
+        rows: list[dict[str, Any]] = []
+        for system, baseline, primary in pairs:
+            row: dict[str, Any] = {"baseline": baseline, "system": system, **self.head, "primary": primary}
+            row |= dict.fromkeys(_NUMBERS, math.nan) | _WITHOUT
+            if "none" not in (supports[system], supports[baseline]):
+                row |= self._pair(values[system], values[baseline], curves[system] - curves[baseline])
+            rows.append(row)
+        for primary, method in ((True, self.correction), (False, "bh")):
+            family = [row for row in rows if row["primary"] == primary and not math.isnan(row["p"])]
+            adjusted = adjust([row["p"] for row in family], method).tolist() if family else []
+            for row, p in zip(family, adjusted, strict=True):
+                row["p_adjusted"] = p
+        for row in rows:
+            words = [supports[row["system"]], supports[row["baseline"]]]
+            row["verdict"] = self._verdict(row, words)
+        return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+
+    def _pair(self, system: Value, baseline: Value, curve: Floats) -> dict[str, Any]:
+        """Return the numbers of one pair, except its adjusted p-value and verdict."""
+        estimate = difference_of(system, baseline)
+        low, high = estimate.limits(self.alpha)
+        error, users = estimate.cr2[0], len(estimate.base)
+        detectable = math.nan
+        if users > 2:
+            detectable = minimum_detectable(users, alpha=self.alpha) * error * math.sqrt(users)
+        row = {
+            "mean_baseline": baseline.value,
+            "mean_system": system.value,
+            "difference": estimate.value,
+            "low": float(low),
+            "high": float(high),
+            "error": error,
+            "p": float(estimate.p(0.0)),
+            "minimum_detectable": detectable,
+            "users": users,
+            "flips_at": _flip(curve, estimate.value),
+        }
+        if self.margin is not None:
+            margin = size_of(check_margin(self.margin), baseline.value)  # type: ignore[arg-type]
+            inner = estimate.limits(2 * self.alpha)
+            row["margin"] = margin
+            row["within_margin"] = margin is not None and inner.low > -margin
+            row["equivalent"] = margin is not None and inner.low > -margin and inner.high < margin
+        return row | {"flags": _flags(estimate, row, self.alpha)}
+
+    def _verdict(self, row: Mapping[str, Any], supports: list[Support]) -> str:
+        """Return the words of a pair, which never exceed the support of either side."""
+        if "none" in supports:
+            return "no number"
+        if "weak" in supports:
+            return "undecided (weak support)"
+        if row["p_adjusted"] < self.alpha:
+            return "better" if row["difference"] > 0 else "worse"
+        if row["equivalent"]:
+            return "equivalent"
+        return "within the margin" if row["within_margin"] else "undecided"
+
+    def sensitivity(
+        self, values: Mapping[str, Value], supports: Mapping[str, Support], rows: Mapping[str, Rows], log: Log
+    ) -> pl.DataFrame:
+        """Return the values by estimators whose bias is unknown, which have no interval."""
+        out = []
+        for name, each in rows.items():
+            if supports[name] == "none":
+                continue
+            printed = values[name].value
+            plain = value_of(self.sums, name, "ips", self.reward_range).value if not each.expected.any() else math.nan
+            others = [("ips", math.nan, plain)] if not math.isnan(plain) else []
+            curve = clip_curve(self.sums, self.sums.policies[name])
+            others += [("clip", float(clip), float(value)) for clip, value in zip(CLIPS, curve, strict=True)]
+            others += _full_list(name, each, log) if log.is_slate else _model_based(each, log)
+            out += [(name, method, parameter, value, value - printed) for method, parameter, value in others]
+        numbers = dict.fromkeys(("parameter", "value", "difference"), pl.Float64)
+        return pl.DataFrame(out, schema={"policy": pl.String, "method": pl.String, **numbers}, orient="row")
+
+
+_TYPES: dict[str, Any] = {
+    "reasons": pl.List(pl.String),
+    "flags": pl.List(pl.String),
+    "group": pl.String,
+    "flips_at": pl.Float64,
+    "margin": pl.Float64,
+}
+_NUMBERS = (
+    *("mean_baseline", "mean_system", "difference", "low", "high", "error", "p", "p_adjusted"),
+    "minimum_detectable",
+)
+_WITHOUT: dict[str, Any] = {
+    "users": 0,
+    "margin": None,
+    "within_margin": False,
+    "equivalent": False,
+    "flips_at": None,
+    "flags": [],
+}
+"""What a pair has of which no number is shown."""
+
+
+def _flip(curve: Floats, difference: float) -> float | None:
+    """Return the largest clip at which the difference has the other sign; None if it never turns."""
+    turned = np.flatnonzero(np.sign(curve) == -np.sign(difference))
+    return float(CLIPS[turned[-1]]) if difference and len(turned) else None
+
+
+def _flags(estimate: Estimate, row: Mapping[str, Any], alpha: float) -> list[str]:
+    """Return the caveats of a difference: limits that one unseen request decides, and the flip point."""
+    flags = []
+    seen = estimate.student(alpha)
+    for name, limit, other in (("upper", row["high"], seen.high), ("lower", row["low"], seen.low)):
+        if abs(limit - row["difference"]) > 3 * abs(other - row["difference"]) > 0:
+            flags.append(
+                f"the {name} limit allows for one unseen request as heavy as the heaviest; without, {other:+.4f}"
+            )
+    if row["flips_at"] is not None and row["p"] < alpha:
+        flags.append(f"the sign turns where weights are clipped at {row['flips_at']:g}")
+    return flags
+
+
+def _model_based(rows: Rows, log: Log) -> list[tuple[str, float, float]]:
+    """Return the values of estimators that use predictions, if there are any."""
+    w, r, q, model = rows.weight, log.reward, rows.predicted, rows.expected
+    if not model.any():
+        return []
+    switched = [("switch", float(limit), switch_dr(w, r, q, model, limit)) for limit in (2, 5, 10)]
+    shrunk = [("shrink", float(limit), shrinkage_dr(w, r, q, model, limit)) for limit in (1, 10, 100)]
+    return [("dm", math.nan, float(model.mean())), *switched, *shrunk]
+
+
+def _full_list(name: str, rows: Rows, log: Log) -> list[tuple[str, float, float]]:
+    """Return the value with the weight of the full list at every position."""
+    last = np.flatnonzero(np.diff(log.request, append=log.request[-1] + 1))
+    full = rows.weight[last][log.request]
+    zeros = np.zeros(log.rows)
+    sums = sums_of(log, {name: replace(rows, weight=full, predicted=zeros, expected=zeros)}, np.ones(log.rows))
+    return [("standard", math.nan, value_of(sums, name, "snips", (0.0, 1.0)).value)]
+
+
+def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
+    """Return the part of the value and the effective users by policy and position."""
+    out = []
+    for name, value in values.items():
+        weight = value.sums.rows if value.policy is None else value.policy.weight
+        for at, part in enumerate(value.by_position.tolist()):
+            out.append((name, at + 1, part if supports[name] != "none" else math.nan, effective(weight[:, at])))
+    schema = {"policy": pl.String, "position": pl.Int64, "value": pl.Float64, "effective_users": pl.Float64}
+    return pl.DataFrame(out, schema=schema, orient="row")
+
+
+def per_user(sums: Sums) -> pl.DataFrame:
+    """Return one row per user: requests, reward, and the weighted reward and weight of each policy."""
+    columns: dict[str, Any] = {
+        "user": sums.users,
+        "requests": sums.requests.astype(np.int64),
+        "reward": sums.reward.sum(1),
+    }
+    for name, policy in sums.policies.items():
+        columns[f"weighted_reward({name})"] = policy.reward.sum(1)
+        columns[f"weight({name})"] = policy.weight.sum(1)
+    return pl.DataFrame(columns)
