@@ -46,6 +46,8 @@ EXAMPLES = {
     "catalogue": ({"items": range(20)}, {"catalogue": "train"}),
     "exclude_seen": ({}, {"exclude_seen": True}),
     "weights": ({}, {"weights": "weight"}),
+    "depth": ({"depth": 4}, {"depth": 3}),
+    "judged_only": ({}, {"judged_only": True}),
 }
 """For every option that is compared, two evaluations that differ in it alone."""
 EXEMPT = {
