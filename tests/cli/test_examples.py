@@ -24,7 +24,7 @@ def examples():
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
     return {
-        name: re.findall(r"^  (rankwise .*)", command.epilog, re.MULTILINE)
+        name: re.findall(r"^  (rankwise .*)", command.epilog or "", re.MULTILINE)
         for name, command in {"": cli, **commands}.items()
     }
 

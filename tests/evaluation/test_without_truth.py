@@ -38,6 +38,7 @@ def test_reads_truth_is_true(metric):
         return rw.evaluate(SCORED, truth, metric, **KNOWN, **options).values
 
     truths = [{1: {5: 1.0}, 2: {8: 1.0}}, {1: {6: 1.0, 5: 0.0}, 2: {7: 0.2}}, {1: {7: 1.0, 6: 0.5, 8: 2.0}}]
+    truths.append({1: {5: 1.0, 6: 1.0}, 2: {5: 1.0}})
     found = [{cell: repr(v) for cell, v in value(truth).items()} for truth in truths]
     if metric.reads_truth:
         assert any(values != found[0] for values in found)

@@ -38,7 +38,7 @@ PRICES: Fact[Prices] = Fact("price", "price")
 def revenue():
     """A metric that reads prices, and the reader of prices."""
     registry.every()
-    before = dict(registry._known)
+    before = dict(registry._classes)
 
     class PriceReader(Reader, kind="price"):
         noun = column = "price"
@@ -61,8 +61,8 @@ def revenue():
             return block.sum_hits(block[PRICES].amount[block.hits.item], k)
 
     yield
-    registry._known.clear()
-    registry._known.update(before)
+    registry._classes.clear()
+    registry._classes.update(before)
     del READERS["price"]
 
 

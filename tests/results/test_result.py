@@ -78,6 +78,7 @@ def test_provenance_says_it_all(result):
         "log_base": 2.0,
         "discount": "log_plus_one",
         "ideal": "relevant",
+        "gains": "()",
     }
     assert said["settings"]["relevance_threshold"] == 1
     assert said["versions"]["rankwise"] == rw.__version__

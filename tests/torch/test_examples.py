@@ -43,7 +43,7 @@ def test_plain_pytorch():
 
 def test_two_processes():
     text = run("evaluate_on_two_processes.py")
-    values = re.findall(r": (\{.*\})", text)
+    values = re.findall(r": (\{.*?\})", text)  # two processes may write one line
     assert len(values) == 3
     assert len(set(values)) == 1
 
