@@ -24,7 +24,7 @@ def examples():
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
     return {
-        name: re.findall(r"^  (rankwise .*)", command.epilog or "", re.MULTILINE)
+        name: re.findall(r"^  (rankwise .*)", command.epilog, re.MULTILINE)
         for name, command in {"": cli, **commands}.items()
     }
 
@@ -46,7 +46,7 @@ def test_the_demo(demo):
     assert values["random"] < values["popularity"] < values["neighbours"]
     assert done.stderr.endswith("".join(f"\n  {line}" for line in ("cd rankwise-demo", *NEXT)) + "\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.csv")}
-    assert len(before) == 11
+    assert len(before) == 13
     again = rankwise(folder.parent, "demo")  # into the same folder
     assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*.csv")} == before

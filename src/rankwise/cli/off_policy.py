@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, column_option, margin, output_options, write_out
+from rankwise.cli.options import PATH, choice_option, column_option, examples, margin, output_options, write_out
 
 if TYPE_CHECKING:
     from rankwise.offpolicy.result import OffPolicy
@@ -44,7 +44,7 @@ def _pair_option(
     )
 
 
-@click.command("off-policy")
+@click.command("off-policy", epilog=examples("rankwise off-policy log.csv --target new=column:p_new"))
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
 @_pair_option(
@@ -162,7 +162,7 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
     return bool(rows["verdict"][0] == verdict)
 
 
-@click.command("interleaving")
+@click.command("interleaving", epilog=examples("rankwise interleaving drafts.csv"))
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
 @choice_option("--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request.")

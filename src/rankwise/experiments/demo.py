@@ -76,6 +76,7 @@ def save(outcome: Outcome, folder: Path) -> None:
         "users": outcome.data.users,
         **{f"runs/{name}": lists for name, lists in outcome.runs.items()},
         **other_studies(),
+        **logged_requests(),
     }
     with new_folder(folder / "split") as part:
         outcome.split.save(part, format="csv")
@@ -103,6 +104,29 @@ def other_studies() -> dict[str, pl.DataFrame]:
     )
     sample = by_human.sample(60, seed=0)
     return {"launches": launches.select(pl.all().round(3)), "human": sample, "model": by_model}
+
+
+def logged_requests() -> dict[str, pl.DataFrame]:
+    """Return a made-up log of impressions with the probabilities of another policy, and interleaved lists, by file."""
+    rng = np.random.default_rng(7)
+    n, new = 4000, np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    user, item = np.repeat(np.arange(800), 5), rng.integers(0, 5, n)
+    click = rng.random(n) < np.array([0.3, 0.25, 0.1, 0.1, 0.05])[item]
+    log = {"user": user, "request": range(n), "item": item, "propensity": 0.2, "p_new": new[item]}
+    first = rng.random(n) < 0.5
+    team = np.stack([np.where(first, "new", "old"), np.where(first, "old", "new")], axis=1).ravel()
+    clicks = rng.random(2 * n) < np.where(team == "new", 0.2, 0.15)
+    drafts = {
+        "user": np.repeat(user, 2),
+        "request": np.repeat(range(n), 2),
+        "position": [1, 2] * n,
+        "item": rng.integers(0, 50, 2 * n),
+        "team": team,
+    }
+    return {
+        "log": pl.DataFrame({**log, "click": click.astype(int)}),
+        "drafts": pl.DataFrame({**drafts, "click": clicks.astype(int)}),
+    }
 
 
 def compared(outcome: Outcome) -> Comparison:
