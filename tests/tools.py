@@ -14,13 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 
 
 def deep(*values: Any) -> list[Any]:
     """Return values of a parameter that only ``scripts/check --deep`` tries."""
+    import pytest  # extras are checked without it
+
     return [pytest.param(*(value if type(value) is tuple else (value,)), marks=pytest.mark.deep) for value in values]
 
 
