@@ -230,7 +230,8 @@ def demo_command(seed: int, folder: Path) -> None:
     commands = "".join(f"\n  {line}" for line in (f"cd {shlex.quote(str(folder))}", *tried))
     click.echo(
         f"\nSaved to {folder}/: interactions, items and users, the split, three runs and their "
-        f"results, past launches and labels{extras}; {time.perf_counter() - start:.1f} s in all. Try next:{commands}",
+        f"results, past launches and labels, a log of impressions, interleaved lists{extras}; "
+        f"{time.perf_counter() - start:.1f} s in all. Try next:{commands}",
         err=True,
     )
 
