@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import rankwise as rw
-from rankwise.offpolicy.intervals import Estimate, probability_above
+from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.off_policy import off_policy
+from rankwise.stats.bounded_means import probability_above
 
 NUMBERS = ("value", "low", "high")
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.data_sets import satterthwaite
 from rankwise.stats.differences import Floats, t_quantile
 
-__all__ = ["METHOD", "Estimate", "Limits", "probability_above"]
+__all__ = ["METHOD", "Estimate", "Limits"]
 
 METHOD = "by user, with one unseen request"
 _MOST = 0.8
 """The largest share of one user in the sizes for which CR2 is defined, as `stats.clustered` has it."""
-_CLOSE = 1e-10
 _DIGITS = 1e-12
 """Sums smaller than this, relative to the range of values, are rounding errors."""
 
@@ -154,51 +154,3 @@ class Estimate:
         if error > 0:  # and not NaN
             student = 2.0 * float(t.sf(abs(self.value - value) / error, freedom))
         return min(1.0, max(2.0 * tails, student))
-
-
-def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:
-    r"""Return :math:`P(\sum_i E_i x_i \ge 0)` for independent exponential E, and the saddle point.
-
-    The saddle point s minimises the convex :math:`K(s) = -\sum \log(1 - s x_i)`: Newton steps, which bisection keeps
-    inside. The tail is that of Lugannani and Rice. With a ``count`` a value stands for so
-    many.
-
-    >>> probability_above(np.array([1.0, -1.0, -1.0, -1.0]))[0]  # exactly 1 / 8
-    0.127
-    """
-    from scipy.special import ndtr
-
-    if float(x.max()) <= 0:
-        return 0.0 if float(x.min()) < 0 else 1.0, 0.0
-    if float(x.min()) >= 0:
-        return 1.0, 0.0
-    x = x / np.abs(x).max()
-    s, curvature = _minimise(x, start, count)
-    exponent = -_total(np.log1p(-s * x), count)
-    root = math.copysign(math.sqrt(max(-2.0 * exponent, 0.0)), s)
-    u = s * math.sqrt(curvature)
-    if abs(root) < 1e-4:  # the two terms cancel; their limit is the skewness
-        third = 2.0 * _total((x / (1 - s * x)) ** 3, count) / curvature**1.5
-        return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi), s
-    density = math.exp(-root * root / 2.0) / math.sqrt(2.0 * math.pi)
-    return float(np.clip(ndtr(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
-
-
-def _total(values: Floats, count: Floats | None) -> float:
-    return float(values.sum() if count is None else values @ count)
-
-
-def _minimise(x: Floats, start: float, count: Floats | None) -> tuple[float, float]:
-    """Return the saddle point of scaled values, and the curvature of K there."""
-    low, high = 1.0 / float(x.min()), 1.0 / float(x.max())
-    s = start if low < start < high else 0.0
-    curvature = math.nan
-    for _ in range(200):
-        terms = x / (1.0 - s * x)
-        slope, curvature = _total(terms, count), _total(terms * terms, count)
-        if abs(slope) <= _CLOSE * math.sqrt(curvature):
-            break
-        low, high = (low, s) if slope > 0 else (s, high)
-        step = s - slope / curvature
-        s = step if low < step < high else (low + high) / 2.0
-    return s, curvature

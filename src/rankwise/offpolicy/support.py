@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.offpolicy.intervals import probability_above
 from rankwise.offpolicy.sums import PolicySums, Sums
 from rankwise.offpolicy.values import exact_columns
+from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
 
 __all__ = ["Diagnostics", "Support", "calibration_p", "decide_support", "diagnostics_of", "effective", "pareto_k"]

@@ -46,6 +46,7 @@ __all__ = [
     "bounded_p",
     "bounded_test",
     "bounded_test_of",
+    "probability_above",
 ]
 
 BOUNDED = "bounded mean"
@@ -53,6 +54,7 @@ BOUNDED = "bounded mean"
 _BINS = 2**13
 """Values up to which the distinct ones are counted; more are put into so many bins, each with its mean."""
 _COARSE = 2**10  # bins that are enough for a plan
+_CLOSE = 1e-10  # the slope of K at the saddle point, relative to its scale
 
 
 def bounded_mean_limit(values: Floats, largest: float, confidence: float) -> float:
@@ -357,8 +359,6 @@ def _equal_weights(distance: Floats, count: Floats) -> float:
 
 def _smaller(distance: Floats, count: Floats, target: float) -> float:
     """Return the probability that the weighted mean distance is at most a target."""
-    from scipy.optimize import brentq
-
     if target <= 0:
         return 0.0
     if target >= 1:
@@ -367,26 +367,14 @@ def _smaller(distance: Floats, count: Floats, target: float) -> float:
         return 1.0 - _smaller(1.0 - distance, count, 1.0 - target)
     if len(distance) == 2:  # of one value the probability has a closed form
         return float(target ** count[0])
-
-    def excess(log_offset: float) -> float:
-        weights = 1.0 / (np.exp(log_offset) + distance)
-        return float(count.sum() / (count @ weights) - np.exp(log_offset) - target)
-
-    first, last = _LOWEST_LOG, _equal_weights(distance, count)
-    if excess(last) <= 0:
+    offset = np.exp(_equal_weights(distance, count))
+    if count.sum() / (count @ (1.0 / (offset + distance))) - offset <= target:  # weights as good as equal
         return 0.5
-    if excess(first) >= 0:
-        return 0.0
-    return _tails(distance, count, np.exp(brentq(excess, first, last, xtol=1e-10)))[2]
+    return probability_above(target - distance, count=count)[0]
 
 
 def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, float]:
-    """Return a mean distance, and the probability that the weighted mean distance is larger."""
-    return _tails(distance, count, offset)[:2]
-
-
-def _tails(distance: Floats, count: Floats, offset: float) -> tuple[float, float, float]:
-    r"""Return a mean distance, and the probabilities that the weighted mean distance is larger and smaller.
+    r"""Return a mean distance, and the probability that the weighted mean distance is larger.
 
     The saddle point for the mean distance has weights :math:`\propto 1 / (c + z_i)`, with the
     offset c and the distances z: every c belongs to one mean, which spares a search within.
@@ -400,4 +388,51 @@ def _tails(distance: Floats, count: Floats, offset: float) -> tuple[float, float
     curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
     density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
     correction = density * (1.0 / root - 1.0 / curvature)
-    return mean, float(ndtr(root) + correction), float(ndtr(-root) - correction)
+    return mean, float(ndtr(root) + correction)
+
+
+def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:
+    r"""Return :math:`P(\sum_i E_i x_i \ge 0)` for independent exponential E, and the saddle point.
+
+    The saddle point s minimises the convex :math:`K(s) = -\sum \log(1 - s x_i)`: Newton steps, which bisection keeps
+    inside. The tail is that of Lugannani and Rice. With a ``count`` a value stands for so many.
+
+    >>> probability_above(np.array([1.0, -1.0, -1.0, -1.0]))[0]  # exactly 1 / 8
+    0.127
+    """
+    from scipy.special import ndtr
+
+    if float(x.max()) <= 0:
+        return 0.0 if float(x.min()) < 0 else 1.0, 0.0
+    if float(x.min()) >= 0:
+        return 1.0, 0.0
+    x = x / np.abs(x).max()
+    s, curvature = _minimise(x, start, count)
+    exponent = -_total(np.log1p(-s * x), count)
+    root = math.copysign(math.sqrt(max(-2.0 * exponent, 0.0)), s)
+    u = s * math.sqrt(curvature)
+    if abs(root) < 1e-4:  # the two terms cancel; their limit is the skewness
+        third = 2.0 * _total((x / (1 - s * x)) ** 3, count) / curvature**1.5
+        return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi), s
+    density = math.exp(-root * root / 2.0) / math.sqrt(2.0 * math.pi)
+    return float(np.clip(ndtr(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
+
+
+def _total(values: Floats, count: Floats | None) -> float:
+    return float(values.sum() if count is None else values @ count)
+
+
+def _minimise(x: Floats, start: float, count: Floats | None) -> tuple[float, float]:
+    """Return the saddle point of scaled values, and the curvature of K there."""
+    low, high = 1.0 / float(x.min()), 1.0 / float(x.max())
+    s = start if low < start < high else 0.0
+    curvature = math.nan
+    for _ in range(200):
+        terms = x / (1.0 - s * x)
+        slope, curvature = _total(terms, count), _total(terms * terms, count)
+        if abs(slope) <= _CLOSE * math.sqrt(curvature):
+            break
+        low, high = (low, s) if slope > 0 else (s, high)
+        step = s - slope / curvature
+        s = step if low < step < high else (low + high) / 2.0
+    return s, curvature
