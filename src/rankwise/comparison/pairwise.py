@@ -414,10 +414,9 @@ class ClusteredPairwiseTests(PairwiseTests):
     def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers, tests: int) -> PairRow:
         """Return a row whose p-value and intervals are those of a bounded mean as well, the wider of both."""
         means, test = row.means, row.test
-        of_pair, together = (
-            bounded_interval_of(d, row.largest, confidence=1 - self.alpha / count, cluster=aligned.cluster)
-            for count in (1, tests)
-        )
+        interval = partial(bounded_interval_of, d, row.largest, cluster=aligned.cluster)
+        of_pair = interval(confidence=1 - self.alpha)
+        together = of_pair if tests == 1 else interval(confidence=1 - self.alpha / tests)
         _, low, high = bounded_lift(d, row.bounds, confidence=1 - self.alpha, cluster=aligned.cluster)
         means = replace(
             means,

@@ -353,10 +353,10 @@ def row_of(
     """
     n, (after, before), (interval, together) = pairs.n, pairs.means, intervals
     limits, largest = (interval.low, interval.high, together.low, together.high), bounds[1] - bounds[0]
-    p_bound = math.nan
-    if isinstance(pairs, Differences) and math.isfinite(largest):
-        p_bound = bounded_test_of(pairs, largest, cluster).p
     by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
+    p_bound = tested.p if by_bound else math.nan
+    if not by_bound and isinstance(pairs, Differences) and math.isfinite(largest):
+        p_bound = bounded_test_of(pairs, largest, cluster).p
     confidence = 1 - alpha
     return PairRow(
         cell,
