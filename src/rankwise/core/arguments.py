@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
@@ -137,13 +137,19 @@ Number: TypeAlias = Annotated[float, partial(check_number, optional=False)]
 """A finite number."""
 
 
+@cache
+def _annotations(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
 def check_fields(instance: Any) -> None:
     """Raise unless the annotated type of each field of a dataclass allows its value.
 
     A `bool` and a `Literal` are checked, and what is `Annotated` with a check: a function of the name
     and the value of a field. None passes where the annotation has it.
     """
-    for name, annotation in get_type_hints(type(instance), include_extras=True).items():
+    cls: Any = type(instance)
+    for name, annotation in _annotations(cls).items():
         value = getattr(instance, name)
         kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
         if value is None and NoneType in kinds:

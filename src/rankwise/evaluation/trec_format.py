@@ -125,7 +125,7 @@ def _lines(name: str, values: str, convention: Convention, n_items: int | None) 
     return [_Line(name, label, metric) for label, metric in pairs]
 
 
-def _once(metrics: Iterable[Metric]) -> list[Metric]:
+def _once(metrics: Sequence[Metric]) -> list[Metric]:
     """Return metrics without repetitions, each with all of its cut-offs."""
     cutoffs: dict[Metric, dict[int, None]] = {}
     for metric in metrics:
