@@ -11,13 +11,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import TableView
 from rankwise.errors import InputError, ParameterError
 from rankwise.offpolicy.exposures import OnMissing, read_log, read_rows
-from rankwise.offpolicy.result import SavedTables, p_text, signed
-from rankwise.stats.differences import check_level
+from rankwise.offpolicy.result import SavedTables, limits_text, signed
+from rankwise.stats.differences import MANY, check_level
 from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
@@ -28,8 +29,6 @@ from rankwise.tables.memory import from_mapping_of_columns
 __all__ = ["Credits", "Interleaving", "interleaving"]
 
 Credits: TypeAlias = Literal["sum", "winner"]
-_MANY = 1000
-"""Number of users from which a t test replaces sign flips."""
 _CHECKED = 3
 
 
@@ -67,8 +66,8 @@ class Interleaving(SavedTables):
             (
                 f"{row['team']} − {row['other']}",
                 signed(row["difference"]),
-                "–" if math.isnan(row["low"]) else f"{row['low']:+.4f} to {row['high']:+.4f}",
-                p_text(row["p_adjusted"]),
+                limits_text(row["low"], row["high"]),
+                p_value(row["p_adjusted"]),
                 f"{row['wins']:,}, {row['ties']:,}, {row['losses']:,}",
                 row["verdict"],
             )
@@ -89,7 +88,7 @@ class Interleaving(SavedTables):
         ]
         notes += [
             f"position {row['position']}: {row['team']} was there in {row['share']:.1%} of {row['rows']:,} requests "
-            f"(p = {p_text(row['p_adjusted'])}): the draft was not fair"
+            f"(p = {p_value(row['p_adjusted'])}): the draft was not fair"
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)
         ]
         return notes + [f"{name}: {count:,}" for name, count in self.counts.items()]
@@ -216,7 +215,7 @@ def _pairs(per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: boo
     """Return one row per pair of teams, and the name of the test."""
     pairs = list(combinations(names, 2))
     gaps = np.column_stack([(per_user[one] - per_user[other]).to_numpy() for one, other in pairs])
-    large = len(per_user) >= _MANY
+    large = len(per_user) >= MANY
     tests = [paired_t(gap) if large else sign_flip(gap) for gap in gaps.T]
     intervals = [(t_interval if large else sign_flip_interval)(gap, confidence=1 - alpha) for gap in gaps.T]
     p = [test.p for test in tests]

@@ -195,6 +195,7 @@ class _Job:
                 found=", ".join([LOGGED, *self.targets]),
             )
         self.counts: dict[str, int] = dict(self.log.counts)
+        self.tables: dict[Any, Any] = {}
         self.policies = {name: as_policy(target, self.columns) for name, target in self.targets.items()}
 
     @cached_property
@@ -206,7 +207,8 @@ class _Job:
 
     def situation(self, name: str) -> Situation:
         """Return what a policy is asked about."""
-        return Situation(self.log, self.columns, self.catalogue, self.options.missing, name, self.counts)
+        missing = self.options.missing
+        return Situation(self.log, self.columns, self.catalogue, missing, name, self.counts, self.tables)
 
     @cached_property
     def kind(self) -> Kind:
@@ -341,7 +343,7 @@ class _Job:
         propensity = self.logged_probability[kept]
         self.log = self.log.filter(pl.Series(kept))
         self.__dict__["logged_probability"] = propensity
-        return {name: Rows(*(getattr(each, key)[kept] for key in _ROWS)) for name, each in rows.items()}
+        return {name: each.filter(kept) for name, each in rows.items()}
 
     @cached_property
     def range_(self) -> tuple[tuple[float, float], bool]:
@@ -371,7 +373,7 @@ class _Job:
         tables, pairs = [table], [summary.differences(values, supports)]
         for group, mask in self._groups():
             kept = mask.to_numpy()
-            inside = {name: Rows(*(getattr(each, key)[kept] for key in _ROWS)) for name, each in rows.items()}
+            inside = {name: each.filter(kept) for name, each in rows.items()}
             part = self._summary(self.log.filter(mask), inside, self.logged_probability[kept], {**head, "group": group})
             part_values = part.values()
             part_table, part_supports = part.table(part_values)
@@ -442,9 +444,6 @@ class _Job:
             "reward_range": list(limits),
             "range_from_log": from_log,
         }
-
-
-_ROWS = ("weight", "before", "predicted", "expected")
 
 
 def _check_propensities(values: Floats, log: Log, where: str) -> None:

@@ -41,6 +41,8 @@ class Situation:
     missing: OnMissing
     name: str
     counts: dict[str, int] = field(default_factory=dict)
+    tables: dict[tuple[int, TableRole], tuple[Table, list[str]]] = field(default_factory=dict)
+    """The tables that were read, by the identity of their source and their role, with what joins them with the log."""
 
     def count(self, what: str, rows: int) -> None:
         """Count rows under the name of the policy, if there are any."""
@@ -174,12 +176,15 @@ class OfTable(Policy):
     table: Any
 
     def read(self, situation: Situation, role: TableRole = "targets") -> tuple[Table, list[str]]:
-        """Return the table, and the columns that join it with the log."""
+        """Return the table, read once, and the columns that join it with the log."""
         source, log = self.table, situation.log
-        layout = _is_lists(source)
-        table = read_table(source, "recommendations") if layout else read_rows(source, role, situation.columns)
-        keys = _keys(table, log)
-        return _joinable(table, log, keys), keys
+        key = id(source), role  # the job keeps the source
+        if key not in situation.tables:
+            layout = _is_lists(source)
+            table = read_table(source, "recommendations") if layout else read_rows(source, role, situation.columns)
+            keys = _keys(table, log)
+            situation.tables[key] = _joinable(table, log, keys), keys
+        return situation.tables[key]
 
     def joined(self, situation: Situation, table: Table, keys: list[str], value: str) -> tuple[pl.Series, Any]:
         """Return the value of each logged row, null where there is none, and which rows have no context at all."""

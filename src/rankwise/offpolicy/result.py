@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import polars as pl
 
+from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
 from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
@@ -18,7 +19,7 @@ from rankwise.offpolicy.intervals import METHOD
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["OffPolicy", "SavedTables", "p_text", "signed"]
+__all__ = ["OffPolicy", "SavedTables", "limits_text", "signed"]
 
 
 def signed(value: float | None) -> str:
@@ -30,18 +31,12 @@ def signed(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:+.4f}"
 
 
-def p_text(p: float | None) -> str:
-    """Return a p-value as text.
+def limits_text(low: float, high: float, text: Callable[[float], str] = signed) -> str:
+    """Return the limits of an interval as text.
 
-    >>> p_text(0.5), p_text(1e-9)
-    ('0.5000', '<0.0001')
+    >>> limits_text(-0.25, 0.5), limits_text(float("nan"), 0.5)
+    ('-0.2500 to +0.5000', '–')
     """
-    if p is None or math.isnan(p):
-        return "–"
-    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
-
-
-def _interval(low: float, high: float, text: Any) -> str:
     return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
 
 
@@ -230,7 +225,7 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"{row['policy']}{group}",
         number(row["value"]),
-        _interval(row["low"], row["high"], number),
+        limits_text(row["low"], row["high"], number),
         row["support"],
         f"{row['effective_users']:,.0f}",
         f"{row['effective_rewarded']:,.0f}",
@@ -244,8 +239,8 @@ def _difference_view(result: OffPolicy) -> TableView:
         (
             f"{row['system']} − {row['baseline']}" + (f" [{row['by']}={row['group']}]" if row.get("group") else ""),
             signed(row["difference"]),
-            _interval(row["low"], row["high"], signed),
-            p_text(row["p"]),
+            limits_text(row["low"], row["high"]),
+            p_value(row["p"]),
             row["verdict"],
         )
         for row in result.differences.iter_rows(named=True)

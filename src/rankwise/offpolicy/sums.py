@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Rows:
     before: Floats
     predicted: Floats
     expected: Floats
+
+    def filter(self, kept: Any) -> Rows:
+        """Return the rows of a mask."""
+        return Rows(*(getattr(self, each.name)[kept] for each in fields(self)))
 
 
 def weights_of(probability: Floats, propensity: Floats, log: Log, kind: Kind, slates: str) -> tuple[Floats, Floats]:

@@ -158,10 +158,14 @@ def _none(found: Diagnostics) -> list[str]:
         reasons.append(f"one request has {found.largest_share:.0%} of all weight")
     z, away = abs(found.mean_weight_z), abs(found.mean_weight - 1.0)
     if (z > 5 and away > 0.1) or (z > Z and not 0.5 <= found.mean_weight <= 2):
-        reasons.append(f"the mean weight is {found.mean_weight:.3f} (z {found.mean_weight_z:+.1f}), and should be 1")
+        reasons.append(_mean_weight(found))
     if found.mass_without_support > _MOST_MASS:
         reasons.append(f"{found.mass_without_support:.0%} of the target's probability is on items the log cannot show")
     return reasons
+
+
+def _mean_weight(found: Diagnostics) -> str:
+    return f"the mean weight is {found.mean_weight:.3f} (z {found.mean_weight_z:+.1f}), and should be 1"
 
 
 def _weak(found: Diagnostics) -> list[str]:
@@ -174,7 +178,7 @@ def _weak(found: Diagnostics) -> list[str]:
         reasons.append(f"one request has {found.largest_share:.0%} of all weight")
     known = abs(found.mean_weight - 1.0) + _ONE_SIDED * found.mean_weight_error
     if not abs(found.mean_weight_z) <= Z:
-        reasons.append(f"the mean weight is {found.mean_weight:.3f} (z {found.mean_weight_z:+.1f}), and should be 1")
+        reasons.append(_mean_weight(found))
     elif not known <= MEAN:
         reasons.append(f"the mean weight is only known to ±{known:.2f}")
     if found.mass_without_support > MASS:
