@@ -185,8 +185,8 @@ _ROUNDED = 0.006  # statistics may be rounded to two decimals
 _LEAST_IDS = 10  # ids above and below others: fewer may stand in any order by chance
 _IDS = 20_000  # ids that are compared in order
 _LEAST_ANSWERS = 10  # ids whose feature is a test item of theirs
-_LEAST_TOLD = 20  # ids with test rows, and without, below which a column tells them by luck
-_STRATA = 5  # groups by training rows, and by time, within which ids are compared
+_LEAST_TOLD = 20  # ids compared with others, below which a column tells by luck which of them have test rows
+_MOMENTS = 5  # groups by the time when an id was last seen, within which ids are compared
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -296,8 +296,10 @@ def _ticks(parts: Parts, column: pl.Series) -> pl.Series | None:
 def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str | None:
     """Return how well a column tells which trained ids have test rows, beyond what training tells, or None.
 
-    Ids are compared within groups that have as many training rows and were last seen at the same time: the
-    share of pairs, one with a test row and one without, that the column orders the same way.
+    Ids are compared within groups that have equally many training rows and were last seen at about the same
+    time: the share of pairs, one with a test row and one without, that the column orders the same way, unless
+    the time itself orders them so. Groups weigh as in the test of van Elteren (1960): a group of one id with a
+    test row and many without weighs about 1, so that the sum counts what is told and not pairs.
     """
     kind = frame.schema[column]
     if not (kind.is_numeric() or kind == pl.Boolean):
@@ -308,25 +310,22 @@ def _knows_who(parts: Parts, frame: pl.DataFrame, role: str, column: str) -> str
     value = pl.col(column).cast(pl.Float64).fill_nan(None)
     ids = frame.select(role, value.alias("value")).drop_nulls().unique(role).join(known, on=role)
     ids = ids.join(tested, on=role, how="left").with_columns(pl.col("tested").fill_null(0))
-    if min(ids["tested"].sum(), len(ids) - ids["tested"].sum()) < _LEAST_TOLD:
+    moment = (pl.col("seen").rank("ordinal") * _MOMENTS / (pl.len() + 1)).floor()
+    groups = ids.with_columns(moment=moment).with_columns(pl.col("value", "seen").rank().over("rows", "moment"))
+    above = pl.col("value", "seen") * pl.col("tested")
+    n = pl.col("tested").sum().cast(pl.Float64)
+    sums = groups.group_by("rows", "moment").agg(above.sum(), n=n, others=pl.len() - n)
+    sums = sums.filter((pl.col("n") > 0) & (pl.col("others") > 0))
+    pairs, least = sums["n"] * sums["others"], sums["n"] * (sums["n"] + 1) / 2
+    weight = pairs / (sums["n"] + sums["others"] + 1)
+    if float(weight.sum()) < _LEAST_TOLD:
         return None
-    strata = [
-        (pl.col(name).rank("ordinal") * _STRATA / (pl.len() + 1)).floor().alias(name) for name in ("rows", "seen")
-    ]
-    groups = ids.with_columns(strata).with_columns(place=pl.col("value").rank().over("rows", "seen"))
-    sums = groups.group_by("rows", "seen").agg(
-        n=pl.len(), with_test=pl.col("tested").sum(), above=(pl.col("place") * pl.col("tested")).sum()
-    )
-    n_with = sums["with_test"].cast(pl.Float64)
-    pairs = n_with * (sums["n"] - n_with)
-    won = sums["above"] - n_with * (n_with + 1) / 2
-    if float(pairs.sum()) < _LEAST_TOLD**2:
+    weight /= float(weight.sum())
+    shares = [float(((sums[name] - least) / pairs * weight).sum()) for name in ("value", "seen")]
+    told, by_time = (max(share, 1.0 - share) for share in shares)
+    if told < parts.limits.knows_test or by_time >= parts.limits.knows_test:
         return None
-    share = float(won.sum()) / float(pairs.sum())
-    share = max(share, 1.0 - share)
-    if share < parts.limits.knows_test:
-        return None
-    return f"which of {len(ids):,} trained {role}s have test rows, in {share:.0%} of pairs that training does not tell"
+    return f"which of {len(ids):,} trained {role}s have test rows, in {told:.0%} of pairs that training does not tell"
 
 
 @dataclass(frozen=True)

@@ -351,6 +351,25 @@ def test_a_column_that_tells_who_has_test_rows():
     )
 
 
+@pytest.mark.parametrize("rule", [splits.Holdout(0.2, per="user"), splits.LeaveOut(1, "random")])
+def test_a_rule_that_gives_test_rows_to_users_with_more_rows(rule):
+    """Whether a user has test rows follows from how many training rows there are: a column of them tells nothing."""
+    split = rule.split(interactions(2, n_users=4000, n_items=2000, times=False))
+    own = split.train.group_by("user").agg(n=pl.len(), log_n=pl.len().log1p())
+    assert status("L13", split, users=own) == "pass"
+
+
+def test_a_rule_that_tests_those_who_were_seen_last():
+    """Whether a user has test rows follows from the last training row: neither it nor its age tells anything."""
+    rows = TABLE.sort("timestamp")
+    test = rows.group_by("user").tail(1)
+    train = rows.join(test, on=["user", "item"], how="anti")
+    own = train.group_by("user").agg(last=pl.col("timestamp").max())
+    late = own.filter(pl.col("last") > pl.col("last").median())
+    own = own.with_columns(age=(own["last"].max() - pl.col("last")).sqrt())
+    assert rw.audit(train, test.join(late, on="user", how="semi"), users=own)["L13"].status == "pass"
+
+
 def test_titles_that_differ_in_case_and_signs():
     items = TABLE.select("item").unique().sort("item").with_columns(title=pl.format("The film {}", "item"))
     assert status("L15", SPLITS["time"], items=items) == "pass"
