@@ -164,7 +164,7 @@ def test_upgrades_run_one_after_the_other():
 
 
 def test_a_retired_version_names_the_release_that_reads_it():
-    form = replace(RESULT, version=9, retired={7: "1.4.2"})
+    form = replace(RESULT, version=9, upgrades=(), retired={7: "1.4.2"})
     with pytest.raises(FileError, match=r"use rankwise 1\.4\.2") as caught:
         form.check(7, "result.json")
     assert caught.value.found == f"result version 7; rankwise {__version__} reads 9"

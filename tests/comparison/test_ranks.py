@@ -9,6 +9,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.view import verdict_sentences
+from rankwise.stats.many_systems import pairwise_p
 
 MEANS = {"a": 0.30, "b": 0.52, "c": 0.50, "d": 0.1}
 
@@ -22,11 +23,11 @@ def table(n=300, seed=0, cell="ndcg@10"):
     }
 
 
-@pytest.mark.parametrize("n", [300, 2000])
-def test_ranks_are_those_of_the_users_values(n):
-    results = table(n)
+@pytest.mark.parametrize(("n", "cell"), [(300, "surprisal@10"), (2000, "ndcg@10")])
+def test_ranks_are_those_of_the_users_values(n, cell):
+    results = table(n, cell=cell)
     found = rw.compare(results)
-    x = np.stack([r.per_user["ndcg@10"].to_numpy() for r in results.values()], axis=1)
+    x = np.stack([r.per_user[cell].to_numpy() for r in results.values()], axis=1)
     expected = stats.rank_systems(x, n_resamples=10_000)
     ranks = {row["system"]: row for row in found.ranks.to_dicts()}
     assert [ranks[name]["rank_low"] for name in MEANS] == expected.low.tolist()
@@ -36,6 +37,43 @@ def test_ranks_are_those_of_the_users_values(n):
     assert found.ranks["mean"].to_list() == pytest.approx(means, rel=1e-14)
     # Also where only pairs with a baseline were tested.
     assert rw.compare(results, baseline="a").ranks.equals(found.ranks)
+
+
+@pytest.mark.parametrize("cell", ["ndcg@10", "fallout@10"])
+def test_ranks_of_few_users_rest_on_the_tests_of_pairs(cell):
+    """Twelve ordered pairs by Holm, also where only pairs with a baseline are in the table."""
+    results = table(300, cell=cell)
+    found = rw.compare(results)
+    assert set(found.table["test"]) == {"bounded mean"}
+    k, position = len(MEANS), list(MEANS)
+    p, gain = np.ones((k, k)), np.zeros((k, k))
+    for row in found.table.to_dicts():
+        i, j = position.index(row["system"]), position.index(row["baseline"])
+        p[i, j] = p[j, i] = row["p"]
+        gain[i, j] = row["difference"] * (1 if cell == "ndcg@10" else -1)
+        gain[j, i] = -gain[i, j]
+    shown = pairwise_p(p, gain) < 0.05
+    ranks = {row["system"]: row for row in found.ranks.to_dicts()}
+    assert [ranks[name]["rank_low"] for name in MEANS] == (1 + shown.sum(axis=0)).tolist()
+    assert [ranks[name]["rank_high"] for name in MEANS] == (k - shown.sum(axis=1)).tolist()
+    assert not found.settings["ranks_approximate"]
+    assert rw.compare(results, baseline="a").ranks.equals(found.ranks)
+
+
+@pytest.mark.slow
+def test_no_rank_is_claimed_of_few_users_of_unlike_skewness():
+    """Six systems of one mean: of 30 users, t claims a rank in every fifth sample."""
+    wrong = by_t = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rare = [(rng.random(30) < 0.1 / size) * size for size in (0.2, 0.4, 0.6, 0.8, 1.0)]
+        values = np.column_stack([0.1 + rng.normal(0, 0.01, 30), *rare])
+        columns = {str(at): pl.DataFrame({"user": range(30), "recall@10": x}) for at, x in enumerate(values.T)}
+        results = {name: rw.from_per_user(frame) for name, frame in columns.items()}
+        wrong += rw.compare(results).ranks["rank_low"].max() > 1
+        by_t += stats.rank_systems(values, n_resamples=499).low.max() > 1
+    assert wrong <= 2
+    assert by_t > 5
 
 
 def test_displays_say_who_may_be_the_best():

@@ -112,6 +112,20 @@ def test_users_of_a_weighted_mean_count_by_their_total_weights():
     assert result[name] == pytest.approx((6 * first + 1 * second) / 7)
 
 
+def test_one_sum_of_weights_over_all_users():
+    """Weights are 2, 4 and 1 for the first user, of whom 2 and 4 are hits, and 4 and 1 for the second: 1 is a hit."""
+    items = {"item": [0, 1, 2, 3], "propensity": [0.5, 0.25, 1.0, 1.0]}
+    lists, truth = {1: [0, 1], 2: [3, 2]}, {1: {0, 1, 2}, 2: {1, 2}}
+    cells = [f"{name},propensity=given,average=weights)@2" for name in ("snips(of=recall", "snips(of=ndcg")]
+    result = rw.evaluate(lists, truth, cells, items=items, jackknife=2)
+    assert result[cells[0]] == pytest.approx((2 + 4 + 1) / (7 + 5))
+    second = 1 / math.log2(3)
+    ideal = 1 + second
+    users = (3 / 7 * (2 * 1 + 4 * second) / ideal, 2 / 5 * 1 * second / ideal)
+    assert result[cells[1]] == pytest.approx((7 * users[0] + 5 * users[1]) / (7 + 5))
+    assert result.interval(cells[0]).method == "jackknife"
+
+
 def test_what_the_weights_rest_on():
     train = {user: [0] for user in range(99)} | {99: [0, 1]}
     truth = {1: {0, 1}, 2: {0}, 3: {0}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import beta
 
 import rankwise as rw
 from rankwise import stats
@@ -75,8 +76,26 @@ def test_intervals_of_means():
     assert result.interval("recall@5") == stats.t_interval(values)
     assert result.interval("recall@5", method="bca", seed=3) == stats.bootstrap(values, seed=3)
     few = rw.evaluate({u: lists[u] for u in range(50)}, {u: truth[u] for u in range(50)}, "recall@5")
-    assert few.interval("recall@5").method == "bootstrap (bca)"
+    of_few = few.per_user["recall@5"].to_numpy()
+    assert few.interval("recall@5") == stats.bounded_mean_interval(of_few, bounds=(0, 1))
+    assert few.interval("recall@5", method="bounded") == few.interval("recall@5")
     assert few.interval("recall@5", confidence=0.5).high < few.interval("recall@5").high
+
+
+def test_intervals_of_metrics_without_bounds():
+    frame = pl.DataFrame({"user": range(40), "rmse": np.arange(40) ** 2.0})
+    result = rw.from_per_user(frame)
+    assert result.interval("rmse") == stats.bootstrap(frame["rmse"], method="studentised")
+    with pytest.raises(ParameterError, match="has no bounds"):
+        result.interval("rmse", method="bounded")
+
+
+def test_the_interval_of_hits_is_clopper_and_pearsons():
+    for hits, users in ((1, 30), (3, 60), (59, 60)):
+        frame = pl.DataFrame({"user": range(users), "hit_rate@5": [1.0] * hits + [0.0] * (users - hits)})
+        interval = rw.from_per_user(frame).interval("hit_rate@5")
+        assert interval.low == pytest.approx(beta.ppf(0.025, hits, users - hits + 1), rel=0.04)
+        assert interval.high == pytest.approx(beta.ppf(0.975, hits + 1, users - hits), rel=0.01)
 
 
 def test_intervals_of_groups():

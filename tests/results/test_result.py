@@ -62,6 +62,8 @@ def test_save_and_load(result, tmp_path):
     assert back.metrics == result.metrics
     assert back.per_user.equals(result.per_user)
     assert back.slices.equals(result.slices)
+    uses = back.provenance.pop("test_set")
+    assert (uses["systems"], uses["comparisons"]) == (1, 0)
     assert back.provenance == result.provenance
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
 

@@ -28,7 +28,8 @@ def _names() -> dict[str, tuple[str, int]]:
 def plain_world(case: Case) -> World | None:
     """Return the world whose lists are plain and whose ground truth has the threshold; None if there is none."""
     lists = _plain_lists(case)
-    threshold = case.options.get("relevance_threshold")
+    graded = case.options.get("relevance") == "graded"  # whatever the threshold is
+    threshold = None if graded else case.options.get("relevance_threshold")
     values = {value for own in case.world.truth.values() for value in own.values()}
     if threshold is None and case.options.get("relevance") == "any":
         threshold = -math.inf

@@ -544,3 +544,9 @@ def test_conventions(spark, name):
 def test_a_convention_that_takes_tied_rows_in_their_order_is_refused(spark):
     with pytest.raises(ParameterError, match="rows of a Spark table have no order"):
         evaluate(spark, frames(seed=5), "recall@3", convention="elliot")
+
+
+def test_a_convention_that_orders_ties_reads_lists_with_ranks(spark):
+    tables = {role: table for role, table in frames(3, ranks=True).items() if role in ("recommendations", "truth")}
+    one, there = evaluate(spark, tables, ["ndcg@3", "ncrr@3"], convention="cornac", ranks="keep")
+    check_same(one, there)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.stats import beta, lognorm
 
 from rankwise.stats.sampled_metrics import _bounding_functions, rank_bounds, rank_probabilities
@@ -53,6 +54,30 @@ def test_bounding_functions_are_above_the_metric_at_every_rank(decided):
             functions = _bounding_functions(given_rank, sign * metric)
             above = given_rank @ functions.above(sign * metric, counts, size)
             assert (above >= sign * metric - 1e-12).all()
+
+
+def test_bounds_hold_where_a_solver_fails(monkeypatch):
+    """Another solver gives the same limits; without any, the limits are the smallest and the largest value."""
+    given_rank, values = rank_probabilities(60, 10, replacement=True), metrics(60)
+    counts = np.eye(11)[np.arange(200) % 4]
+    expected = rank_bounds(given_rank, values, counts)
+    solve, failures = scipy.optimize.linprog, {("highs", False)}
+
+    def failing(*args, method, options, **program):
+        solution = solve(*args, method=method, options=options, **program)
+        if (method, options["presolve"]) in failures:
+            solution.x = None
+        return solution
+
+    monkeypatch.setattr("scipy.optimize.linprog", failing)
+    other = rank_bounds(given_rank, values, counts)
+    assert other.low == pytest.approx(expected.low, abs=1e-3)
+    assert other.high == pytest.approx(expected.high, abs=1e-3)
+    failures |= {("highs-ipm", False), ("highs", True)}
+    trivial = rank_bounds(given_rank, values, counts)
+    assert (trivial.low == values.min(axis=0)).all()
+    assert (trivial.high == values.max(axis=0)).all()
+    assert trivial.unresolved == pytest.approx(np.ptp(values, axis=0))
 
 
 def test_distributions_that_look_alike_are_all_inside():

@@ -845,6 +845,13 @@ def test_conventions(name):
     assert metrics.result()["ndcg@3"] == expected["ndcg@3"]
 
 
+def test_ready_lists_under_a_convention_that_orders_ties():
+    metric = MetricModule("ndcg@2", convention="cornac")
+    metric.update(torch.tensor([[1, 2], [2, 0]]), torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
+    expected = rw.evaluate({0: [1, 2], 1: [2, 0]}, {0: [1], 1: [0]}, "ndcg@2", convention="cornac")
+    assert [metric.compute().item()] == list(expected.values.values())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_threshold_is_met_in_the_precision_of_the_target(dtype):
     metric = MetricModule("recall@1", threshold=0.7)

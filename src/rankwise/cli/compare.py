@@ -201,6 +201,13 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     help="Number of resamples, in tests that use them.  [default: 10,000, or more for many pairs]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling.")
+@click.option(
+    "--earlier",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of pairs that were compared before on this test set: the correction counts them.",
+)
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
 @output_options

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -94,7 +95,8 @@ class PairwiseTests:
     ``tests`` is the number of pairs that are corrected together, over all groups; ``exploratory_tests``
     that of the rows of the exploratory metrics, which are corrected together. ``main`` is the primary
     metric, empty if these rows are exploratory in all metrics. ``clusters`` is the column of
-    users' groups that are not independent of each other, if there are any.
+    users' groups that are not independent of each other, if there are any. ``earlier`` is the
+    number of pairs that were compared before on the same users.
     """
 
     results: Mapping[str, Result]
@@ -111,6 +113,12 @@ class PairwiseTests:
     seed: int
     exploratory_tests: int = 1
     clusters: str | None = None
+    earlier: int = 0
+
+    @property
+    def joint_alpha(self) -> float:
+        """The level of claims about all pairs together, beside pairs that were compared earlier."""
+        return self.alpha * len(self.pairs) / (len(self.pairs) + self.earlier)
 
     def rows(self, cell: str) -> list[PairRow]:
         """Return the rows of one metric, adjusted if one test is of all pairs together."""
@@ -142,7 +150,7 @@ class PairwiseTests:
         rows = with_joint_p(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist())
         if len(d) < 2:
             return rows
-        wide = max_t_quantile(d, confidence=1 - self.alpha, n_resamples=self.resamples(), seed=self.seed)
+        wide = max_t_quantile(d, confidence=1 - self.joint_alpha, n_resamples=self.resamples(), seed=self.seed)
         for at, row in enumerate(rows):
             if row.error > 0:  # else no user differs: the interval is that of unseen ones
                 half, means = wide * row.error, row.means
@@ -672,26 +680,43 @@ _FEWEST = 3  # of two systems the pair says all
 
 
 def joint_ranks(family: PairwiseTests, cell: str) -> list[SystemRank]:
-    """Return the ranks of single results from their users' values, the best first."""
+    """Return the ranks of single results from their users' values, the best first.
+
+    Below 1,000 users, where the metric has a bound, all pairs are tested as `PairwiseTests` tests one.
+    """
     better = family.better(cell)
     aligned = None if better is None else family.aligned(cell)
-    if aligned is None or len(family.results) < _FEWEST or len(aligned.values) < 2:
+    systems = list(family.results)
+    if aligned is None or len(systems) < _FEWEST or len(aligned.values) < 2:
         return []
+    means = aligned.values.mean(axis=0).tolist()
+    if _has_limit(family, cell, aligned):
+        largest, pairs = float(np.diff(bounds_of(family.results, cell))[0]), list(combinations(range(len(systems)), 2))
+        tests = [(d.mean, bounded_test_of(d, largest).p) for d in aligned.differences(pairs)]
+        return _ranks_by_holm(systems, means, pairs, tests, family.joint_alpha, better=bool(better))
     ranks = rank_systems(
         aligned.values,
         higher_is_better=bool(better),
-        confidence=1 - family.alpha,
+        confidence=1 - family.joint_alpha,
         n_resamples=family.resamples(),
         seed=family.seed,
     )
-    return _ordered(list(family.results), aligned.values.mean(axis=0).tolist(), ranks)
+    return _ordered(systems, means, ranks)
+
+
+def _has_limit(family: PairwiseTests, cell: str, aligned: AlignedUsers) -> bool:
+    """Return whether ranks rest on limits that are valid for any distribution, as the tests of pairs do."""
+    low, high = bounds_of(family.results, cell)
+    few = family.test in ("auto", "bounded") and len(aligned.values) < MANY
+    return few and math.isfinite(high - low) and bool(np.isfinite(aligned.values).all())
 
 
 def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
-    """Return whether users are too few for the skewness of some pair: joint ranks rest on t."""
+    """Return whether joint ranks rest on t, and users are too few for the skewness of some pair."""
     aligned = family.aligned(cell)
-    pairs = [(x, y) for x in range(len(family.results)) for y in range(x)]
-    return aligned is not None and any(map(too_skewed, aligned.differences(pairs)))
+    if aligned is None or _has_limit(family, cell, aligned):
+        return False
+    return any(map(too_skewed, aligned.differences(list(combinations(range(len(family.results)), 2)))))
 
 
 def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None) -> list[SystemRank]:
@@ -704,15 +729,29 @@ def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None
     systems, k = list(means), len(means)
     if better is None or k < _FEWEST or len(rows) != k * (k - 1) // 2:
         return []
-    side = 1 if better else -1
+    pairs = [(systems.index(row.system), systems.index(row.baseline)) for row in rows]
+    tests = [(row.means.difference, row.test.p) for row in rows]
+    return _ranks_by_holm(systems, list(means.values()), pairs, tests, alpha, better=better)
+
+
+def _ranks_by_holm(
+    systems: Sequence[str],
+    means: Sequence[float],
+    pairs: Sequence[tuple[int, int]],
+    tests: Sequence[tuple[float, float]],
+    alpha: float,
+    *,
+    better: bool,
+) -> list[SystemRank]:
+    """Return ranks from the difference of each pair, first minus second, and its two-sided p-value."""
+    side, k = 1 if better else -1, len(systems)
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
-    for row in rows:
-        i, j = systems.index(row.system), systems.index(row.baseline)
-        p[i, j] = p[j, i] = row.test.p
-        gain[i, j] = side * row.means.difference
+    for (i, j), (difference, two_sided) in zip(pairs, tests, strict=True):
+        p[i, j] = p[j, i] = two_sided
+        gain[i, j] = side * difference
         gain[j, i] = -gain[i, j]
-    ranks = ranks_of(pairwise_p(p, gain), side * np.array(list(means.values())), confidence=1 - alpha)
-    return _ordered(systems, list(means.values()), ranks)
+    ranks = ranks_of(pairwise_p(p, gain), side * np.array(means), confidence=1 - alpha)
+    return _ordered(systems, means, ranks)
 
 
 def _ordered(systems: Sequence[str], means: Sequence[float], ranks: SystemRanks) -> list[SystemRank]:

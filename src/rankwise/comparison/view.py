@@ -248,7 +248,7 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
             "probability 0.8."
         )
     ]
-    notes += [*_sample_notes(table, settings), *_ranks(settings)]
+    notes += [*_sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += [*settings.get("plans", ()), *settings["unchecked"]]
     notes += _not_compared(settings["not_compared"])
@@ -285,6 +285,22 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
     names = ", ".join(texts) + more
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
     return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
+
+
+def _reuse(settings: Mapping[str, Any]) -> list[str]:
+    """Return how often the ground truth was used before, and whether the correction knows."""
+    earlier, notes = settings.get("earlier", 0), []
+    if earlier:
+        pairs = "1 pair that was" if earlier == 1 else f"{earlier:,} pairs that were"
+        notes.append(f"P-values are corrected for {pairs} compared earlier on this test set, too.")
+    uses = settings.get("test_set", {})
+    others = uses.get("systems", 0) - uses.get("compared", 0)
+    if others > earlier:
+        notes.append(
+            f"{uses['systems']:,} systems are saved on this test set, of which {uses['compared']:,} are compared here: "
+            f"the best of many looks better than it is. earlier={others} corrects for the others."
+        )
+    return notes
 
 
 def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:

@@ -149,15 +149,16 @@ RESULT = SavedForm(
     "result",
     "Result.save",
     "`result.json`, and the tables of users (`per_user-….parquet`) and jackknife values (`replicates-….parquet`)",
-    4,
+    5,
     key="schema_version",
+    upgrades=(_unchanged,),
 )
 COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    3,
-    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None)),
+    4,
+    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged),
     unversioned=1,
 )
 DECISION = SavedForm(
@@ -176,8 +177,9 @@ CONFIGURATION = SavedForm(
     "configuration",
     "rankwise run",
     "`config.yaml`: every option in full, and the hash of every input; a file without a version has the current one",
-    1,
-    unversioned=1,
+    2,
+    upgrades=(_unchanged,),
+    unversioned=2,
 )
 PARTIAL = SavedForm(
     "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 3

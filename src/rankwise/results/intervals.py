@@ -200,7 +200,7 @@ def sum_of(values: pl.Series, weights: pl.Series | None = None) -> float:
     return ExactTotal.of(terms.filter(values.is_not_nan()).to_numpy()).value
 
 
-IntervalMethod: TypeAlias = Literal["auto", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
+IntervalMethod: TypeAlias = Literal["auto", "bounded", "t", "bca", "percentile", "basic", "studentised", "jackknife"]
 
 
 def interval_of(
@@ -220,22 +220,30 @@ def interval_of(
     then only the jackknife is valid. ``bounds`` are those of one user's value.
     """
     # What evaluates needs no statistics: they are loaded for the first interval.
+    from rankwise.stats.bounded_means import bounded_mean_interval
     from rankwise.stats.data_sets import jackknife
-    from rankwise.stats.differences import check_level, differences
-    from rankwise.stats.intervals import bootstrap, constant_interval, usual_interval
+    from rankwise.stats.differences import MANY, check_level, differences
+    from rankwise.stats.intervals import bootstrap, constant_interval
     from rankwise.stats.paired_tests import t_interval
 
     check_choice("method", method, IntervalMethod)
     if method != "jackknife" and user_values is not None:
         values = user_values.drop_nans().to_numpy()
         check_level("confidence", confidence)
+        bounds = range_of(metrics, cell)
+        is_bounded = math.isfinite(bounds[1] - bounds[0]) and bool(np.isfinite(values).all())
         if len(values) > 1 and not differences(values).deviation:  # nothing to resample
-            bounds = range_of(metrics, cell)
             return constant_interval(float(values[0]), len(values), *bounds, confidence=confidence)
+        if method == "auto":
+            method = "t" if len(values) >= MANY else "bounded" if is_bounded else "studentised"
         if method == "t":
             return t_interval(values, confidence=confidence)
-        if method == "auto":
-            return usual_interval(values, confidence=confidence, n_resamples=n_resamples, seed=seed)
+        if method == "bounded":
+            if not is_bounded:
+                raise ParameterError(
+                    f"{cell} has no bounds", found='method="bounded"', hint='method="studentised" or "t" need none'
+                )
+            return bounded_mean_interval(values, bounds=bounds, confidence=confidence)
         return bootstrap(values, method=method, confidence=confidence, n_resamples=n_resamples, seed=seed)
     if replicates is None or cell not in replicates.columns:
         raise MetricError(

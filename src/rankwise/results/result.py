@@ -30,6 +30,7 @@ from rankwise.results.intervals import (
     within,
 )
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
+from rankwise.results.reuse import saved_uses
 from rankwise.tables.storage import write_folder
 from rankwise.tables.table import Protocol, in_words, names_no_columns
 
@@ -580,8 +581,11 @@ class Result(Mapping[str, float]):
         confidence : float, default=0.95
             The confidence level.
         method : str, default="auto"
-            For per-user means: ``"t"``, a bootstrap (``"bca"``, ``"percentile"``, ``"basic"``,
-            ``"studentised"``), or ``"auto"``: t from 1,000 users, BCa below. For other values
+            For per-user means: ``"bounded"``, which holds for any distribution on the range of the
+            metric, ``"t"``, a bootstrap (``"studentised"``, ``"bca"``, ``"percentile"``,
+            ``"basic"``), or ``"auto"``: t from 1,000 users; below, bounded, or studentised for
+            metrics without bounds. With 30 users of whom 5 % have a hit, t and BCa cover the mean
+            in 76 % of samples at a nominal 95 %, the bounded interval in 99 % or more. For other values
             (coverage, Gini, entropy, rates of groups of items, pooled ones) only ``"jackknife"`` is
             valid, which needs ``rankwise.evaluate(…, jackknife=64)``. For gaps between groups of
             users only ``"auto"``: simultaneous intervals of all pairs of groups, which need each
@@ -758,7 +762,9 @@ class Result(Mapping[str, float]):
         """
         path = check_path("folder", folder)
         frames = {"per_user": self.per_user, "replicates": self.replicates}
-        write_folder(path, self.to_dict(), {n: f for n, f in frames.items() if f is not None})
+        content = self.to_dict()
+        content["provenance"] |= saved_uses(path, self.provenance, self.per_user)
+        write_folder(path, content, {n: f for n, f in frames.items() if f is not None})
         return path
 
     plot = cached_property(result_plots)

@@ -358,7 +358,7 @@ class Engine:
             )
         lists = empty["recommendations"]
         assert isinstance(lists, Recommendations)
-        ties_for(lists, settings.ties)
+        ties_for(lists, settings.ties, if_scored=settings.ties_if_scored)
         job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)

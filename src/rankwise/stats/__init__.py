@@ -7,7 +7,7 @@ Nothing here reads tables or results; for those, `rankwise.compare` combines the
 0.0377
 """
 
-from rankwise.stats.bounded_means import bounded_interval, bounded_test
+from rankwise.stats.bounded_means import bounded_interval, bounded_mean_interval, bounded_test
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.data_sets import (
     Bayesian,
@@ -79,6 +79,7 @@ __all__ = [
     "bootstrap_means",
     "bootstrap_test",
     "bounded_interval",
+    "bounded_mean_interval",
     "bounded_test",
     "cliffs_delta",
     "clustered",

@@ -42,6 +42,7 @@ __all__ = [
     "bounded_interval",
     "bounded_interval_of",
     "bounded_lift",
+    "bounded_mean_interval",
     "bounded_mean_limit",
     "bounded_p",
     "bounded_test",
@@ -301,6 +302,38 @@ def bounded_interval(
     check_above_zero("largest", largest)
     check_level("confidence", confidence)
     return bounded_interval_of(differences(x, y, missing=missing), largest, confidence=confidence)
+
+
+def bounded_mean_interval(values: Any, *, bounds: tuple[float, float], confidence: float = 0.95) -> Interval:
+    """Return the interval of a mean of users that holds for any distribution of values between two bounds.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One value per user.
+    bounds : tuple of float
+        The smallest and the largest possible value.
+    confidence : float, default=0.95
+        The confidence level.
+
+    Returns
+    -------
+    Interval
+        Its limits are NaN with fewer than two users. For values of 0 and 1 it is Clopper and Pearson's.
+
+    Examples
+    --------
+    >>> interval = bounded_mean_interval([1.0] * 3 + [0.0] * 57, bounds=(0, 1))
+    >>> interval.low, interval.high
+    (0.0104, 0.1392)
+    """
+    check_level("confidence", confidence)
+    data, level = differences(values), (1 + confidence) / 2
+    low = high = math.nan
+    if data.n > 1:
+        low = -bounded_mean_limit(-data.d, -bounds[0], level)
+        high = bounded_mean_limit(data.d, bounds[1], level)
+    return Interval(data.mean, low, high, confidence, BOUNDED, data.n, data.sample_flags)
 
 
 def bounded_interval_of(pairs: Differences, largest: float, *, confidence: float, cluster: Any = None) -> Interval:

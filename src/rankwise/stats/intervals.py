@@ -23,7 +23,7 @@ from rankwise.stats.differences import (
     differences,
     numbers,
 )
-from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval, t_interval_of
+from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval_of
 
 __all__ = [
     "BootstrapMethod",
@@ -34,7 +34,6 @@ __all__ = [
     "flip_interval_of",
     "interval_of_test",
     "sign_flip_interval",
-    "usual_interval",
 ]
 
 _DOUBLINGS = 12  # 8,000 standard errors: no difference is rejected there with so few pairs
@@ -320,13 +319,6 @@ def bootstrap(
         limits = (-high, -low) if method == "basic" else (low, high)
     low, high = (float(mean + limit) for limit in limits)
     return Interval(mean, low, high, confidence, name, n, flags)
-
-
-def usual_interval(x: Any, y: Any = None, *, confidence: float, n_resamples: int = 10_000, seed: int = 0) -> Interval:
-    """Return the t interval from 1,000 values, the BCa bootstrap interval below."""
-    if len(x) >= MANY:
-        return t_interval(x, y, confidence=confidence)
-    return bootstrap(x, y, confidence=confidence, n_resamples=n_resamples, seed=seed)
 
 
 def _bca(means: Floats, centred: Floats, tails: Floats) -> Floats:

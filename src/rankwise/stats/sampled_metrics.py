@@ -37,11 +37,11 @@ None of them is unbiased where :math:`k < N / m`; the intervals hold there as we
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rankwise.errors import InputError
 from rankwise.stats.bounded_means import bounded_mean_limit
 from rankwise.stats.differences import Floats
 
@@ -61,6 +61,7 @@ Counts: TypeAlias = Any  # (n_users, m + 1): an array, or a sparse array of SciP
 _FOLDS = 5
 _LARGEST = 3.0  # bounding function, in ranges of the metric; larger ones are hardly ever narrower
 _TINY = 1e-6  # probabilities that the linear program takes for 0
+_SOLVERS = (("highs", False), ("highs-ipm", False), ("highs", True))  # each with its presolver or without, in turn
 _JUMP = 0.05  # of a metric from one rank to the next, in ranges of it: a cut-off
 
 
@@ -68,7 +69,8 @@ class RankBounds(NamedTuple):
     """Limits of each metric, shape (n_metrics,).
 
     ``unresolved`` is the part of ``high - low`` that is not sampling noise: the distance between
-    the means of the two bounding functions. All three are NaN for a metric whose limits cross,
+    the means of the two bounding functions. Where no linear program was solved, these functions are
+    constant: the largest value of the metric, and the smallest. All three are NaN for a metric whose limits cross,
     because hardly any distribution of true ranks explains the sampled ranks.
     """
 
@@ -177,18 +179,20 @@ class _BoundingFunctions:
         rows = _some_ranks(scaled)
         step = np.diff(np.eye(len(self.steps)), axis=0)
         size = np.eye(len(step))
-        # Tiny coefficients, and a presolver that meets them, make the solver fail now and then.
+        # Tiny coefficients, and a presolver that meets them, make a solver fail now and then.
         expected = np.where(np.abs(self.expected[rows]) < _TINY, 0.0, self.expected[rows])
-        solution = linprog(
+        solve = partial(
+            linprog,
             self._costs(counts, n),
             A_ub=np.block([[-expected, np.zeros((len(rows), len(step)))], [step, -size], [-step, -size]]),
             b_ub=np.concatenate([-scaled[rows], np.zeros(2 * len(step))]),
             bounds=[(-_LARGEST, _LARGEST)] * len(self.steps) + [(0, None)] * len(step),
-            options={"presolve": False},
         )
-        if solution.x is None:
-            raise InputError("bounds of a metric were not found", found=solution.message)
-        at_steps = solution.x[: len(self.steps)]
+        solutions = (solve(method=method, options={"presolve": presolve}).x for method, presolve in _SOLVERS)
+        solution = next((x for x in solutions if x is not None), None)
+        if solution is None:  # the largest value bounds the metric at every true rank
+            return np.full(len(self.basis), metric.max())
+        at_steps = solution[: len(self.steps)]
         # Ranks between those of the program, and its tolerance: a constant raises the function
         # by what is missing, because probabilities add up to 1.
         short = max(0.0, float((scaled - self.expected @ at_steps).max()))

@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+_FEW_DATA_SETS = 20
+
+
 @dataclass(frozen=True, kw_only=True)
 class PairSums(DerivedStatistics):
     """Paired differences x − y of which only sums are known; those of other pairs can be added.
@@ -425,7 +428,11 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
     Hartung and Knapp's interval of a random-effects mean, with equal weights for all data sets.
     Weights by estimated precision favour large data sets, and if standard errors are very unequal,
     their intervals for 95 % cover the true mean in 71 to 94 % of cases; with equal weights they
-    cover it in 95 % or more.
+    cover it in 95 % or more, if differences are symmetric.
+
+    Neither t nor sign flips allow for a data set of another kind that was not drawn. Where one in
+    ten loses what the others gain, t at a level of 0.05 calls a system without an advantage better
+    in 51, 45, 29 and 11 % of samples of 5, 8, 12 and 20 data sets, and sign flips from 8 on as often.
 
     Parameters
     ----------
@@ -469,7 +476,8 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
         )
     k, mean, deviation = len(d), float(d.mean()), deviation_of(d)
     error = deviation / math.sqrt(k) if deviation else math.nan
-    flags = ("a single data set",) if k < 2 else ("fewer than five data sets",) if k < 5 else ()
+    few = "a single data set" if k < 2 else "fewer than five data sets" if k < 5 else "fewer than 20 data sets"
+    flags = (few,) if k < _FEW_DATA_SETS else ()
     if deviation == 0:  # signs are all that is left to test, and no interval is known
         flags = (*flags, "data sets do not vary")
         p = smallest_p(k) if mean else 1.0

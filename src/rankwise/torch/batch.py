@@ -505,7 +505,7 @@ def _read_lists(
         raise InputError(
             "candidates go with scores", found="ready lists, which are whole numbers", hint="pass scores as floats"
         )
-    if spec.settings.ties not in (None, "input"):
+    if spec.settings.ties not in (None, "input") and not spec.settings.ties_if_scored:
         raise ParameterError(
             f"ties={spec.settings.ties!r} needs lists that are ordered by score",
             found="ready lists, which are whole numbers",
