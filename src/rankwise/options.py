@@ -27,6 +27,7 @@ __all__ = [
     "Choices",
     "Duplicates",
     "IdType",
+    "MeanOver",
     "Options",
     "OrderBy",
     "Population",
@@ -49,6 +50,7 @@ __all__ = [
 Duplicates: TypeAlias = Literal["error", "first"]
 IdType: TypeAlias = Literal["typed", "text"]
 OrderBy: TypeAlias = Literal["rank", "score"]
+MeanOver: TypeAlias = Literal["requests", "users"]
 Population: TypeAlias = Literal["truth", "both", "recommended", "judged", "judged_both", "all"]
 CatalogueRule: TypeAlias = Literal["items", "train"]
 Ranks: TypeAlias = Literal["close", "keep"]
@@ -420,6 +422,14 @@ class Options(Choices):
         type="str or mapping",
         hash=False,
     )
+    mean_over: MeanOver = declare_option(
+        "requests",
+        "What means are over, where users have several requests. "
+        '``"requests"``: every request counts alike, and users with many requests count more; ``"users"``: the mean '
+        "over the requests of each user is taken first. Without requests means are over users.",
+        choices=MeanOver,
+        taken_by="lists",
+    )
     jackknife: int | None = declare_option(
         None,
         "Number of jackknife groups for confidence intervals of metrics that are not "
@@ -469,6 +479,7 @@ class Options(Choices):
             object.__setattr__(self, "relevance_threshold", ANY_ROW)
         if self.relevance == "graded":
             object.__setattr__(self, "relevance_threshold", None)
+        check_choice("mean_over", self.mean_over, MeanOver)
         check_positive(threads=self.threads, block_size=self.block_size, depth=self.depth)
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)

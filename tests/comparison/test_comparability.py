@@ -29,6 +29,11 @@ def scored(user):
 SCORED = {user: scored(user) for user in USERS}
 RANKED = [(user, item, 0.1 * item, rank) for user in USERS for rank, item in ((1, 2), (3, 0), (4, user % 5 + 10))]
 BOTH = pl.DataFrame(RANKED, schema=["user", "item", "score", "rank"], orient="row")
+VIEWS = pl.DataFrame(
+    [(user, view, item, item) for user in USERS for view in range(2) for item in range(1, 9)],
+    schema=["user", "request", "item", "rank"],
+    orient="row",
+)
 INPUTS = {"lists": SCORED, "truth": TRUTH, "train": TRAIN, "users": GROUPS}
 
 EXAMPLES = {
@@ -45,6 +50,7 @@ EXAMPLES = {
     "score_precision": ({"score_precision": "float64"}, {"score_precision": "float32"}),
     "catalogue": ({"items": range(20)}, {"catalogue": "train"}),
     "exclude_seen": ({}, {"exclude_seen": True}),
+    "mean_over": ({"lists": VIEWS, "mean_over": "requests"}, {"lists": VIEWS, "mean_over": "users"}),
     "weights": ({}, {"weights": "weight"}),
     "depth": ({"depth": 4}, {"depth": 3}),
     "judged_only": ({}, {"judged_only": True}),
@@ -101,7 +107,7 @@ def test_results_that_differ_in_one_option_are_refused(name, tmp_path):
         assert done.returncode not in (0, 1)
         flag = {"relevance_threshold": "threshold"}.get(name, name).replace("_", "-")
         assert message in done.stderr or message.replace(name, f"--{flag}") in done.stderr
-    if name not in ("convention", "weights"):  # which have no name in common
+    if name not in ("convention", "weights", "mean_over"):  # which have no name, or no user, in common
         assert rw.compare(pair, force=True)
 
 

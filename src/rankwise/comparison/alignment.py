@@ -519,6 +519,24 @@ class Systems:
     in_order: bool = False
 
     @property
+    def has_requests(self) -> bool:
+        """Whether lists of any result belong to requests of users, who are then the clusters."""
+        return any(result.has_requests for result in self.results.values())
+
+    def by_unit(self) -> Systems:
+        """Return the systems with one row per unit that means are over: a user, or a request."""
+        over = {name: "requests" if result.has_requests else "users" for name, result in self.results.items()}
+        if len({*over.values()}) > 1:
+            check_choices(self.results)
+            raise ParameterError(
+                "means are over requests in some results, and over users in others",
+                found="; ".join(f"{name}: {what}" for name, what in over.items()),
+                hint="evaluate every model by request, and with the same mean_over",
+            )
+        results = {name: replace(result, per_user=result.units) for name, result in self.results.items()}
+        return replace(self, results=results)
+
+    @property
     def data_sets(self) -> list[str]:
         """The names of the data sets; empty where there is only one, without a name."""
         return [name for name in next(iter(self.names.values())) if name]

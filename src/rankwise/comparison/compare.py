@@ -194,7 +194,8 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    systems = systems_of(results)
+    passed = systems_of(results)
+    systems, clusters = passed.by_unit(), "user" if clusters is None and passed.has_requests else clusters
     if baseline is None and systems.in_order:
         baseline = next(iter(systems.names))
     check_options(
@@ -277,7 +278,7 @@ def compare(
     }
     plans = plan_statements(result.provenance for result in every.values())
     settings |= ({"plans": plans} if plans else {}) | ({"earlier": int(earlier)} if earlier else {})
-    return Comparison.make(systems, rows, settings | _test_sets(every))
+    return Comparison.make(passed, rows, settings | _test_sets(every))
 
 
 def _test_sets(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -784,14 +785,20 @@ def _pilot(
 def _planned_pairs(result: Result, cell: str, other: Result | None, correlation: float) -> tuple[Differences, float]:
     """Return the system and the baseline, or the values of one system, and the baseline's mean."""
     check_number("correlation", correlation)
+    both = {"result": result} | ({} if other is None else {"other": other})
+    if any(each.has_requests for each in both.values()):
+        raise ParameterError(
+            "a plan is about users, and these means are over requests", hint='evaluate with mean_over="users"'
+        )
+    both = {name: replace(each, per_user=each.units) for name, each in both.items()}
     if other is not None:
-        aligned = align_users({"result": result, "other": other}, cell, "common")
+        aligned = align_users(both, cell, "common")
         pairs = Differences(aligned.values[:, 1], aligned.values[:, 0])
         mean = pairs.means[1]
     else:
         if not -1 <= correlation < 1:
             raise ParameterError("correlation lies between -1 and 1", found=f"{correlation!r}")
-        users = result.per_user[cell].drop_nans().to_numpy()
+        users = both["result"].per_user[cell].drop_nans().to_numpy()
         pairs = Differences(users, np.zeros(len(users)))
         mean = pairs.means[0]
     if pairs.n < 2:

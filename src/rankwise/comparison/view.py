@@ -309,7 +309,10 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         sizes = sorted(set(table["clusters"].drop_nulls().to_list()))
         spread = " to ".join(f"{count:,}" for count in dict.fromkeys((sizes[0], sizes[-1])))
-        notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
+        if settings["clusters"] == "user":
+            notes.append(f"Lists, and the column users, are of requests: those of {spread} users, the sampling units.")
+        else:
+            notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
             f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "

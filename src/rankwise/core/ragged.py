@@ -312,6 +312,11 @@ class UserItems:
         first = self.starts[:-1].take(users, mode="clip")
         return ragged_rows(first, lengths), offsets(lengths)
 
+    def of(self, users: Ints) -> UserItems:
+        """Return the items of some users, who may repeat, numbered in this order."""
+        rows, starts = self.rows_of(users)
+        return UserItems(starts, self.items[rows])
+
 
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
 _MOST = 1 << 23  # rows per step where such an array is of single bytes

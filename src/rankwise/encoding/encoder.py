@@ -15,6 +15,7 @@ import polars as pl
 from rankwise.blocks.block import WHOLE_LISTS, Needs
 from rankwise.blocks.encoded import Encoded
 from rankwise.blocks.lists import Lists, Truth
+from rankwise.core.ragged import Ints
 from rankwise.encoding.lists import (
     IdSpace,
     encode_lists,
@@ -29,6 +30,7 @@ from rankwise.encoding.lists import (
 from rankwise.encoding.side_information import EncodedSideInformation, SideTables, encode_side_information
 from rankwise.errors import ParameterError
 from rankwise.options import Choices, Options, Population, Ties
+from rankwise.tables.requests import users_of_requests
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 
 __all__ = ["Encoder", "EncodingRules", "normalise", "ties_for"]
@@ -75,6 +77,8 @@ class EncodingRules:
         Whether some item must be relevant.
     ties_if_scored : bool, default=False
         Whether ``ties`` holds only where scores order the lists.
+    by_request : bool, default=False
+        Whether lists and ground truth have one id per request, and the other tables one per user.
     """
 
     options: Options
@@ -84,6 +88,7 @@ class EncodingRules:
     exact: bool = False
     required: bool = True
     ties_if_scored: bool = False
+    by_request: bool = False
 
     @property
     def in_order(self) -> bool:
@@ -297,13 +302,21 @@ class Encoder:
         """Encode what metrics need to know; once, unless a piece brings new ids."""
         if not self.facts.facts:
             return EncodedSideInformation()
+        users = self._users_of_requests(codes.ids) if self.rules.by_request else None
         sizes = codes.ids.users.size, codes.ids.items.size if self.rules.numbers_items else 0
         if codes.context is None or codes.sizes != sizes:
             codes.context = encode_side_information(
                 self.facts, tables, codes.ids, self.rules.options.duplicates, threads
             )
+            if users is not None:
+                codes.context = codes.context.of_requests(users)
             codes.sizes = sizes
         return codes.context
+
+    @staticmethod
+    def _users_of_requests(ids: IdSpace) -> Ints:
+        """Return the code of the user of each code of a request."""
+        return ids.users.encode(users_of_requests(ids.users.decode(np.arange(ids.users.size))))
 
 
 _LISTS = ("recommendations", "reference")

@@ -673,6 +673,17 @@ class EncodedSideInformation:
     reference: UserItems | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
+    def of_requests(self, users: Ints) -> EncodedSideInformation:
+        """Return what is known of the user of each request; ``users`` are the codes of users by that of the request."""
+        placed = {
+            fact: replace(known, code=known.code[users])
+            if isinstance(known, Groups) and READERS[fact.kind].of == "user"
+            else known
+            for fact, known in self.facts.items()
+        }
+        history, reference = (None if part is None else part.of(users) for part in (self.history, self.reference))
+        return replace(self, facts=placed, history=history, reference=reference)
+
 
 def encode_side_information(
     facts: SideTables, tables: Mapping[TableRole, Table], ids: IdSpace, duplicates: Duplicates, threads: int

@@ -34,7 +34,7 @@ from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
-from rankwise.errors import EmptyError, ParameterError
+from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
 from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece
 from rankwise.evaluation.settings import Settings
@@ -42,6 +42,7 @@ from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, d
 from rankwise.metrics.base import parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
+from rankwise.tables.requests import check_no_requests, naming_requests
 from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
 from rankwise.tables.training import check_train_groups, keep_judged, train_groups
 
@@ -233,6 +234,7 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
         exact=settings.exact,
         required=counted is None and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
+        by_request=settings.by_request,
     )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, shared.by_role)
@@ -269,6 +271,7 @@ def work(job: Job, piece: Tables) -> Partial:
     InputError
         If the piece cannot be evaluated as it is.
     """
+    check_no_requests(piece.recommendations, "an evaluation in pieces")
     piece = normalise(piece, job.settings)
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
@@ -289,6 +292,8 @@ def work(job: Job, piece: Tables) -> Partial:
                 )
         except HashCollision:
             continue
+        except (DuplicateError, ScoreError) as error:
+            raise error if recommendations is None else naming_requests(error, recommendations) from error
         break
     result = _partial_of(job, piece, encoded, measured)
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))

@@ -14,10 +14,11 @@ import polars as pl
 from rankwise.blocks.partial import Partial
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
-from rankwise.errors import EmptyError, MetricError, ParameterError
+from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import finish, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import plan_passes, several_passes_error
+from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -33,6 +34,7 @@ from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
+from rankwise.tables.requests import without_requests
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -416,7 +418,20 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     assert tables.recommendations is not None
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
+    requests = Requests.of(settings, tables)
     settings, tables = _adjusted(settings, tables)
+    if requests is None:
+        tables = replace(tables, truth=None if tables.truth is None else without_requests(tables.truth))
+        return _evaluated(settings, tables, warnings)
+    settings, tables = requests.applied(settings, tables)
+    try:
+        return requests.named(_evaluated(settings, tables, warnings))
+    except RankwiseError as error:
+        raise requests.explained(error) from error
+
+
+def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:
+    """Evaluate tables that are adjusted, all users in one chunk."""
     piece = Tables(recommendations=tables.recommendations)
     job = prepare(settings, replace(tables, recommendations=None))
     result = finish(job, [work(job, piece)])

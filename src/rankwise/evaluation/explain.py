@@ -371,7 +371,7 @@ def _user_values(result: Result) -> pl.DataFrame | None:
     cell = next(iter(result.values))
     if cell not in result.per_user.columns:
         return None
-    return result.per_user.select(pl.col("user").cast(pl.String), value=cell)
+    return result.units.select(pl.col("user").cast(pl.String), value=cell)
 
 
 def _changed(before: Sequence[pl.DataFrame | None], after: Sequence[pl.DataFrame | None]) -> int | None:

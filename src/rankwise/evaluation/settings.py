@@ -25,6 +25,7 @@ from rankwise.options import (
     CatalogueRule,
     Duplicates,
     IdType,
+    MeanOver,
     Options,
     OrderBy,
     Population,
@@ -128,6 +129,7 @@ class ListOptions(RatingOptions, total=False):
 
     ties: Ties | None
     exclude_seen: bool
+    mean_over: MeanOver
 
 
 _TAKEN: dict[type, tuple[TakenBy, ...]] = {
@@ -292,6 +294,8 @@ class Settings(Options):
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
+    by_request: bool = False
+    """Whether lists and ground truth have one id per request, and the other tables one per user."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = declare_option(

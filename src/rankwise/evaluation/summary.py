@@ -32,6 +32,7 @@ from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result, Values
 from rankwise.tables.columns import check_was_read
 from rankwise.tables.read import read_table
+from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
 
@@ -293,12 +294,18 @@ class UserPartition:
     catalogue_size: int
 
     @cached_property
+    def _users(self) -> pl.DataFrame:
+        """The ids in the tables of users: of requests, those of their users."""
+        users = self.frame["user"]
+        return (users_of_requests(users) if self.settings.by_request else users).to_frame()
+
+    @cached_property
     def columns(self) -> UserColumns:
         """The columns of the users with their weights and groups."""
         return UserColumns(
             self.frame,
-            self.user_table.weights_of(self.frame),
-            self.facts.of_users(self.frame["user"]),
+            self.user_table.weights_of(self._users),
+            self.facts.of_users(self._users["user"]),
             self.catalogue_size,
             self.settings.rules,
             self.settings.evaluated,
@@ -308,7 +315,7 @@ class UserPartition:
     def groups(self) -> dict[str, pl.Series]:
         """The group of each user, by column of the table of users."""
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
-        return {by: self.user_table.groups_of(self.frame, by) for by in (*self.settings.by, *dealt)}
+        return {by: self.user_table.groups_of(self._users, by) for by in (*self.settings.by, *dealt)}
 
     def share(self) -> PartitionState:
         """Return the partial result of these users."""
@@ -687,7 +694,7 @@ def _in_full(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
 
 
-_COMMON = ("user", "n_relevant", "list_length", WEIGHT, "label")
+_COMMON = ("user", REQUEST, "n_relevant", "list_length", WEIGHT, "label")
 
 
 def merge_results(results: Sequence[Result], order: Sequence[Metric]) -> Result:
@@ -696,7 +703,8 @@ def merge_results(results: Sequence[Result], order: Sequence[Metric]) -> Result:
 
 
 def _join(first: Result, second: Result) -> Result:
-    per_user = _wider(first.per_user, second.per_user, "user").sort("user")
+    keys = [name for name in ("user", REQUEST) if name in first.per_user.columns]
+    per_user = _wider(first.per_user, second.per_user, *keys).sort(keys)
     slices = first.slices
     if slices is not None and second.slices is not None:
         slices = _wider(slices, second.slices, "by", "group")
@@ -709,7 +717,7 @@ def _join(first: Result, second: Result) -> Result:
             )
         replicates = replicates.join(second.replicates, on="group")
     counts = {name: max(first.counts.get(name, 0), second.counts.get(name, 0)) for name in first.counts | second.counts}
-    counts["users"] = len(per_user)
+    counts |= counts_of_requests(per_user) or {"users": len(per_user)}
     counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
     if "users_without_relevant_items" in counts:
         counts["users_without_relevant_items"] = int((per_user["n_relevant"] == 0).sum())

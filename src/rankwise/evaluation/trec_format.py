@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.errors import MetricError, nearest
+from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.metrics.base import Metric
 from rankwise.metrics.retrieval import Grade, Utility
@@ -88,6 +88,11 @@ def trec_lines(
     metrics = [convention.write(metric) for metric in _once([*(line.metric for line in lines), *grades])]
     result = evaluate(recommendations, truth, metrics, convention=convention, **options)
     out: list[str] = []
+    if result.has_requests:
+        raise ParameterError(
+            "a topic of trec_eval has one list, and these lists belong to requests of users",
+            hint='take the request for the topic: columns={"user": "…"}',
+        )
     if per_topic:
         label = "relstring" + (f"_{requested['relstring']}" if requested.get("relstring") else "")
         for row in result.per_user.sort(pl.col("user").cast(pl.String)).to_dicts():

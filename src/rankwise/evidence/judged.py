@@ -186,7 +186,7 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
             )
     pairs = {name: (result, sides[1][name]) for name, result in sides[0].items()}
     for name, (some, every) in pairs.items():
-        absent = some.per_user.join(every.per_user, on="user", how="anti")["user"]
+        absent = some.units.join(every.units, on="user", how="anti")["user"]
         if len(absent):
             raise InputError(
                 "the judge has to label every user with human labels as well",
@@ -218,8 +218,8 @@ def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dic
 
 def _values(human: Result, judge: Result, cell: str) -> list[Any]:
     """Return human and judge values of labelled users, and the judge's of all others, in order of id."""
-    users = judge.per_user.select("user", judge=cell).join(
-        human.per_user.select("user", human=cell), on="user", how="left", maintain_order="left"
+    users = judge.units.select("user", judge=cell).join(
+        human.units.select("user", human=cell), on="user", how="left", maintain_order="left"
     )
     labelled = users.filter(pl.col("human").is_not_null())
     others = users.filter(pl.col("human").is_null())

@@ -387,7 +387,7 @@ class ComparisonPlots:
         """
         one, other = (self._result(name) for name in (system, baseline))
         cell = one.cell(metric or self._primary)
-        values = {f"{system} − {baseline}": gains(one.per_user, other.per_user, cell)}
+        values = {f"{system} − {baseline}": gains(one.units, other.units, cell)}
         frame = histogram_frame(values, symmetric=True)
         chart: Chart = charts().histogram_chart(frame, f"difference in {cell}", signed=True, better=one.direction(cell))
         return chart

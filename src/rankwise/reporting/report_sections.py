@@ -105,13 +105,20 @@ def truth_popularity(material: ReportData) -> list[Block]:
     )
 
 
+def _check_lists_of_users(material: ReportData) -> None:
+    """Raise if lists belong to requests, whose users are not in the tables that are drawn."""
+    if any(result.has_requests for result in material.results.values()):
+        raise MetricError("lists belong to requests of users; this is drawn for one list per user")
+
+
 def _thirds(
     material: ReportData, values: pl.DataFrame, name: str, what: str, absent: float | None = None
 ) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
+    _check_lists_of_users(material)
     systems = {
-        system: result.per_user.select(pl.col("user").cast(pl.String), value=cell)
+        system: result.units.select(pl.col("user").cast(pl.String), value=cell)
         for system, result in material.drawn.results.items()
         if result.is_mean_of_users(cell)
     }
@@ -202,7 +209,8 @@ def examples(material: ReportData) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
     baseline, system = _most_telling(material)
     cell = material.primary
-    one, other = (material.results[name].per_user for name in (system, baseline))
+    _check_lists_of_users(material)
+    one, other = (material.results[name].units for name in (system, baseline))
     values = changed_users(one, other, cell)
     if values.is_empty():
         return [Text(f"{cell} is the same in {system} and {baseline} for every user.")]
@@ -513,7 +521,7 @@ def distribution(material: ReportData) -> list[Block]:
     for row in rows.iter_rows(named=True):
         pair = f"{row['system']} − {row['baseline']}"
         counts.append([pair, *_wins(row, material)])
-        one, other = (material.results[row[side]].per_user for side in ("system", "baseline"))
+        one, other = (material.results[row[side]].units for side in ("system", "baseline"))
         with contextlib.suppress(MetricError):  # the table says that no user differs
             values[pair] = gains(one, other, material.primary)
     head = ["pair", "users who gain", "users without a difference", "users who lose"]

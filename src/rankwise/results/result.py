@@ -24,13 +24,16 @@ from rankwise.results.intervals import (
     IntervalMethod,
     check_clusters,
     clustered_interval,
+    group_column,
     group_interval_of,
     groups_compared,
     interval_of,
+    read_group_column,
     within,
 )
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.reuse import saved_uses
+from rankwise.tables.requests import REQUEST, request_ids
 from rankwise.tables.storage import write_folder
 from rankwise.tables.table import Protocol, in_words, names_no_columns
 
@@ -44,6 +47,7 @@ __all__ = [
     "footnote",
     "labelled_values",
     "listed",
+    "means_of_users",
     "plan_statements",
     "result_views",
     "short_lists",
@@ -266,7 +270,10 @@ def footnote(
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = settings.get("population")
     who = f": {_POPULATIONS[population]} (population={population})" if population else ""
-    notes = [f"{counts['users']:,} user{'s' * (counts['users'] != 1)}{who}"]
+    people = f"{counts['users']:,} user{'s' * (counts['users'] != 1)}"
+    if "requests" in counts:
+        people = f"{counts['requests']:,} request{'s' * (counts['requests'] != 1)} of {people}"
+    notes = [people + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
     notes += [*_exceptions(counts), short_lists]
@@ -281,6 +288,8 @@ def footnote(
         weights, unweighted = settings["weights"], provenance.get("unweighted")
         text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
         rules.append(text + (f", except in {', '.join(unweighted)}" if unweighted else ""))
+    if (requests := provenance.get("requests")) is not None:
+        rules += _request_rules(requests, settings)
     if candidates is not None:
         rules.append(f"candidates: {candidates}")
     if split:
@@ -298,6 +307,27 @@ def footnote(
     rules += plan_statements([provenance])
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+
+
+def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Return whose lists and ground truth were evaluated, and what means are over."""
+    truth = {
+        "request": "ground truth by request",
+        "user": "the ground truth of a user holds for all requests",
+        "none": "",
+    }[requests["truth"]]
+    means = {"requests": "means over requests", "users": "means over the requests of each user, then over users"}
+    return [f"lists by request (column {requests['column']!r})", *filter(None, [truth]), means[settings["mean_over"]]]
+
+
+def means_of_users(per_user: pl.DataFrame, cells: Sequence[str]) -> pl.DataFrame:
+    """Return one row per user: the mean of each value over the user's requests for which it is defined."""
+    groups = [name for name in per_user.columns if read_group_column(name) is not None]
+    return per_user.group_by("user", maintain_order=True).agg(
+        pl.col("n_relevant", "list_length").sum(),
+        pl.col(groups).first(),
+        *(pl.col(cell).fill_nan(None).mean().fill_null(float("nan")) for cell in cells),
+    )
 
 
 def plan_statements(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -553,6 +583,25 @@ class Result(Mapping[str, float]):
         names = (str(m) for m in self.metrics if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
         return next(("rankwise" if name in definitions else convention for name in names), None)
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether lists belong to requests of users, of whom means count each request alike."""
+        return REQUEST in self.per_user.columns and self.provenance["settings"].get("mean_over") != "users"
+
+    @cached_property
+    def units(self) -> pl.DataFrame:
+        """One row per unit that means are over, with an id of its own in ``user``; `per_user`, if users have one list.
+
+        Of requests the id is that of user and request, and ``group(user)`` the user, who is the cluster of them. With
+        ``mean_over="users"`` rows are users, with their means over requests.
+        """
+        if REQUEST not in self.per_user.columns:
+            return self.per_user
+        if not self.has_requests:
+            return means_of_users(self.per_user, [cell for cell in self.values if cell in self.per_user.columns])
+        of_user = pl.col("user").cast(pl.String).alias(group_column("user"))
+        return self.per_user.with_columns(of_user, user=request_ids(self.per_user)).drop(REQUEST)
+
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""
         if self.kinds.get(cell) != "mean":
@@ -622,11 +671,13 @@ class Result(Mapping[str, float]):
         cell = self.cell(metric)
         if by is None and group is not None:
             raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
-        users = self.per_user if by is None else within(self.per_user, by, group)
+        users = self.units if by is None else within(self.units, by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
             raise MetricError(f"{cell} is not a mean over users, so a group of users has no interval")
         check_clusters(clusters)
+        if clusters is None and self.has_requests and user_values is not None:
+            clusters = "user"
         if clusters is not None:
             if user_values is None:
                 raise MetricError(
@@ -638,7 +689,7 @@ class Result(Mapping[str, float]):
         compared = groups_compared(self.metrics, cell)
         if compared is not None:
             value = self.values[cell]
-            return group_interval_of(compared, cell, value, self.per_user, confidence, method, n_resamples, seed)
+            return group_interval_of(compared, cell, value, self.units, confidence, method, n_resamples, seed)
         return interval_of(
             cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
         )

@@ -30,6 +30,7 @@ from rankwise.results.result import Result, Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
+from rankwise.tables.requests import REQUEST, counts_of_requests
 from rankwise.tables.storage import read_folder
 from rankwise.tables.table import Protocol
 
@@ -141,16 +142,21 @@ def from_per_user(source: Any) -> Result:
             found=", ".join(map(repr, users)) or f"columns {frame.columns}",
         )
     frame = frame.rename({users[0]: "user"})
-    if frame["user"].null_count() or frame["user"].n_unique() < len(frame):
-        raise ColumnError("a user is null, or occurs twice", where=where)
+    keys = ["user", REQUEST] if REQUEST in frame.columns else ["user"]
+    if frame["user"].null_count() or frame.select(keys).n_unique() < len(frame):
+        raise ColumnError(
+            "a user is null, or occurs twice" + ("" if len(keys) == 1 else " with the same request"),
+            where=where,
+            hint=None if len(keys) > 1 else f"values of several requests of a user have a column {REQUEST!r} as well",
+        )
     groups = [name for name in frame.columns if read_group_column(name) is not None]
-    row_numbers = [name for name in frame.columns if name != "user" and _is_row_number(frame[name], where)]
+    row_numbers = [name for name in frame.columns if name not in keys and _is_row_number(frame[name], where)]
     frame = frame.drop(row_numbers)
     cells: dict[str, str] = {}
     metrics: list[Metric] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
-        if name in ("user", "label", WEIGHT, *_USER_COLUMNS, *groups) or not number:
+        if name in ("user", REQUEST, "label", WEIGHT, *_USER_COLUMNS, *groups) or not number:
             continue
         metric = _metric(name)
         cell = name if metric is None else metric.cells[0]
@@ -170,18 +176,22 @@ def from_per_user(source: Any) -> Result:
     texts = [pl.col(name).cast(pl.String) for name in groups]
     weight = [pl.col(WEIGHT).cast(pl.Float64)] if _weighted(frame, where) else []
     label = [pl.col("label")] if (protocol := _protocol(frame, where)) is not None else []
-    per_user = frame.sort("user").select("user", *user_columns, *weight, *texts, *numbers, *label)
+    per_user = frame.sort(keys).select(*keys, *user_columns, *weight, *texts, *numbers, *label)
     weights = per_user[WEIGHT] if weight else None
     sums = {cell for metric in metrics for cell in metric.cells if metric.value_kind == "sum"}
     values = Values({c: (sum_of if c in sums else mean_of)(per_user[c], weights) for c in cells.values()})
-    provenance = {
+    provenance: dict[str, Any] = {
         "settings": {"metrics": [str(metric) for metric in metrics]} | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},
         "candidates": None if protocol is None else protocol.to_dict(),
         "doubts": _not_means(metrics),
     }
     kinds: dict[str, ValueKind] = {c: "sum" if c in sums else "weighted mean" if weight else "mean" for c in values}
-    return Result(tuple(metrics), values, per_user, {"users": len(per_user)}, None, provenance, kinds=kinds)
+    counts = counts_of_requests(per_user) or {"users": len(per_user)}
+    if len(keys) > 1:
+        provenance["requests"] = {"column": REQUEST, "truth": "none"}
+        provenance["settings"]["mean_over"] = "requests"
+    return Result(tuple(metrics), values, per_user, counts, None, provenance, kinds=kinds)
 
 
 def _weighted(frame: pl.DataFrame, where: str) -> bool:

@@ -61,6 +61,7 @@ from rankwise.spark.tables import (
     unify_ids,
 )
 from rankwise.tables.columns import empty_table
+from rankwise.tables.requests import check_no_requests
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
@@ -343,6 +344,7 @@ class Engine:
         columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
         empty = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))
+        check_no_requests(empty.get("recommendations"), "rankwise.spark")
         for role in ("recommendations", "reference"):
             if role in empty:
                 check_order(empty[role], settings.ties)

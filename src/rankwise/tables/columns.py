@@ -50,7 +50,9 @@ __all__ = [
 
 Columns: TypeAlias = "Mapping[str, str | None]"
 
-_USER = ("user", "userid", "uid", "u", "query", "queryid", "qid")
+_USER = ("user", "userid", "uid", "u")
+_QUERY = ("query", "queryid", "qid")
+_SESSION = ("session", "sessionid")
 _THINGS = ("item", "movie", "product", "doc", "article", "track", "book", "song")
 _ITEM = (*_THINGS, *(f"{thing}id" for thing in _THINGS), "iid", "i", "docno")
 _SCORE = ("score", "rating", "prediction", "predictedrating", "predicted", "pred", "est", "sim")
@@ -68,11 +70,13 @@ _PROPENSITY = (
 )
 _REWARD = ("reward", "click", "clicks", "clicked", "purchase", "revenue", "label")
 _KIND = ("kind", "event", "eventtype", "actiontype")
+_UNIT = (*_QUERY, *_SESSION, "request", "requestid", "impression", "impressionid", "visit", "visitid")
+"""Requests of users, each of which has a list of its own."""
 _LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
-    "recommendations": {"user": _USER, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
-    "truth": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
+    "recommendations": {"user": _USER, "request": _UNIT, "item": _ITEM, "rank": ("rank", "position"), "score": _SCORE},
+    "truth": {"user": _USER, "request": _UNIT, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "train": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "interactions": {"user": _USER, "item": _ITEM, "relevance": _RELEVANCE, "timestamp": _TIME},
     "items": {"item": _ITEM},
@@ -109,7 +113,7 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
 """For each role of a table its columns, and for each column the names that it usually has."""
 
 _RARE = {
-    "user": ("customer", "customerid", "visitor", "visitorid", "session", "sessionid"),
+    "user": (*_QUERY, "customer", "customerid", "visitor", "visitorid", *_SESSION),
     "item": ("asin", "parentasin"),
     "score": (
         *("predictedscore", "ypred", "yhat", "probability", "prob", "proba"),
@@ -290,6 +294,8 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
     for column in ROLES[role]:
         if column in overrides:
             name = overrides[column]
+            if column == "request" and role == "truth" and name not in names:
+                continue  # it holds for all requests of a user
             if name is not None and name not in names:
                 raise ColumnError(
                     f"there is no column {name!r} for the {column}",
@@ -299,7 +305,7 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
                 )
             out |= {} if name is None else {column: name}
             continue
-        taken = {name for name in overrides.values() if name is not None}
+        taken = {name for name in (*overrides.values(), *out.values()) if name is not None}
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)
@@ -548,7 +554,7 @@ def _list_columns(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, 
     nested = [name for name, dtype in frame.schema.items() if _is_nested(dtype)]
     lists = {}
     for column in ROLES[role]:
-        if column in ("user", "timestamp"):
+        if column in ("user", "request", "timestamp"):
             continue
         matches = _singular_or_plural(nested, column, role)
         if column in overrides:
@@ -619,11 +625,17 @@ def _check_user_lists(frame: pl.DataFrame, role: TableRole, overrides: Mapping[s
     users = frame[names[0]].drop_nulls()
     if users.dtype.is_nested() or users.dtype == pl.Object or users.n_unique() == len(users):
         return
+    if "request" in ROLES[role]:
+        others = [name for name in frame.columns if name != names[0]]
+        requests = [overrides["request"]] if "request" in overrides else names_of(others, role, "request")
+        keys = [name for name in requests if name in others]
+        if keys and not frame.select(names[0], *keys).is_duplicated().any():
+            return
     user = users.filter(users.is_duplicated())[0]
     raise InputError(
         "a user has several rows of lists",
         where=f"{source}, user {user!r}",
         found=f"{int((users == user).sum())} rows",
-        hint="write one list per user, or one row per item; if each row is a request of its own, the user is "
-        'its id: columns={"user": "…"}; if a row is one item with an id of several parts, join them into one text',
+        hint="write one list per user, or one row per item; if each row is a request of its own, name its "
+        'column: columns={"request": "…"}; if a row is one item with an id of several parts, join them into one text',
     )

@@ -73,8 +73,8 @@ from rankwise.tables.table import Recommendations, Table, TableRole, Tables, car
 
 __all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
 
-IDS = ("user", "item")
-"""The columns that hold ids."""
+IDS = ("user", "request", "item")
+"""The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", re.IGNORECASE)
 """A number as Polars reads it, which knows no ``1_0``."""
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"

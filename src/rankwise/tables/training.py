@@ -138,7 +138,8 @@ def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendatio
 def _without_rank_gaps(lists: pl.DataFrame) -> pl.DataFrame:
     if "rank" not in lists.columns:
         return lists
-    return lists.with_columns(pl.col("rank").rank("ordinal").over("user").cast(pl.Int64))
+    unit = [name for name in ("user", "request") if name in lists.columns]
+    return lists.with_columns(pl.col("rank").rank("ordinal").over(unit).cast(pl.Int64))
 
 
 def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:

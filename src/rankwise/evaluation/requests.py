@@ -1,0 +1,109 @@
+"""Evaluations of requests: lists and ground truth by request, everything else by user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import polars as pl
+
+from rankwise.errors import ParameterError, RankwiseError
+from rankwise.evaluation.settings import Settings
+from rankwise.results.intervals import WEIGHT, group_column, mean_of
+from rankwise.results.result import Result, Values, means_of_users
+from rankwise.tables.requests import REQUEST, counts_of_requests, has_requests, one_id_per_request, users_and_requests
+from rankwise.tables.table import Tables
+
+__all__ = ["Requests"]
+
+_READABLE = re.compile(r"\x1f|\\x1f")
+"""What stands between the ids of a user and of a request in messages."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of an evaluation.
+
+    Attributes
+    ----------
+    user, request : polars.DataType
+        The types of their ids.
+    column : str
+        The column of the lists that the requests come from.
+    truth : {"request", "user", "none"}
+        Whether the ground truth is that of a request, that of a user for all requests, or absent.
+    """
+
+    user: Any
+    request: Any
+    column: str
+    truth: str
+
+    @classmethod
+    def of(cls, settings: Settings, tables: Tables) -> Self | None:
+        """Return the requests that lists belong to; None if they belong to users."""
+        lists = tables.recommendations
+        assert lists is not None
+        if not has_requests(lists):
+            if settings.mean_over == "users":
+                raise ParameterError(
+                    'mean_over="users" needs requests, over which the mean of each user is taken first',
+                    where=lists.source,
+                    found=f"columns {', '.join(map(repr, lists.frame.columns))}",
+                    hint='name the column of the request: columns={"request": "…"}; means are over users already',
+                )
+            return None
+        if settings.weights is not None and settings.mean_over == "users":
+            raise ParameterError(
+                'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
+            )
+        frame, truth = lists.frame, tables.truth
+        known = "none" if truth is None else "request" if has_requests(truth) else "user"
+        return cls(frame.schema["user"], frame.schema[REQUEST], lists.columns.get(REQUEST, REQUEST), known)
+
+    def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
+        """Return settings and tables with one id per request in lists and ground truth."""
+        if isinstance(settings.weights, Mapping):
+            settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
+        return replace(settings, by_request=True), one_id_per_request(tables)
+
+    def named(self, result: Result) -> Result:
+        """Return the result with users and requests in columns of their own, counted, and its means over users."""
+        per_user = users_and_requests(result.per_user, self.user, self.request)
+        requests = {"column": self.column, "truth": self.truth}
+        counts = {**result.counts, **counts_of_requests(per_user)}
+        result = replace(
+            result, per_user=per_user, counts=counts, provenance={**result.provenance, "requests": requests}
+        )
+        return result if result.provenance["settings"]["mean_over"] == "requests" else _over_users(result)
+
+    def explained(self, error: RankwiseError) -> RankwiseError:
+        """Return an error whose ids are those of a user and a request."""
+        texts = (error.what, error.where, error.found, error.hint)
+        what, where, value, hint = (None if text is None else _READABLE.sub(", request ", text) for text in texts)
+        return type(error)(str(what), where=where, found=value, hint=hint)
+
+
+def _over_users(result: Result) -> Result:
+    """Return a result whose means over requests are means over users, each the mean over the user's requests."""
+    cells = [cell for cell in result.values if result.is_mean_of_users(cell)]
+    undefined = result.provenance["settings"]["undefined"] == "nan"
+
+    def means(rows: pl.DataFrame) -> dict[str, float]:
+        of_users = means_of_users(rows, cells)
+        gaps = {cell: undefined and bool(rows[cell].is_nan().any()) for cell in cells}
+        return {cell: float("nan") if gaps[cell] else mean_of(of_users[cell]) for cell in cells}
+
+    slices = result.slices
+    if slices is not None:
+        rows = []
+        for row in slices.iter_rows(named=True):
+            column = group_column(row["by"])
+            is_inside = pl.col(column).eq_missing(row["group"])
+            is_known = column in result.per_user.columns
+            rows.append(row | means(result.per_user.filter(is_inside)) if is_known else row)
+        slices = pl.DataFrame(rows, schema=slices.schema)
+    assert WEIGHT not in result.per_user.columns
+    return replace(result, values=Values({**result.values, **means(result.per_user)}), slices=slices)

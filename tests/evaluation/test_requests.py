@@ -1,0 +1,306 @@
+"""Requests of users: lists and ground truth by request, all other tables by user, users as clusters."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from rankwise import stats
+from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, ScoreError
+
+LISTS = pl.DataFrame(
+    {
+        "user_id": ["ann", "ann", "ann", "ann", "bob", "bob"],
+        "request_id": [1, 1, 2, 2, 1, 1],
+        "item": [1, 2, 3, 1, 1, 4],
+        "rank": [1, 2, 1, 2, 1, 2],
+    }
+)
+BY_REQUEST = pl.DataFrame({"user_id": ["ann", "ann", "bob"], "request_id": [1, 2, 1], "item": [1, 1, 4]})
+BY_USER = pl.DataFrame({"user_id": ["ann", "bob", "cyd"], "item": [1, 4, 3]})
+SECOND = 1 / math.log2(3)
+
+
+def values(result, cell):
+    return {(user, request): value for user, request, value in result.per_user.select("user", "request", cell).rows()}
+
+
+def test_lists_and_ground_truth_by_request():
+    result = rw.evaluate(LISTS, BY_REQUEST, ["ndcg@2", "hit_rate@1"])
+    assert values(result, "ndcg@2") == pytest.approx({("ann", 1): 1, ("ann", 2): SECOND, ("bob", 1): SECOND})
+    assert result["ndcg@2"] == pytest.approx((1 + 2 * SECOND) / 3)
+    assert (result.counts["requests"], result.counts["users"]) == (3, 2)
+    assert "3 requests of 2 users" in repr(result)
+    assert "ground truth by request; means over requests" in repr(result)
+    assert result.per_user.schema["request"] == pl.Int64
+
+
+def test_the_ground_truth_of_a_user_holds_for_all_requests():
+    result = rw.evaluate(LISTS, BY_USER, "ndcg@2", without_list="zero")
+    expected = {("ann", 1): 1, ("ann", 2): SECOND, ("bob", 1): SECOND, ("cyd", None): 0}
+    assert values(result, "ndcg@2") == pytest.approx(expected)
+    assert result.counts["users_without_list"] == 1
+    assert "the ground truth of a user holds for all requests" in repr(result)
+
+
+def test_means_over_users_first():
+    result = rw.evaluate(LISTS, BY_REQUEST, ["ndcg@2", "catalog_coverage@2"], mean_over="users")
+    assert result["ndcg@2"] == pytest.approx(((1 + SECOND) / 2 + SECOND) / 2)
+    assert result["catalog_coverage@2"] == 1.0
+    assert len(result.per_user) == 3
+    assert result.units["user"].to_list() == ["ann", "bob"]
+    interval = result.interval("ndcg@2")
+    assert interval.estimate == result["ndcg@2"]
+    assert interval.n == 2
+
+
+def test_groups_of_users_are_means_over_users_too():
+    users = {"user": ["ann", "bob"], "country": ["x", "x"]}
+    result = rw.evaluate(LISTS, BY_REQUEST, "ndcg@2", users=users, by="country", mean_over="users")
+    assert result.slices["ndcg@2"].to_list() == pytest.approx([result["ndcg@2"]])
+    by_request = rw.evaluate(LISTS, BY_REQUEST, "ndcg@2", users=users, by="country")
+    assert by_request.slices["ndcg@2"].to_list() == pytest.approx([(1 + 2 * SECOND) / 3])
+
+
+@pytest.mark.parametrize(
+    "name", ["request_id", "session_id", "query_id", "qid", "impression_id", "visit_id", "requestId", "page"]
+)
+def test_names_of_the_column(name):
+    lists, truth = (table.rename({"request_id": name}) for table in (LISTS, BY_REQUEST))
+    columns = {"request": "page"} if name == "page" else None
+    result = rw.evaluate(lists, truth, "ndcg@2", columns=columns)
+    assert result.counts["requests"] == 3
+    assert result.provenance["requests"] == {"column": name, "truth": "request"}
+
+
+@pytest.mark.parametrize("name", ["session_id", "query", "qid"])
+def test_a_column_alone_is_the_user(name):
+    lists = LISTS.filter(pl.col("request_id") == 1).drop("request_id").rename({"user_id": name})
+    result = rw.evaluate(lists, BY_USER.rename({"user_id": name}), "ndcg@2")
+    assert "requests" not in result.counts
+    assert result.per_user.columns[:2] == ["user", "n_relevant"]
+
+
+def test_requests_in_the_ground_truth_alone_are_not_read():
+    lists = LISTS.filter(pl.col("request_id") == 1).drop("request_id")
+    result = rw.evaluate(lists, BY_REQUEST.filter(pl.col("request_id") == 1), "ndcg@2")
+    assert "requests" not in result.counts
+    assert result.provenance["inputs"]["truth"]["unread"] == ["request_id"]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_requests_are_evaluated_like_users_of_their_own(seed):
+    """The same values as with one id per request, and tables by user that have a row for each of them."""
+    rng = np.random.default_rng(seed)
+    pairs = [(user, request) for user in range(6) for request in range(rng.integers(0, 4))]
+    rows = [(u, r, int(i), n + 1) for u, r in pairs for n, i in enumerate(rng.permutation(12)[: rng.integers(1, 6)])]
+    truth = [(u, r, int(i)) for u, r in [*pairs, (6, 0)] for i in rng.permutation(12)[: rng.integers(1, 4)]]
+    if not rows:
+        return
+    lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
+    truth = pl.DataFrame(truth, schema=["user", "request", "item"], orient="row")
+    train = pl.DataFrame(
+        [(u, int(i)) for u in range(6) for i in rng.permutation(12)[:3]], schema=["user", "item"], orient="row"
+    )
+    users = pl.DataFrame({"user": range(7), "team": list("xyxyxyx"), "weight": [1.0, 2, 3, 1, 2, 3, 1]})
+    together = pl.concat_str("user", pl.lit("/"), "request").alias("user")
+    key = pl.concat([lists, truth], how="diagonal").select("user", "request").unique().select("user", unit=together)
+
+    def of_units(table):
+        return table.join(key, on="user").drop("user").rename({"unit": "user"})
+
+    cells = ["ndcg@3", "recall@5", "mrr", "precision@2", "repeated@3", "catalog_coverage@3"]
+    options = {"by": "team", "weights": "weight", "population": "all", "items": range(12)}
+    ours = rw.evaluate(lists, truth, cells, users=users, train=train, **options)
+    theirs = rw.evaluate(
+        *(table.with_columns(together).drop("request") for table in (lists, truth)),
+        cells,
+        users=of_units(users),
+        train=of_units(train),
+        **options,
+    )
+    assert dict(ours.values) == pytest.approx(dict(theirs.values), nan_ok=True)
+    mine = ours.per_user.with_columns(together).drop("request").sort("user")
+    for cell in ("ndcg@3", "repeated@3", "group(team)", "weight"):
+        assert mine[cell].to_list() == pytest.approx(theirs.per_user[cell].to_list(), nan_ok=True)
+    assert ours.slices.drop("by", "group").to_numpy() == pytest.approx(
+        theirs.slices.drop("by", "group").to_numpy(), nan_ok=True
+    )
+
+
+def test_training_is_that_of_the_user_and_popularity_counts_users():
+    train = {"ann": [1, 9], "bob": [1]}
+    result = rw.evaluate(LISTS, BY_USER, ["repeated@2", "novelty@2"], train=train)
+    assert values(result, "repeated@2") == pytest.approx(
+        {("ann", 1): 0.5, ("ann", 2): 0.5, ("bob", 1): 0.5, ("cyd", None): math.nan}, nan_ok=True
+    )
+    once = rw.evaluate({"ann": [1]}, {"ann": {1}}, "novelty@1", train=train)
+    of_first = rw.evaluate(LISTS.filter(pl.col("rank") == 1), BY_USER, "novelty@1", train=train)
+    assert values(of_first, "novelty@1")["ann", 1] == once["novelty@1"]
+
+
+def test_seen_items_are_those_of_the_user():
+    result = rw.evaluate(LISTS, BY_USER, "ndcg@2", train={"ann": [2, 3], "bob": [9]}, exclude_seen=True)
+    assert result.counts["seen_items_taken_out"] == 2
+    assert values(result, "ndcg@2")["ann", 2] == 1.0
+
+
+def world(seed, gain=0.0, n_users=80):
+    """Lists and ground truth of one to five requests per user, of whom some are always served better."""
+    rng, fixed, rows, truth = np.random.default_rng(seed), np.random.default_rng(1), [], []
+    for user in range(n_users):
+        lucky = rng.random() < gain
+        for request in range(fixed.integers(1, 6)):
+            target = int(fixed.integers(40))
+            items = rng.permutation(40)[:8].tolist()
+            items = [target, *[i for i in items if i != target][:7]] if lucky else items
+            rows += [(user, request, item, at + 1) for at, item in enumerate(items)]
+            truth.append((user, request, target))
+    return (
+        pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "request", "item"], orient="row"),
+    )
+
+
+def results(cells="ndcg@8", **options):
+    (first, truth), (second, _) = world(1), world(2, 0.2)
+    return [rw.evaluate(lists, truth, cells, **options) for lists in (first, second)]
+
+
+def test_users_are_the_clusters_of_intervals():
+    _, result = results()
+    table = result.per_user
+    expected = stats.clustered(table["ndcg@8"], table["user"].to_list())
+    interval = result.interval("ndcg@8")
+    assert (interval.low, interval.high, interval.n) == (expected.low, expected.high, 80)
+
+
+def test_users_are_the_clusters_of_comparisons():
+    one, two = results()
+    found = rw.compare(one, two)
+    assert found.settings["clusters"] == "user"
+    assert found["B"]["clusters"] == 80
+    assert found["B"]["users"] == len(one.per_user)
+    assert "those of 80 users, the sampling units" in repr(found)
+    grouped = two.per_user.join(one.per_user, on=["user", "request"], suffix=" of A")
+    expected = stats.clustered(grouped["ndcg@8"] - grouped["ndcg@8 of A"], grouped["user"].to_list())
+    assert found["B"]["difference"] == pytest.approx(expected.estimate)
+    assert found["B"]["low"] <= expected.low + 1e-12
+    assert found["B"]["high"] >= expected.high - 1e-12
+
+
+def test_means_over_users_are_compared_user_by_user():
+    one, two = results(mean_over="users")
+    found = rw.compare(one, two)
+    assert found["B"]["users"] == 80
+    assert found.settings["clusters"] is None
+    assert found["B"]["difference"] == pytest.approx(two["ndcg@8"] - one["ndcg@8"])
+    with pytest.raises(ParameterError, match="different settings of mean_over"):
+        rw.compare(one, results()[1])
+
+
+def test_requests_are_not_compared_with_users():
+    lists, truth = world(3)
+    first = {"request": 0}
+    one = rw.evaluate(
+        lists.filter(pl.col("request") == 0).drop("request"), truth.filter(**first).drop("request"), "ndcg@8"
+    )
+    with pytest.raises(ParameterError, match="means are over requests in some results"):
+        rw.compare(one, results()[0])
+
+
+def test_a_decision_and_slices_take_users_as_clusters():
+    users = {"user": range(80), "team": ["x", "y"] * 40}
+    pair = dict(zip("ab", results(["ndcg@8", "recall@8"], users=users, by="team"), strict=True))
+    decided = rw.decide(pair, success="ndcg@8", guardrails={"recall@8": 0.2}, slices=["team"])
+    assert decided.outcome == "ship"
+    assert rw.compare(pair, by="team").table["clusters"].drop_nulls().to_list() == [40] * 4
+
+
+def test_jackknife_groups_have_all_requests_of_a_user():
+    result = results(["catalog_coverage@8"], jackknife=8)[0]
+    assert result.interval("catalog_coverage@8").method == "jackknife"
+    assert len(result.replicates) == 8
+
+
+def test_saved_and_tabled_values_keep_the_requests(tmp_path):
+    result = results()[1]
+    back = rw.load(result.save(tmp_path / "out"))
+    assert back.per_user.equals(result.per_user)
+    assert back.interval("ndcg@8") == result.interval("ndcg@8")
+    result.per_user.write_csv(tmp_path / "values.csv")
+    table = rw.from_per_user(tmp_path / "values.csv")
+    assert table.counts == {"requests": len(result.per_user), "users": 80}
+    assert table.interval("ndcg@8").n == 80
+    with pytest.raises(ColumnError, match="occurs twice"):
+        rw.from_per_user(result.per_user.drop("request"))
+
+
+def test_plans_are_about_users():
+    with pytest.raises(ParameterError, match='mean_over="users"'):
+        rw.sample_size(results()[0], "ndcg@8", difference=0.02)
+    assert rw.sample_size(results(mean_over="users")[0], "ndcg@8", difference=0.02).users > 80
+
+
+def test_two_requests_without_a_column_are_an_error_that_names_the_candidates():
+    unnamed = LISTS.rename({"request_id": "page"})
+    with pytest.raises(ScoreError, match=r"(?s)same rank.*columns not read: 'page'"):
+        rw.evaluate(unnamed, BY_USER, "ndcg@2")
+    unordered = unnamed.drop("rank").with_columns(score=pl.Series([2.0, 1, 2, 1, 2, 1]))
+    with pytest.raises(DuplicateError, match=r"(?s)duplicate item.*columns not read: 'page'"):
+        rw.evaluate(unordered, BY_USER, "ndcg@2")
+
+
+def test_errors_name_user_and_request():
+    twice = pl.concat([LISTS, LISTS.head(1).with_columns(rank=pl.lit(3, pl.Int64))])
+    with pytest.raises(DuplicateError) as caught:
+        rw.evaluate(twice, BY_REQUEST, "ndcg@2")
+    assert "user 'ann, request 1'" in str(caught.value)
+
+
+def test_what_takes_lists_of_users_refuses_requests():
+    with pytest.raises(ParameterError, match="one list per user"):
+        rw.Evaluator("ndcg@2", truth=BY_USER).update(LISTS)
+    with pytest.raises(ParameterError, match="needs requests"):
+        rw.evaluate({"ann": [1]}, {"ann": {1}}, "ndcg@2", mean_over="users")
+    with pytest.raises(ParameterError, match="every user counts alike"):
+        rw.evaluate(LISTS, BY_USER, "ndcg@2", mean_over="users", weights={"ann": 1, "bob": 1, "cyd": 2})
+    with pytest.raises(IdError, match="control character"):
+        rw.evaluate(LISTS.with_columns(user_id=pl.lit("a\x1fb")), BY_USER, "ndcg@2")
+
+
+def test_lists_alone_are_described_by_request():
+    result = rw.evaluate(LISTS, metrics=["catalog_coverage@2", "gini@2"])
+    assert result.counts["requests"] == 3
+    assert result.provenance["requests"]["truth"] == "none"
+
+
+def test_conventions_in_one_call():
+    result = rw.evaluate(LISTS, BY_REQUEST, ["ndcg@2", "map@2"], convention="trec_eval")
+    assert result.per_user["request"].to_list() == [1, 2, 1]
+
+
+@pytest.mark.slow
+def test_equal_systems_are_rarely_called_different():
+    """Users, whose requests share most of their luck, are the sample: 0.05 of worlds at most, and not 0.2."""
+    wrong, naive = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        owner = np.repeat(np.arange(60), rng.integers(1, 9, 60))
+        request = np.concatenate([np.arange((owner == user).sum()) for user in range(60)])
+        base = rng.beta(2, 4, len(owner))
+        gain = rng.normal(0, 0.1, 60)[owner] + rng.normal(0, 0.03, len(owner))
+        frames = [
+            pl.DataFrame({"user": owner, "request": request, "ndcg@5": np.clip(x, 0, 1)}) for x in (base, base + gain)
+        ]
+        one, two = map(rw.from_per_user, frames)
+        wrong += rw.compare(one, two)["B"]["verdict"] != "undecided"
+        naive += stats.paired_t(two.per_user["ndcg@5"], one.per_user["ndcg@5"]).p < 0.05
+    assert wrong <= 7
+    assert naive > 7
