@@ -163,7 +163,9 @@ class Choices:
         "positive",
         "Which ground-truth rows are relevant if there is no rating threshold. "
         '``"positive"``: those with a relevance above 0; ``"any"``: all of them; ``"graded"``: those with a '
-        "relevance above 0, also if there is a threshold, which is then for other metrics.",
+        "relevance above 0, also if there is a threshold, which is then for other metrics. `rankwise.evaluate` also "
+        'takes the grades of events, ``{"view": 0, "cart": 1, "purchase": 3}``: of several rows of a user and an item '
+        "the largest counts.",
         choices=Relevance,
         scope="relevance",
         per_metric=True,
@@ -409,7 +411,8 @@ class Options(Choices):
         "``popularity``. These two are terciles of the training users: by their number of distinct "
         "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
-        "disparity has no slices: its cells are groups of users already.",
+        "disparity has no slices: its cells are groups of users already. Slices of relevant items are ``item:COLUMN``, "
+        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``; numbers have edges as ``item:price[5,20]``.",
         metavar="COLUMN",
         type="str or list of str",
         not_compared="it adds slices, and moves no value",

@@ -533,7 +533,10 @@ class Systems:
                 found="; ".join(f"{name}: {what}" for name, what in over.items()),
                 hint="evaluate every model by request, and with the same mean_over",
             )
-        results = {name: replace(result, per_user=result.units) for name, result in self.results.items()}
+        results = {
+            name: replace(result, per_user=result.units, sliced=result.sliced_units)
+            for name, result in self.results.items()
+        }
         return replace(self, results=results)
 
     @property

@@ -57,7 +57,7 @@ from rankwise.core.arguments import (
 )
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
-from rankwise.results.intervals import check_clusters, group_column, groups_in, mean_of, shared_groups
+from rankwise.results.intervals import check_clusters, group_column, groups_in, is_truth_slice, mean_of, shared_groups
 from rankwise.results.result import Result, Values, plan_statements
 from rankwise.results.reuse import Uses, truth_of
 from rankwise.stats.bounded_means import BoundedMean
@@ -410,6 +410,8 @@ def _sources(systems: Systems) -> dict[str, str]:
 def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
     """Return the results of each group of users: the values that are means of its users."""
     check_ids(results)
+    if is_truth_slice(by):
+        return _in_slices(results, by)
     tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
     groups = groups_in(tables, by)
     if len(groups) > _MANY_GROUPS:
@@ -424,10 +426,33 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     }
 
 
+def _in_slices(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+    """Return the results within each slice of relevant items."""
+    for name, result in results.items():
+        if result.sliced is None or by not in result.sliced["by"]:
+            raise ParameterError(
+                f"{name} has no slices by {by!r}",
+                found=", ".join([] if result.slices is None else result.slices["by"].unique()) or "no slices",
+                hint=f"evaluate every model with by={by!r}",
+            )
+    first = next(iter(results.values()))
+    assert first.slices is not None
+    groups = first.slices.filter(pl.col("by") == by, pl.col("users") > 0)["group"].to_list()
+    return {
+        group: {name: _with_users(result, result.units_within(by, group)) for name, result in results.items()}
+        for group in groups
+    }
+
+
 def _of_group(result: Result, per_user: pl.DataFrame, by: str, group: str | None) -> Result:
-    inside = per_user.filter(pl.col(group_column(by)).eq_missing(group))
-    values = {cell: mean_of(inside[cell]) if result.is_mean_of_users(cell) else math.nan for cell in result.values}
-    return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None)
+    return _with_users(result, per_user.filter(pl.col(group_column(by)).eq_missing(group)))
+
+
+def _with_users(result: Result, inside: pl.DataFrame) -> Result:
+    """Return a result of some users: the values that are means over them."""
+    means = [cell for cell in result.values if cell in inside.columns and result.is_mean_of_users(cell)]
+    values = dict.fromkeys(result.values, math.nan) | {cell: mean_of(inside[cell]) for cell in means}
+    return replace(result, values=Values(values), per_user=inside, replicates=None, slices=None, sliced=None)
 
 
 def _rows(

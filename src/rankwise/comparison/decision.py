@@ -22,7 +22,7 @@ from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION, LOOKS
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
-from rankwise.results.intervals import group_column, groups_of_users, range_of
+from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice, range_of
 from rankwise.results.result import Result, plan_statements
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval, check_level
@@ -498,6 +498,9 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
 
 def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     """Return the number of users of each group."""
+    if is_truth_slice(by):
+        slices = next(iter(results.values())).slices
+        return {} if slices is None else dict(slices.filter(pl.col("by") == by).select("group", "users").rows())
     users = groups_of_users({name: result.per_user for name, result in results.items()}, by)
     counts = users.group_by(group_column(by)).len().sort(group_column(by), nulls_last=True)
     return dict(counts.rows())

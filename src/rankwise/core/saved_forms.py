@@ -184,7 +184,9 @@ CONFIGURATION = SavedForm(
 PARTIAL = SavedForm(
     "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 3
 )
-JOB = SavedForm("job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 3)
+JOB = SavedForm(
+    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 4, upgrades=(_unchanged,)
+)
 STATE_DICT = SavedForm(
     "state dict",
     "rankwise.torch.Collection.state_dict",

@@ -39,6 +39,7 @@ from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
+from rankwise.evaluation.truth_slices import refuse_truth_slices
 from rankwise.metrics.base import parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
@@ -204,6 +205,7 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     InputError
         If a table does not have what is asked of it.
     """
+    refuse_truth_slices(settings.by)
     needs_all_lists = settings.exclude_seen or settings.warm_and_cold or settings.jackknife is not None
     if needs_all_lists and not settings.adjusted:
         raise ParameterError(

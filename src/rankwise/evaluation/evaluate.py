@@ -28,6 +28,7 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
+from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, largest_grades, with_grades
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -72,7 +73,7 @@ def read_inputs(
 
         truth, train = truth_and_train(truth, train, settings.columns)
     return read_tables(
-        settings.columns,
+        {**columns_of_truth(settings), **(settings.columns or {})},
         recommendations=recommendations,
         truth=truth,
         train=train,
@@ -384,6 +385,7 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
+    tables = with_grades(tables, settings.grades)
     tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
     return merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
 
@@ -420,29 +422,37 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     settings = replace(settings, exact=tables.recommendations.is_exact)
     requests = Requests.of(settings, tables)
     settings, tables = _adjusted(settings, tables)
+    slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is None:
         tables = replace(tables, truth=None if tables.truth is None else without_requests(tables.truth))
-        return _evaluated(settings, tables, warnings)
+        return slices.added(_evaluated(settings, tables, warnings), settings, tables, _in_one_piece)
     settings, tables = requests.applied(settings, tables)
     try:
-        return requests.named(_evaluated(settings, tables, warnings))
+        result = _evaluated(settings, tables, warnings)
+        return requests.named(slices.added(result, settings, tables, _in_one_piece))
     except RankwiseError as error:
         raise requests.explained(error) from error
 
 
-def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:
+def _in_one_piece(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are adjusted, all users in one chunk."""
-    piece = Tables(recommendations=tables.recommendations)
+    merged = 0
+    if settings.grades is not None and tables.truth is not None:
+        truth, merged = largest_grades(tables.truth)
+        tables = replace(tables, truth=truth)
     job = prepare(settings, replace(tables, recommendations=None))
-    result = finish(job, [work(job, piece)])
-    result = with_doubts(result, warnings)
+    result = finish(job, [work(job, Tables(recommendations=tables.recommendations))])
+    return replace(result, counts={**result.counts, "truth_rows_merged": merged}) if merged else result
+
+
+def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:
+    """Evaluate tables that are adjusted, and the slices of warm and cold items."""
+    result = with_doubts(_in_one_piece(settings, tables), warnings)
     if not settings.warm_and_cold:
         return result
 
     def again(truth: Table) -> Result:
-        plain = replace(settings, by=(), jackknife=None)
-        job = prepare(plain, replace(tables, recommendations=None, truth=truth))
-        return finish(job, [work(job, piece)])
+        return _in_one_piece(replace(settings, by=(), jackknife=None), replace(tables, truth=truth))
 
     assert tables.truth is not None
     assert tables.train is not None

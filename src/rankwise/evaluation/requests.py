@@ -72,10 +72,15 @@ class Requests:
     def named(self, result: Result) -> Result:
         """Return the result with users and requests in columns of their own, counted, and its means over users."""
         per_user = users_and_requests(result.per_user, self.user, self.request)
+        sliced = None if result.sliced is None else users_and_requests(result.sliced, self.user, self.request)
         requests = {"column": self.column, "truth": self.truth}
         counts = {**result.counts, **counts_of_requests(per_user)}
         result = replace(
-            result, per_user=per_user, counts=counts, provenance={**result.provenance, "requests": requests}
+            result,
+            per_user=per_user,
+            sliced=sliced,
+            counts=counts,
+            provenance={**result.provenance, "requests": requests},
         )
         return result if result.provenance["settings"]["mean_over"] == "requests" else _over_users(result)
 
@@ -100,10 +105,18 @@ def _over_users(result: Result) -> Result:
     if slices is not None:
         rows = []
         for row in slices.iter_rows(named=True):
-            column = group_column(row["by"])
-            is_inside = pl.col(column).eq_missing(row["group"])
-            is_known = column in result.per_user.columns
-            rows.append(row | means(result.per_user.filter(is_inside)) if is_known else row)
+            inside = _rows_within(result, row["by"], row["group"])
+            rows.append(row if inside is None else row | means(inside))
         slices = pl.DataFrame(rows, schema=slices.schema)
     assert WEIGHT not in result.per_user.columns
     return replace(result, values=Values({**result.values, **means(result.per_user)}), slices=slices)
+
+
+def _rows_within(result: Result, by: str, group: str | None) -> pl.DataFrame | None:
+    """Return the requests of a group of users, or of a slice of relevant items; None where they are not known."""
+    column = group_column(by)
+    if column in result.per_user.columns:
+        return result.per_user.filter(pl.col(column).eq_missing(group))
+    if result.sliced is None or by not in result.sliced["by"]:
+        return None
+    return result.sliced.filter(pl.col("by") == by, pl.col("group").eq_missing(group))

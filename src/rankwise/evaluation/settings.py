@@ -15,7 +15,7 @@ from dataclasses import MISSING, Field, dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
-from rankwise.core.arguments import described
+from rankwise.core.arguments import check_number, described
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
@@ -85,7 +85,7 @@ class AveragingOptions(TypedDict, total=False):
 
     threshold: float | None
     relevance_threshold: float | None
-    relevance: Relevance
+    relevance: Relevance | Mapping[str, float]
     convention: str | Convention | None
     population: Population
     undefined: Undefined
@@ -197,9 +197,22 @@ def without_shorthands(
             both = f"{choices['threshold']} and {choices['relevance_threshold']}"
             raise ParameterError("threshold and relevance_threshold are the same option", found=both)
         choices["relevance_threshold"] = choices.pop("threshold")
+    if isinstance(choices.get("relevance"), Mapping):
+        if options_class is not ListOptions:
+            raise ParameterError("grades of events are taken by rankwise.evaluate alone", found="relevance={…}")
+        choices["grades"] = _checked_grades(choices.pop("relevance"))
     from rankwise.convention.convention import Convention
 
     return Convention.named(choices.pop("convention", None)), choices
+
+
+def _checked_grades(grades: Mapping[Any, Any]) -> dict[str, float]:
+    """Return the relevance of each event, checked."""
+    for event, grade in grades.items():
+        check_number(f"relevance of {event!r}", grade)
+    if not any(grade > 0 for grade in grades.values()):
+        raise ParameterError("some event is relevant", found=f"relevance={dict(grades)!r}"[:80])
+    return {str(event): float(grade) for event, grade in grades.items()}
 
 
 def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,6 +307,8 @@ class Settings(Options):
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
+    grades: Mapping[str, float] | None = field(default=None, hash=False)
+    """The relevance of each event of the ground truth, where it has events and no relevance."""
     by_request: bool = False
     """Whether lists and ground truth have one id per request, and the other tables one per user."""
     ties_if_scored: bool = False
@@ -387,6 +402,8 @@ class Settings(Options):
             saved["weights"] = "given"
         if self.relevance_threshold == ANY_ROW:
             saved["relevance_threshold"] = None
+        if not self.by_request:  # without requests it says nothing
+            del saved["mean_over"]
         return {
             "metrics": [str(metric) for metric in self.metrics],
             "convention": "default" if self.convention is None else self.convention.name,
@@ -394,6 +411,7 @@ class Settings(Options):
             "by": list(self.by),
             "ties_given": self.ties is not None and not self.ties_if_scored,
             "exact": self.exact,
+            **({} if self.grades is None else {"grades": dict(self.grades)}),
         }
 
 

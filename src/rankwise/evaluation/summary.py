@@ -716,6 +716,9 @@ def _join(first: Result, second: Result) -> Result:
                 hint="evaluate them in two calls",
             )
         replicates = replicates.join(second.replicates, on="group")
+    sliced = first.sliced
+    if sliced is not None and second.sliced is not None:
+        sliced = _wider(sliced, second.sliced, "by", "group", *keys)
     counts = {name: max(first.counts.get(name, 0), second.counts.get(name, 0)) for name in first.counts | second.counts}
     counts |= counts_of_requests(per_user) or {"users": len(per_user)}
     counts["users_without_list"] = int((per_user["list_length"] == 0).sum())
@@ -729,6 +732,7 @@ def _join(first: Result, second: Result) -> Result:
         per_user=per_user,
         counts=counts,
         slices=slices,
+        sliced=sliced,
         replicates=replicates,
         diagnostics=first.diagnostics | second.diagnostics,
         provenance=_provenance(first.provenance, second.provenance),

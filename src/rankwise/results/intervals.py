@@ -35,6 +35,7 @@ __all__ = [
     "groups_in",
     "groups_of_users",
     "interval_of",
+    "is_truth_slice",
     "jackknife_caveats",
     "mean_of",
     "range_of",
@@ -68,6 +69,15 @@ def read_group_column(column: str) -> str | None:
     """Return the name of the grouping in a column of per-user values; None for other columns."""
     match = re.fullmatch(r"group\((.*)\)", column, flags=re.DOTALL)
     return None if match is None else match[1]
+
+
+def is_truth_slice(by: str) -> bool:
+    """Return whether groups are slices of relevant items, not groups of users.
+
+    >>> [is_truth_slice(by) for by in ("item:genre", "truth:channel", "repeat", "country")]
+    [True, True, True, False]
+    """
+    return by == "repeat" or by.startswith(("item:", "truth:"))
 
 
 def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:

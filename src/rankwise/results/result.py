@@ -156,6 +156,7 @@ _COUNTS = {
     "tied_rows": "rows with tied scores",
     "duplicates_dropped": "repeated rows dropped",
     "truth_duplicates_dropped": "repeated truth rows dropped",
+    "truth_rows_merged": "truth rows of a user and item that has a row of a larger grade",
     "lists_with_rank_gaps": "lists with gaps in their ranks",
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
@@ -320,10 +321,10 @@ def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     return [f"lists by request (column {requests['column']!r})", *filter(None, [truth]), means[settings["mean_over"]]]
 
 
-def means_of_users(per_user: pl.DataFrame, cells: Sequence[str]) -> pl.DataFrame:
+def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -> pl.DataFrame:
     """Return one row per user: the mean of each value over the user's requests for which it is defined."""
     groups = [name for name in per_user.columns if read_group_column(name) is not None]
-    return per_user.group_by("user", maintain_order=True).agg(
+    return per_user.group_by(*within, "user", maintain_order=True).agg(
         pl.col("n_relevant", "list_length").sum(),
         pl.col(groups).first(),
         *(pl.col(cell).fill_nan(None).mean().fill_null(float("nan")) for cell in cells),
@@ -404,6 +405,9 @@ def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> s
         return ""
     column = _columns(inputs["truth"]).get("relevance")
     threshold = settings.get("relevance_threshold")
+    if (grades := settings.get("grades")) is not None:
+        text = ", ".join(f"{event} {grade:g}" for event, grade in grades.items())
+        return f"relevance by {column}: {text}" + ("" if threshold is None else f"; relevant: >= {threshold:g}")
     if column is None or (threshold is None and settings.get("relevance") == "any"):
         return "relevant: every row of the ground truth"
     return f"relevant: {column} {'> 0' if threshold is None else f'>= {threshold:g}'}"
@@ -468,6 +472,9 @@ class Result(Mapping[str, float]):
         For debiased metrics: effective sample size, largest weight, clip.
     replicates : polars.DataFrame or None
         With ``jackknife``, every value computed without each group of users.
+    sliced : polars.DataFrame or None
+        With slices of relevant items, such as ``by="item:genre"``: per-user values in each, with columns ``by`` and
+        ``group``.
     kinds : mapping of str to str
         How each value is aggregated: ``"mean"`` over users, ``"weighted mean"``, ``"sum"``,
         ``"pooled"`` over users, over ``"all lists"``, ``"composed"`` of other values, ``"groups"``.
@@ -492,6 +499,7 @@ class Result(Mapping[str, float]):
     provenance: dict[str, Any]
     diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
     replicates: pl.DataFrame | None = None
+    sliced: pl.DataFrame | None = None
     kinds: Mapping[str, ValueKind] = field(default_factory=dict)
 
     @property
@@ -595,12 +603,67 @@ class Result(Mapping[str, float]):
         Of requests the id is that of user and request, and ``group(user)`` the user, who is the cluster of them. With
         ``mean_over="users"`` rows are users, with their means over requests.
         """
-        if REQUEST not in self.per_user.columns:
-            return self.per_user
+        return self._as_units(self.per_user)
+
+    def _as_units(self, per_user: pl.DataFrame, *within: str) -> pl.DataFrame:
+        """Return rows of users, or of their requests, as rows of units; ``within`` each group of some columns."""
+        if REQUEST not in per_user.columns:
+            return per_user
         if not self.has_requests:
-            return means_of_users(self.per_user, [cell for cell in self.values if cell in self.per_user.columns])
+            cells = [cell for cell in self.values if cell in per_user.columns]
+            return means_of_users(per_user, cells, *within)
         of_user = pl.col("user").cast(pl.String).alias(group_column("user"))
-        return self.per_user.with_columns(of_user, user=request_ids(self.per_user)).drop(REQUEST)
+        return per_user.with_columns(of_user, user=request_ids(per_user)).drop(REQUEST)
+
+    @property
+    def sliced_units(self) -> pl.DataFrame | None:
+        """`sliced` with one row per slice and unit; None without slices of relevant items."""
+        return None if self.sliced is None else self._as_units(self.sliced, "by", "group")
+
+    def units_within(self, by: str, group: object) -> pl.DataFrame:
+        """Return the units of a group of users, or of a slice of relevant items."""
+        if self.sliced is None or by not in self.sliced["by"]:
+            return within(self.units, by, group)
+        assert self.slices is not None
+        names = self.slices.filter(pl.col("by") == by)["group"].to_list()
+        name = None if group is None else str(group)
+        inside = self.sliced.filter(pl.col("by") == by, pl.col("group").eq_missing(name)).drop("by", "group")
+        if name not in names or not len(inside):
+            raise ParameterError(
+                f"no relevant item is in the slice {group!r} of {by!r}",
+                found=", ".join(map(str, names[:12])),
+                hint=nearest(str(group), [str(other) for other in names]),
+            )
+        return self._as_units(inside)
+
+    def slice_intervals(self, metric: str | Metric, *, confidence: float = 0.95) -> pl.DataFrame:
+        """Return a metric in every group with its confidence interval: ``by, group, users, value, low, high``.
+
+        Groups are those of `slices`, in their order. Intervals are those of `interval`, of each group alone.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> lists = {user: [user % 3, 5] for user in range(30)}
+        >>> items = {"item": [0, 1, 2, 5], "genre": ["a", "b", "b", "b"]}
+        >>> truth = {user: {0, 5} for user in range(30)}
+        >>> result = rw.evaluate(lists, truth, "recall@2", items=items, by="item:genre")
+        >>> result.slice_intervals("recall@2").select("group", "value", "low", "high").rows()
+        [('a', 0.3333, 0.1729, 0.5281), ('b', 1.0, 0.8843, 1.0)]
+        """
+        cell = self.cell(metric)
+        if self.slices is None:
+            raise MetricError("the result has no groups", hint="evaluate with by=")
+        schema = {"by": pl.String, "group": pl.String, "users": pl.Int64}
+        schema |= dict.fromkeys(("value", "low", "high"), pl.Float64)
+        rows = []
+        for row in self.slices.select("by", "group", "users", value=cell).iter_rows(named=True):
+            low = high = math.nan
+            if row["value"] == row["value"] and self.is_mean_of_users(cell):
+                interval = self.interval(cell, confidence=confidence, by=row["by"], group=row["group"])
+                low, high = interval.low, interval.high
+            rows.append({**row, "low": low, "high": high})
+        return pl.DataFrame(rows, schema=schema)
 
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""
@@ -671,7 +734,7 @@ class Result(Mapping[str, float]):
         cell = self.cell(metric)
         if by is None and group is not None:
             raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
-        users = self.units if by is None else within(self.units, by, group)
+        users = self.units if by is None else self.units_within(by, group)
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         if by is not None and user_values is None:
             raise MetricError(f"{cell} is not a mean over users, so a group of users has no interval")
@@ -812,7 +875,7 @@ class Result(Mapping[str, float]):
             If the folder cannot be written; an older result in it is left unchanged.
         """
         path = check_path("folder", folder)
-        frames = {"per_user": self.per_user, "replicates": self.replicates}
+        frames = {"per_user": self.per_user, "replicates": self.replicates, "sliced": self.sliced}
         content = self.to_dict()
         content["provenance"] |= saved_uses(path, self.provenance, self.per_user)
         write_folder(path, content, {n: f for n, f in frames.items() if f is not None})

@@ -78,6 +78,7 @@ def load(folder: str | Path) -> Result:
             provenance=data["provenance"],
             diagnostics={name: _numbers(row) for name, row in data["diagnostics"].items()},
             replicates=frames.get("replicates"),
+            sliced=frames.get("sliced"),
             kinds=data["kinds"],
         )
     except UsageError as error:

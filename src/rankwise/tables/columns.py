@@ -18,6 +18,7 @@ from rankwise.errors import ColumnError, EmptyError, IdError, InputError, Parame
 from rankwise.tables.table import Table, TableRole
 
 __all__ = [
+    "EVENT",
     "EXACT",
     "KNOWN",
     "LOG_ROLES",
@@ -72,6 +73,9 @@ _REWARD = ("reward", "click", "clicks", "clicked", "purchase", "revenue", "label
 _KIND = ("kind", "event", "eventtype", "actiontype")
 _UNIT = (*_QUERY, *_SESSION, "request", "requestid", "impression", "impressionid", "visit", "visitid")
 """Requests of users, each of which has a list of its own."""
+_EVENT = (*_KIND, "behavior", "behaviour", "behaviortype", "action", "interaction", "interactiontype")
+EVENT = "truth:event"
+"""The column of events of a ground truth, which is read where they have grades; without a name it is recognised."""
 _LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
@@ -238,6 +242,9 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     overrides: dict[str, str | None] = {}
     all_columns = {table: {**names, **KNOWN.get(table, {})} for table, names in ROLES.items()}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
+        if key.startswith("truth:"):  # a column of the ground truth as it is
+            overrides |= {key: name} if role == "truth" else {}
+            continue
         table, _, column = key.rpartition(".")
         tables = [role for role in all_columns if table in ("", role)]
         if not any(column in all_columns[role] for role in tables):
@@ -318,7 +325,32 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
                 found=quoted_columns(names),
                 hint=f'say which: columns={{"{role}.{column}": "…"}}',
             )
+    for key, name in overrides.items():
+        if key == EVENT and name is None:
+            out[key] = _event_column(names, where)
+        elif key.startswith("truth:") and name is not None:
+            if name not in names:
+                raise ColumnError(
+                    f"there is no column {name!r} of the ground truth, by which it is to be sliced",
+                    where=where,
+                    found=quoted_columns(names),
+                    hint=nearest(name, names),
+                )
+            out[key] = name
     return out
+
+
+def _event_column(names: Sequence[str], where: str) -> str:
+    """Return the column of events of a ground truth."""
+    matches = [name for name in names if plain_name(name) in _EVENT]
+    if len(matches) != 1:
+        raise ColumnError(
+            "two columns could be the event" if matches else "there is no column of events, which have grades",
+            where=where,
+            found=", ".join(map(repr, matches)) if matches else quoted_columns(names),
+            hint=f'say which: columns={{"{EVENT}": "…"}}',
+        )
+    return matches[0]
 
 
 def quoted_columns(names: Sequence[str]) -> str:

@@ -142,7 +142,9 @@ def users_and_requests(frame: pl.DataFrame, user: Any, request: Any) -> pl.DataF
         pl.col("user").cast(user), pl.when(pl.col(REQUEST) != "").then(pl.col(REQUEST)).cast(request)
     )
     rest = [name for name in frame.columns if name not in ("user", REQUEST)]
-    return named.select("user", REQUEST, *rest).sort("user", REQUEST)
+    within = [name for name in ("by", "group") if name in rest]
+    others = [name for name in rest if name not in within]
+    return named.select(*within, "user", REQUEST, *others).sort(*within, "user", REQUEST)
 
 
 def counts_of_requests(per_user: pl.DataFrame) -> dict[str, int]:

@@ -1,0 +1,371 @@
+"""Slices of relevant items: by a column of items or of the ground truth, by popularity, cold items, repeats.
+
+The ground truth is restricted to the slice, and lists stay as they are: an item of another slice keeps its rank, and is
+no hit. A user counts in the slices in which relevant items are. Metrics that describe lists have no value in a slice
+of the ground truth; the share of recommended items that are in the slice stands in ``recommended_share``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError, nearest
+from rankwise.evaluation.settings import Settings
+from rankwise.results.intervals import is_truth_slice
+from rankwise.results.result import Result
+from rankwise.tables.columns import EVENT
+from rankwise.tables.requests import REQUEST, users_of_requests
+from rankwise.tables.table import Table, Tables
+from rankwise.tables.training import matching
+
+__all__ = ["SHARE", "TruthSlices", "columns_of_truth", "largest_grades", "refuse_truth_slices", "with_grades"]
+
+SHARE = "recommended_share"
+"""The column of slices with the share of recommended items that are in the slice."""
+_KEPT = "slice "  # before the number of a slice, in columns of the ground truth and the lists
+_MANY_NUMBERS = 10  # distinct numbers from which on they are cut into bins
+_MANY_SLICES = 1_000
+_BINS = 4
+
+
+def columns_of_truth(settings: Settings) -> dict[str, str | None]:
+    """Return the columns of the ground truth that are read for slices and for grades of events."""
+    names = [_name_and_edges(name)[0] for name in settings.by if name.startswith("truth:")]
+    events: dict[str, str | None] = {} if settings.grades is None else {EVENT: None}
+    return {name: name.removeprefix("truth:") for name in names if name not in events} | events
+
+
+def with_grades(tables: Tables, grades: Mapping[str, float] | None) -> Tables:
+    """Return tables whose ground truth has the relevance of its events."""
+    truth = tables.truth
+    if grades is None:
+        return tables
+    if truth is None:
+        raise ParameterError("grades are of the events of a ground truth", found="no truth", hint="pass one")
+    if "relevance" in truth.frame.columns:
+        raise ColumnError(
+            "a ground truth has grades of its events, or a relevance",
+            where=truth.source,
+            found=f"column {truth.columns.get('relevance', 'relevance')!r} beside {truth.columns[EVENT]!r}",
+            hint='leave the relevance unused: columns={"truth.relevance": None}',
+        )
+    event = truth.frame[EVENT].cast(pl.String)
+    unknown = event.filter(~event.is_in([*grades])).unique().sort()
+    if len(unknown) or event.null_count():
+        raise ColumnError(
+            "every event needs a grade",
+            where=f"{truth.source}, column {truth.columns[EVENT]!r}",
+            found=", ".join(map(repr, unknown.to_list()[:6])) or f"{event.null_count():,} rows without an event",
+            hint="give the others a relevance of 0, or drop their rows",
+        )
+    relevance = event.replace_strict([*grades], [*grades.values()], return_dtype=pl.Float64)
+    columns = {**truth.columns, "relevance": truth.columns[EVENT]}
+    graded = replace(truth, frame=truth.frame.with_columns(relevance=relevance), columns=columns)
+    return replace(tables, truth=graded)
+
+
+def largest_grades(truth: Table) -> tuple[Table, int]:
+    """Return a ground truth with one row per user and item, that of the largest grade, and how many rows it lacks."""
+    keys = [name for name in ("user", REQUEST, "item") if name in truth.frame.columns]
+    ordered = truth.frame.sort("relevance", descending=True, maintain_order=True)
+    frame = ordered.unique(keys, keep="first", maintain_order=True)
+    return truth.with_frame(frame), len(truth.frame) - len(frame)
+
+
+def refuse_truth_slices(by: Iterable[str]) -> None:
+    """Raise if slices are of relevant items, where groups are of users."""
+    for name in by:
+        if is_truth_slice(name):
+            raise ParameterError(
+                f"by={name!r} slices the ground truth, which needs all lists at once",
+                hint="rankwise.evaluate takes it, without chunk_rows",
+            )
+
+
+def _name_and_edges(name: str) -> tuple[str, list[float] | None]:
+    """Return a slice without its edges, and these.
+
+    >>> _name_and_edges("item:price[5,10]"), _name_and_edges("repeat")
+    (('item:price', [5.0, 10.0]), ('repeat', None))
+    """
+    match = re.fullmatch(r"(.+?)\[([^\]]*)\]", name)
+    if match is None:
+        return name, None
+    try:
+        edges = [float(edge) for edge in match[2].split(",")]
+    except ValueError as error:
+        raise ParameterError("edges of a slice are numbers", found=f"by={name!r}", hint='"item:price[5,10]"') from error
+    if sorted({*edges}) != edges:
+        raise ParameterError("edges of a slice increase", found=f"by={name!r}")
+    return match[1], edges
+
+
+@dataclass(frozen=True)
+class TruthSlices:
+    """The slices of an evaluation.
+
+    Attributes
+    ----------
+    names : tuple of str
+        As they were passed in ``by``.
+    groups : tuple of list
+        The groups of each, in order; None is that of items of which nothing is known.
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[list[str | None], ...]
+
+    @classmethod
+    def of(cls, settings: Settings, tables: Tables) -> tuple[TruthSlices, Settings, Tables]:
+        """Return the slices, the settings without them, and tables whose rows say which slice they are in."""
+        names = tuple(name for name in settings.by if is_truth_slice(name))
+        if not names:
+            return cls((), ()), settings, tables
+        truth, lists = tables.truth, tables.recommendations
+        if truth is None or lists is None:
+            raise ParameterError(f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one")
+        if not any(metric.reads_truth for metric in settings.metrics):
+            raise MetricError(
+                f"by={names[0]!r} slices the ground truth, which no metric reads",
+                found=", ".join(map(str, settings.metrics)),
+                hint="add one of accuracy, such as ndcg@10",
+            )
+        groups = []
+        for at, name in enumerate(names):
+            labels, ordered = _labels(name, tables)
+            groups.append(ordered)
+            truth = truth.with_frame(truth.frame.with_columns(labels(truth).alias(f"{_KEPT}{at}")))
+            if not name.startswith("truth:"):
+                lists = lists.with_frame(lists.frame.with_columns(labels(lists).alias(f"{_KEPT}{at}")))
+        by = tuple(name for name in settings.by if not is_truth_slice(name))
+        return cls(names, tuple(groups)), replace(settings, by=by), replace(tables, truth=truth, recommendations=lists)
+
+    def added(
+        self, result: Result, settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]
+    ) -> Result:
+        """Return a result with the values of each slice, and those of its users.
+
+        ``evaluate`` evaluates tables under settings.
+        """
+        if not self.names:
+            return result
+        rows = [] if result.slices is None else [result.slices]
+        users: list[pl.DataFrame] = []
+        for at, name in enumerate(self.names):
+            for group in self.groups[at]:
+                inside = _restricted(tables, f"{_KEPT}{at}", group, settings)
+                sliced = None if inside is None else _evaluated(settings, inside, evaluate)
+                rows.append(_row(name, group, result, sliced, _share(tables, f"{_KEPT}{at}", group)))
+                if sliced is not None:
+                    head = [pl.lit(name).alias("by"), pl.lit(group, pl.String).alias("group")]
+                    users.append(sliced.per_user.select(*head, pl.all()))
+        slices = pl.concat(rows, how="diagonal_relaxed")
+        slices = slices.with_columns(pl.exclude("by", "group", "users", "label").fill_null(float("nan")))
+        settings_said = {**result.provenance["settings"], "by": [*settings.by, *self.names]}
+        sliced_users = pl.concat(users, how="diagonal_relaxed") if users else None
+        return replace(
+            result, slices=slices, sliced=sliced_users, provenance={**result.provenance, "settings": settings_said}
+        )
+
+
+def _restricted(tables: Tables, column: str, group: str | None, settings: Settings) -> Tables | None:
+    """Return tables whose ground truth is in a slice; None if no row is."""
+    truth, lists = tables.truth, tables.recommendations
+    assert truth is not None
+    assert lists is not None
+    rows = truth.frame.filter(_is_in(truth.frame, column, group))
+    if rows.is_empty():
+        return None
+    if settings.evaluated in ("truth", "both"):  # nobody else counts
+        lists = lists.with_frame(lists.frame.join(rows.select("user").unique(), "user", "semi", maintain_order="left"))
+    return replace(tables, truth=truth.with_frame(rows), recommendations=lists if len(lists.frame) else None)
+
+
+def _is_in(frame: pl.DataFrame, column: str, group: str | None) -> pl.Expr:
+    """Return whether rows are in a slice; an item with several categories is in several."""
+    if isinstance(frame.schema[column], pl.List):
+        inside = pl.col(column).list.contains(pl.lit(group)) if group is not None else pl.col(column).list.len() == 0
+        return inside.fill_null(value=group is None)
+    return pl.col(column).eq_missing(pl.lit(group, pl.String))
+
+
+def _evaluated(settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]) -> Result | None:
+    """Return the result of a slice; None if no user of the population has a relevant item in it."""
+    if tables.recommendations is None:
+        return None
+    metrics = tuple(metric for metric in settings.metrics if metric.reads_truth)
+    plain = replace(settings, metrics=metrics, by=(), jackknife=None, warm_and_cold=False)
+    try:
+        return evaluate(plain, tables)
+    except EmptyError:
+        return None
+
+
+def _row(name: str, group: str | None, result: Result, sliced: Result | None, share: float) -> pl.DataFrame:
+    """Return the row of a slice in the table of slices."""
+    values = {} if sliced is None else {cell: sliced.values.get(cell) for cell in result.values}
+    users = 0 if sliced is None else len(sliced.per_user)
+    head = {"by": name, "group": group, "users": users}
+    schema: dict[str, Any] = {"by": pl.String, "group": pl.String, "users": pl.Int64}
+    schema |= dict.fromkeys((*result.values, SHARE), pl.Float64)
+    return pl.DataFrame([{**head, **dict.fromkeys(result.values), **values, SHARE: share}], schema=schema)
+
+
+def _share(tables: Tables, column: str, group: str | None) -> float:
+    """Return the share of recommended items that are in a slice; NaN where the ground truth alone knows."""
+    lists = tables.recommendations
+    if lists is None or column not in lists.frame.columns or lists.frame.is_empty():
+        return float("nan")
+    return len(lists.frame.filter(_is_in(lists.frame, column, group))) / len(lists.frame)
+
+
+_Labels = Callable[[Table], pl.Series]
+
+
+def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
+    """Return what names the slice of each row of a table, and the slices of the ground truth in order."""
+    plain, edges = _name_and_edges(name)
+    truth = tables.truth
+    assert truth is not None
+    if plain in ("repeat", "item:popularity", "item:cold"):
+        if edges is not None:
+            raise ParameterError(f"{plain} has no edges", found=f"by={name!r}")
+        return _of_training(plain, tables)
+    kind, _, column = plain.partition(":")
+    if kind == "truth":
+        values = truth.frame[plain]
+        binned = _binned(values, edges, name)
+        return lambda table: binned(table.frame[plain]), _ordered(binned(values), binned.names)
+    items = tables.items
+    if items is None:
+        raise ParameterError(f"by={name!r} is by a column of the items", found="no items", hint="pass items=")
+    if column not in items.frame.columns:
+        known = [other for other in items.frame.columns if other != "item"]
+        raise ColumnError(
+            f"there is no column {column!r}",
+            where=items.source,
+            found=", ".join(map(repr, known)) or "ids alone",
+            hint=nearest(column, known) or 'also "item:popularity" and "item:cold", with train=',
+        )
+    binned = _binned(items.frame[column], edges, name)
+    labelled = items.with_frame(items.frame.select("item", label=binned(items.frame[column])))
+
+    def of_items(table: Table) -> pl.Series:
+        ids = table.frame.select("item")
+        return ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")["label"]
+
+    return of_items, _ordered(of_items(truth), binned.names)
+
+
+def _of_training(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
+    """Return slices by training: repeats of the user, cold items, popularity."""
+    train = tables.train
+    if train is None:
+        raise ParameterError(f"by={name!r} slices by training interactions", found="no train", hint="pass train=")
+    if name == "repeat":
+
+        def repeats(table: Table) -> pl.Series:
+            pairs = table.frame.select(user=users_of_requests(table.frame["user"]), item=pl.col("item").cast(pl.String))
+            known = train.frame.select(pl.col("user", "item").cast(pl.String)).unique()
+            joined = pairs.join(
+                known.with_columns(label=pl.lit("repeat")), ["user", "item"], "left", maintain_order="left"
+            )
+            return joined["label"].fill_null("new")
+
+        return repeats, ["repeat", "new"]
+    counts = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
+    order = ["warm", "cold"] if name == "item:cold" else ["head", "middle", "tail"]
+    label = pl.lit("warm") if name == "item:cold" else _popularity(counts)
+    labelled = train.with_frame(counts.select("item", label=label))
+
+    def of_items(table: Table) -> pl.Series:
+        ids = table.frame.select("item")
+        joined = ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")
+        return joined["label"].fill_null(order[-1])
+
+    return of_items, list(order)
+
+
+def _popularity(counts: pl.DataFrame) -> pl.Expr:
+    """Return the third of training interactions that each item is in, the most popular items first.
+
+    Items of one count are in one slice: that in which the more popular items leave room.
+    """
+    by_count = counts.group_by("count").agg(total=pl.col("count").sum()).sort("count", descending=True)
+    before = by_count["total"].cum_sum() - by_count["total"]
+    third = float(by_count["total"].sum()) / 3
+    head = by_count.filter(before < third)["count"].min()
+    middle = by_count.filter(before < 2 * third)["count"].min()
+    return (
+        pl.when(pl.col("count") >= head)
+        .then(pl.lit("head"))
+        .when(pl.col("count") >= middle)
+        .then(pl.lit("middle"))
+        .otherwise(pl.lit("tail"))
+    )
+
+
+@dataclass(frozen=True)
+class _Binned:
+    """Names the slice of each value of a column: its text, its day, or the bin that it is in."""
+
+    edges: list[float] | None
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the bins in order; None without bins."""
+        if self.edges is None:
+            return None
+        inner = [f"{low:g} to {high:g}" for low, high in zip(self.edges, self.edges[1:], strict=False)]
+        return [f"below {self.edges[0]:g}", *inner, f"{self.edges[-1]:g} and above"]
+
+    def __call__(self, values: pl.Series) -> pl.Series:
+        """Return the name of the slice of each value."""
+        if self.edges is not None:
+            names = pl.Series(self.names)
+            at = np.searchsorted(self.edges, values.cast(pl.Float64).to_numpy(), side="right")
+            missing = values.is_null() | values.cast(pl.Float64).is_nan()
+            return pl.select(pl.when(~missing).then(names.gather(at))).to_series()
+        if isinstance(values.dtype, pl.Array):
+            values = values.cast(pl.List(values.dtype.inner))
+        if isinstance(values.dtype, pl.List):
+            return values.cast(pl.List(pl.String))
+        if isinstance(values.dtype, pl.Datetime):
+            values = values.dt.date()
+        return values.cast(pl.String)
+
+
+def _binned(values: pl.Series, edges: list[float] | None, name: str) -> _Binned:
+    """Return what names the slices of a column: by bins if they have edges, or if numbers are many."""
+    if edges is not None and not values.dtype.is_numeric():
+        raise ColumnError(f"by={name!r} cuts numbers into bins", found=f"a column of {values.dtype}")
+    if values.dtype.is_numeric() and edges is None and values.n_unique() > _MANY_NUMBERS:
+        numbers = values.cast(pl.Float64).drop_nulls().drop_nans().to_numpy()
+        edges = sorted({float(edge) for edge in np.quantile(numbers, np.arange(1, _BINS) / _BINS)})
+    return _Binned(edges)
+
+
+def _ordered(labels: pl.Series, names: Sequence[str] | None) -> list[str | None]:
+    """Return the slices of the ground truth in their natural order, rows of which nothing is known last."""
+    if isinstance(labels.dtype, pl.List):
+        unknown = bool((labels.is_null() | (labels.list.len() == 0)).any())
+        labels = labels.explode(empty_as_null=False).drop_nulls()
+    else:
+        unknown = labels.null_count() > 0
+    present = labels.drop_nulls().unique().to_list()
+    if len(present) > _MANY_SLICES:
+        raise ParameterError(
+            f"there are at most {_MANY_SLICES:,} slices", found=f"{len(present):,}", hint="cut numbers into bins"
+        )
+    if names is not None:
+        ordered = [name for name in names if name in present]
+    else:
+        numeric = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in present)
+        ordered = sorted(present, key=float if numeric else str)
+    return [*ordered, *([None] if unknown else [])]
