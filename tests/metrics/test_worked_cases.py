@@ -159,9 +159,7 @@ def test_one_group_has_no_gap():
 
 def test_a_part_without_cut_offs_is_the_same_at_all_of_them():
     users = {"user": ["a", "b"], "group": ["x", "y"]}
-    result = rw.evaluate(
-        {"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=bpref)@[1,2]", users=users
-    )
+    result = rw.evaluate({"a": [5], "b": [7]}, {"a": {5, 6}, "b": {5}}, "group_gap(metric=bpref)@[1,2]", users=users)
     assert [*result.values.values()].count(0.5) == 4  # the gap, and the mean of x; that of y is 0
 
 

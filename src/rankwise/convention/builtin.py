@@ -129,6 +129,7 @@ WARPREC: BuiltIn = {
         ),
         "logloss": {"metric": "log_loss(average=users,scores=logits)", "population": "judged"},
         "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+        "F1[nDCG, MAP](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=map,beta=0.5)",
         "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
         "F1(beta=0.5)": "f(beta=0.5)",
         "F1(beta=2)": "f(beta=2)",
@@ -170,6 +171,8 @@ WARPREC: BuiltIn = {
         "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
             f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
         ),
+        "EucDistance[nDCG, EPC][1.0, 1.0]": f"euclidean_distance([ndcg({_PLUS_ONE}),epc],utopia=[1,1])",
+        "Hypervolume[nDCG, EPC][0.0, 0.0][true, true]": f"hypervolume([ndcg({_PLUS_ONE}),epc],nadir=[0,0])",
         "Hypervolume[Precision, Recall, nDCG][0.0, 0.0, 0.0][true, true, true]": (
             f"hypervolume([precision,recall,ndcg({_PLUS_ONE})],nadir=[0,0,0])"
         ),
@@ -205,6 +208,7 @@ WARPREC_1_4: BuiltIn = {
                 "F1(beta=0.5)": "f(beta=0.5)",
                 "F1(beta=2)": "f(beta=2)",
                 "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+                "F1[nDCG, MAP](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=map,beta=0.5)",
                 "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
             }.items()
         },
