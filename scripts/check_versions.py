@@ -44,8 +44,9 @@ def version_run(library: str) -> str:
 
 
 def newest(package: str) -> str | None:
-    """Return the newest version on the package index; None if it does not answer."""
-    command = [sys.executable, "-m", "pip", "index", "versions", package, "--disable-pip-version-check"]
+    """Return the newest version on the package index, also for other Pythons; None if it does not answer."""
+    options = ("--ignore-requires-python", "--disable-pip-version-check")
+    command = [sys.executable, "-m", "pip", "index", "versions", package, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     match = re.match(r"\S+ \(([^)]+)\)", done.stdout)
     return match[1] if match else None

@@ -128,10 +128,10 @@ def test_explain(folder):
 def test_the_list_of_conventions_and_one_in_full(folder):
     listed = rankwise_here(folder, "conventions").stdout
     assert all(name in listed for name in rw.conventions())
-    one = rankwise_here(folder, "conventions", "elliot").stdout
-    assert "MAP" in one or "map" in one
+    one = rankwise_here(folder, "conventions", "ranx").stdout
+    assert "map(normaliser=relevant)" in one
     assert "not computed here" in one
-    assert "mean of precision at every rank" in " ".join(one.split())
+    assert "changes the values of other users" in " ".join(one.split())
     assert rankwise_here(folder, "conventions", "nobody").returncode == 2
 
 
@@ -175,10 +175,10 @@ def test_mistakes_in_a_configuration(folder):
     text = """\
 data: {truth: truth.csv}
 systems: {one: run.csv}
-evaluation: {metrics: ["map@5"], convention: %s}
+evaluation: {metrics: ["bpref"], convention: %s}
 """
     for convention, message in (
-        ("elliot", "not computed here"),
+        ("ranx", "not computed here"),
         ("recbol", "there is no such convention"),
         ("{base: recbole}", "a convention has a name"),
         ("{name: mine, popluation: both}", "a convention has no 'popluation'"),

@@ -31,7 +31,7 @@ SPECIAL = {"err": {"max_relevance": 4.0}}
 # Those that look at the scores themselves, not only at the order that they give.
 BY_SCORE = {"item_mad_rating", "user_mad_rating", "mean_score"}
 # Those whose best list depends on how many items are relevant, or whose smoothing keeps it below 1.
-NO_BEST = {"mar", "rbp", "err", "snips_dcg", "fallout", "list_auc", "inferred_average_precision"}
+NO_BEST = {"mar", "mean_recall", "rbp", "err", "snips_dcg", "fallout", "list_auc", "inferred_average_precision"}
 
 
 def cell_of(cls, k=3):

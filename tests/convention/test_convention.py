@@ -80,7 +80,7 @@ def test_one_metric_has_one_rule(name):
 
 def test_a_name_that_is_refused_is_an_error_and_not_another_number():
     with pytest.raises(MetricError, match="not computed here"):
-        rw.evaluate(RUN, TRUTH, "map@5", convention="elliot")
+        rw.evaluate(RUN, TRUTH, "bpref", convention="ranx")
     with pytest.raises(MetricError, match="no metric called"):
         rw.conventions()["elliot"].parse("no_such_metric@5")
 

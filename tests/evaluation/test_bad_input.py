@@ -379,7 +379,7 @@ def test_who_is_not_known_is_counted():
         ({"threshold": 3, "relevance_threshold": 4}, "are the same option"),
         ({"k": 0}, "a cut-off is a whole number"),
         ({"k": 5, "metrics": "ndcg@10"}, "k is the cut-off of metrics"),
-        ({"k": 5, "metrics": "r_precision"}, "k is the cut-off of metrics"),
+        ({"k": 5, "metrics": "bpref"}, "k is the cut-off of metrics"),
         ({"items": ["a", "b"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
         ({"items": ["05", "7"], "metrics": "coverage@1"}, "an id of the catalogue is of another type"),
         ({"users": {1: 0.5}}, "users= holds weights"),
@@ -394,8 +394,8 @@ def test_options_that_make_no_sense(options, error):
 
 def test_options_under_the_names_of_other_libraries():
     truth = {1: {5: 2.0, 6: 4.0}}
-    plain = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map@1", "r_precision"], relevance_threshold=3)
-    short = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map", "r_precision"], k=1, threshold=3)
+    plain = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map@1", "bpref"], relevance_threshold=3)
+    short = rw.evaluate({1: [5, 6]}, truth, ["ndcg@[1,2]", "map", "bpref"], k=1, threshold=3)
     assert short.values == plain.values
     assert list(rw.evaluate({1: [5]}, truth, k=[1, 3]).values)[:3] == ["precision@1", "precision@3", "recall@1"]
     assert rw.evaluate({1: [5]}, truth, by=None).slices is None

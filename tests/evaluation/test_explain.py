@@ -121,7 +121,7 @@ def test_mistakes():
     with pytest.raises(ParameterError, match="one metric at one cut-off"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "ndcg@[1,2]", "default", "recbole")
     with pytest.raises(MetricError, match="not computed here"):
-        rw.explain({"a": {1: 1.0}}, {"a": {1}}, "map@5", "default", "elliot")
+        rw.explain({"a": {1: 1.0}}, {"a": {1}}, "bpref", "default", "ranx")
     with pytest.raises(ParameterError, match="no such convention"):
         rw.explain({"a": {1: 1.0}}, {"a": {1}}, "map@5", "default", "nobody")
 

@@ -100,6 +100,10 @@ def catalogue_twins(size):
             lists, k, catalog_size=size, corrected=False, padding=2
         ),
         "catalog_coverage(padding=2)": lambda lists, k: fn.catalog_coverage(lists, size, k, padding=2),
+        "gini(exposure=log)": lambda lists, k: fn.gini_coefficient(lists, k, catalog_size=size, exposure="log"),
+        "gini(exposure=geometric,patience=0.85)": lambda lists, k: fn.gini_coefficient(
+            lists, k, catalog_size=size, exposure="geometric", patience=0.85
+        ),
         "gini(over=recommended)": lambda lists, k: fn.gini_coefficient(lists, k, over="recommended"),
         "herfindahl": fn.herfindahl_index,
         "shannon_entropy": fn.shannon_entropy,
@@ -116,7 +120,7 @@ RATING = {
     "explained_variance": fn.explained_variance,
 }
 # Tested in other places: sums over users, and statistics over users (test_over_users).
-SPECIAL = {"fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
+SPECIAL = {"classification", "fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
 
 
 def test_every_metric_has_a_twin():
@@ -125,7 +129,7 @@ def test_every_metric_has_a_twin():
 
 
 def at(name, k):
-    return str(rw.parse(name) if name in ("r_precision",) else rw.parse(name) @ k)
+    return str(rw.parse(name) @ k)
 
 
 def same(ours, theirs):
@@ -211,8 +215,34 @@ def test_log_loss(data):
     pairs = [
         (chance, truth.get(user, {}).get(item, 0) > 0) for user, own in chances.items() for item, chance in own.items()
     ]
-    result = rw.evaluate(chances, truth, "log_loss", population="all")
+    result = rw.evaluate(chances, truth, ["log_loss", "log_loss(average=users)"], population="all")
     assert same(result["log_loss"], fn.log_loss(pairs))
+    of_users = [
+        fn.log_loss([(p, truth.get(u, {}).get(i, 0) > 0) for i, p in own.items()]) for u, own in chances.items()
+    ]
+    assert same(result["log_loss(average=users)"], sum(of_users) / len(of_users))
+
+
+STATISTICS = typing.get_args(typing.get_type_hints(rw.metrics.Classification)["statistic"])
+
+
+@given(evaluations(scores=True, judged=True))
+def test_classification(data):
+    lists, truth = data
+    chances = {u: {i: (s + 0.5) / 4 for i, s in own.items()} for u, own in lists.items()}
+    pairs = {u: [(p, truth.get(u, {}).get(i, 0) > 0) for i, p in own.items()] for u, own in chances.items()}
+    cells = {
+        f"classification(statistic={statistic},threshold={threshold})": (statistic, threshold)
+        for statistic in STATISTICS
+        for threshold in (0.5, 0.3, None)
+    }
+    result = rw.evaluate(chances, truth, [*cells], population="all")
+    for cell, (statistic, threshold) in cells.items():
+        everyone = [pair for own in pairs.values() for pair in own]
+        expected = fn.classification(everyone, statistic=statistic, threshold=threshold)
+        assert same(result[cell], expected), cell
+        for user, value in zip(result.per_user["user"], result.per_user[str(rw.parse(cell))], strict=True):
+            assert same(value, fn.classification(pairs.get(user, []), statistic=statistic, threshold=threshold)), cell
 
 
 @given(evaluations(judged=True), K)

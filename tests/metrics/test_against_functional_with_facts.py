@@ -194,6 +194,13 @@ TWINS = {
     "popularity_quantile": lambda w, u, k: fn.popularity_quantile_at_k(listed(w, u), w.popularity, k),
     "category_entropy": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k),
     "category_entropy(log_base=2)": lambda w, u, k: fn.category_entropy_at_k(listed(w, u), w.genres, k, log_base=2),
+    "category_entropy(smoothing=0.001)": lambda w, u, k: fn.category_entropy_at_k(
+        listed(w, u), w.genres, k, smoothing=0.001
+    ),
+    "category_entropy(weight=geometric,patience=0.85)": lambda w, u, k: fn.category_entropy_at_k(
+        listed(w, u), w.genres, k, weight="geometric", patience=0.85
+    ),
+    "category_count(as_share=true)": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k, as_share=True),
     "category_count": lambda w, u, k: fn.category_count_at_k(listed(w, u), w.genres, k),
     **{
         f"rbo(p={p},form={f})": lambda w, u, k, p=p, f=f: fn.rbo_at_k(
@@ -231,6 +238,12 @@ TWINS = {
         for r in (0.15, 0.5)
     },
     **{
+        f"aplt(ratio_of=rarest_items,pop_ratio={r})": lambda w, u, k, r=r: fn.aplt_at_k(
+            listed(w, u), k, head=fn.short_head({i: w.popularity.get(i, 0) for i in w.catalogue}, r, of="rarest_items")
+        )
+        for r in (0.1, 0.5, 0.9)
+    },
+    **{
         f"unexpectedness(denominator={n})": lambda w, u, k, n=n: fn.unexpectedness_at_k(
             listed(w, u), w.reference.get(u, []), k, denominator=n
         )
@@ -257,6 +270,9 @@ TWINS = {
         )
         for d in ("cosine", "jaccard", "euclidean")
     },
+    "intra_list_diversity(distance=cooccurrence)": lambda w, u, k: fn.intra_list_diversity(
+        listed(w, u), {i: i for i in w.catalogue}, k, distance=lambda a, b: 1 - together(w)(a, b)
+    ),
     **{
         f"intra_list_diversity(single={s})": lambda w, u, k, s=s: fn.intra_list_diversity(
             listed(w, u), w.features, k, distance="cosine", single=s
@@ -264,10 +280,11 @@ TWINS = {
         for s in ("one", "skip")
     },
     **{
-        f"subtopic_recall(of={of})": lambda w, u, k, of=of: fn.subtopic_recall_at_k(
-            listed(w, u), wanted(w, u), k, categories=w.genres, of=of
+        f"subtopic_recall(of={of},over={over})": lambda w, u, k, of=of, over=over: fn.subtopic_recall_at_k(
+            listed(w, u), wanted(w, u), k, categories=w.genres, of=of, over=over
         )
         for of in ("list", "hits")
+        for over in ("relevant", "all")
     },
     **{
         f"alpha_ndcg(alpha={alpha})": lambda w, u, k, alpha=alpha: fn.alpha_ndcg_at_k(
@@ -521,13 +538,15 @@ def test_groups_of_users(world, k):
 @given(worlds(scores=True, judged=True), K)
 def test_scores(world, k):
     lists = {u: {i: s + i / 50 for i, s in own.items()} for u, own in world.lists.items()}
-    cells = [f"item_mad_rating@{k}", f"user_mad_rating@{k}", f"mean_score@{k}"]
+    cells = [f"item_mad_rating@{k}", f"user_mad_rating@{k}", f"mean_score@{k}", f"item_mad_rating(misses=zero)@{k}"]
     result = rw.evaluate(lists, world.truth, cells, population="all", **world.around)
     ranked = {u: sorted(own.items(), key=lambda pair: -pair[1]) for u, own in lists.items()}
     of_items = fn.item_mad_rating(ranked, world.relevant, k, groups=world.item_groups)
     assert same(result[cells[0]], fn.mean_difference(of_items.values()))
     for name, mean in of_items.items():
         assert same(result[f"{cells[0]}[item_group={name}]"], mean)
+    zeros = fn.item_mad_rating(ranked, world.relevant, k, groups=world.item_groups, misses="zero")
+    assert same(result[f"item_mad_rating(misses=zero)@{k}"], fn.mean_difference(zeros.values()))
     means = {u: sum(s for _, s in own[:k]) / len(own[:k]) for u, own in ranked.items()}
     for user, own in zip(result.per_user["user"], result.per_user[cells[2]], strict=True):
         assert same(own, means.get(user, math.nan))

@@ -21,6 +21,11 @@ NAMES = [
     "map",
     "map(normaliser=relevant)",
     "mar",
+    "mean_precision",
+    "mean_recall",
+    "r_precision",
+    "arhr(normaliser=relevant)",
+    "rbp(top_grade=none)",
     "cg",
     "dcg(gain=exponential)",
     "ndcg",
@@ -65,7 +70,7 @@ def test_expected_is_the_mean_over_all_orders(data, k):
     user = next(iter(lists))
     truth = {user: truth.get(user, {3: 1})}
     cells = [str(rw.parse(name) @ k) for name in NAMES]
-    cells += ["r_precision", "gauc(seen=included)", f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
+    cells += ["r_precision", "list_auc", "gauc(seen=included)", f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
     ours = rw.evaluate({user: lists[user]}, truth, cells, **AROUND)
     each = [rw.evaluate({user: order}, truth, cells, **AROUND).values for order in orders(lists[user])]
     for cell in ours.values:

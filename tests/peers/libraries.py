@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 
 __all__ = ["LIBRARIES", "Library"]
 
-_INPUTS = re.compile(r"\(all candidates\)|,all candidates|\(all items\)|(?<=\()all items,|\(relevance_threshold=0\)")
+_INPUTS = re.compile(
+    r"\(all candidates\)|,all candidates|\(all items\)|(?<=Entropy)\(all items,genres\)|(?<=\()all items,"
+    r"|\(relevance_threshold=0\)|(?<=^ItemMADrating)_items"
+)
 _CELL = re.compile(r"(?:_UC(\d))?_IC(\d)$")
 
 
@@ -124,10 +127,16 @@ _ALL = (
         "elliot",
         "elliot",
         undefined=("ragged", "ties"),
-        only=r"\(relevance_threshold=0\)|^DSC",
+        only=r"\(relevance_threshold=0\)|^DSC|^SRecall|^ItemMADrating",
         other_view=tuple(f"{name}(relevance_threshold=0)" for name in _ELLIOT_MATRIX),
     ),
-    Library("rexmex", "rexmex", only=r"_at_k|personalization|intra_list|^novelty"),
+    Library(
+        "rexmex",
+        "rexmex",
+        only=r"^(?!.*card|.*_gain|m[as]e|.?mse|.?mape|r_squared|pearson|g?mean_rank|(?!mean_rec).*\(all candidates\))",
+        other_view=("mean_reciprocal_rank(all candidates)",),
+        rating_lineage="sklearn",
+    ),
     Library("surprise", "surprise", other_view=_ERRORS),
     Library("ranx", "ranx", undefined=_TIES),
     Library("pytrec_eval", "trec_eval-9"),

@@ -209,19 +209,33 @@ class Popularity:
     n_interactions: int
     most: float
 
-    def is_tail(self, ratio: float, of: Literal["interactions", "items"] = "interactions") -> Array:
+    def is_tail(self, ratio: float, of: Literal["interactions", "items", "rarest_items"] = "interactions") -> Array:
         """Whether each item is in the long tail: past the top ``ratio`` of interactions, or items.
 
-        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one.
+        Of items: past the top ``ratio`` of those with interactions, rounded half up, at least one. Of the rarest items:
+        among the first 1 - ``ratio`` of those with interactions, least popular first, rounded down, at least one.
         """
         if of == "interactions":
             return self.above / self.n_interactions > ratio
+        if of == "rarest_items":
+            return self._is_rare(1.0 - ratio)
         xp = namespace(self.above)
         n_warm = xp.sum(xp.astype(self.count > 0, xp.float64))
         # A share is meant as it is written: 0.15 of 10 is 1.5, whatever its float.
         n_head = xp.clip(xp.floor(ratio * n_warm + 0.5 + 1e-9), min=1.0)
         last = xp.take(xp.sort(self.above), xp.reshape(xp.astype(n_head, xp.int64) - 1, (1,)))
         return self.above > last
+
+    def _is_rare(self, share: float) -> Array:
+        """Whether each item is among the least popular ``share`` of those with interactions."""
+        xp = namespace(self.above)
+        by_id = xp.argsort(self.above, stable=True)  # where counts are equal
+        order = xp.take(by_id, xp.argsort(xp.take(self.count, by_id), stable=True))
+        n_cold = xp.sum(xp.astype(self.count == 0, xp.int64))
+        n_warm = self.count.shape[0] - n_cold
+        n_rare = xp.clip(xp.floor(share * xp.astype(n_warm, xp.float64) + 1e-9), min=1.0)
+        place = xp.argsort(order, stable=True)  # of each item among all
+        return (place >= n_cold) & (place < n_cold + n_rare)
 
     @property
     def quantile(self) -> Array:

@@ -26,6 +26,8 @@ def as_here(names: str) -> dict[str, str]:
 
 _PLUS_ONE = "gain=exponential_plus_one"
 
+_ALL_PAIRS = "one ranking of the pairs of all users with all items, which no sums over users give"
+
 _REACHES = "the short head ends where it reaches the ratio; here it ends where it exceeds it"
 
 RECBOLE: BuiltIn = {
@@ -38,10 +40,8 @@ RECBOLE: BuiltIn = {
         "hit": "hit_rate",
         "ndcg": "ndcg(gain=binary)",
         "gauc": "auc",
-        "auc": {"refused": "one AUC of all pairs of users and items together"},
-        "tailpercentage": {
-            "refused": "the share of recommendations among the tenth of the items with the fewest interactions"
-        },
+        "auc": {"refused": _ALL_PAIRS},
+        "tailpercentage": "aplt(pop_ratio=0.9,ratio_of=rarest_items)",
         "itemcoverage": "catalog_coverage(padding=1)",
         "catalog_coverage": "catalog_coverage(padding=1)",
         "averagepopularity": "arp",
@@ -72,8 +72,8 @@ ELLIOT: BuiltIn = {
         "ndcg": "ndcg(gain=exponential_plus_one)",
         "nDCGRendle2020": "ndcg_binary",
         "HR": "hit_rate",
-        "map": {"refused": "the mean of precision at every rank up to k, hit or not"},
-        "mar": {"refused": "the mean of recall at every rank up to k, hit or not"},
+        "map": "mean_precision",
+        "mar": "mean_recall",
         **{
             name: {"metric": name, "note": "the library takes 0 for the error of a relevant item that is not listed"}
             for name in ("mae", "mse", "rmse")
@@ -106,8 +106,11 @@ ELLIOT: BuiltIn = {
         "reo": {"population": "both"},
         "DSC(beta=0.5)": "f(beta=0.5)",
         "DSC(beta=2)": "f(beta=2)",
-        "srecall": {"refused": "categories of hits over the categories of the whole catalogue"},
-        "item_mad_rating": {"refused": "the score of a recommended item, counted 0 where it is not relevant"},
+        "srecall": {
+            "metric": "srecall(of=hits,over=all)",
+            "note": "the library divides by the number of categories of the items of training",
+        },
+        "item_mad_rating": {"metric": "item_mad_rating(misses=zero)", "population": "both"},
     },
 }
 
@@ -124,8 +127,9 @@ WARPREC: BuiltIn = {
             "epc aclt aplt arp user_mad_rating ips_recall snips_recall ips_dcg "
             "snips_dcg"
         ),
-        "logloss": {"refused": "the mean of users' log losses, scores being logits"},
+        "logloss": {"metric": "log_loss(average=users,scores=logits)", "population": "judged"},
         "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+        "F1[nDCG, MAP](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=map,beta=0.5)",
         "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
         "F1(beta=0.5)": "f(beta=0.5)",
         "F1(beta=2)": "f(beta=2)",
@@ -162,9 +166,13 @@ WARPREC: BuiltIn = {
         "APLT[Pop50%]": "aplt(pop_ratio=0.5)",
         "PopREO[Pop50%]": {"metric": "pop_reo(pop_ratio=0.5)", "population": "judged"},
         "PopRSP[Pop50%]": {"metric": "pop_rsp(pop_ratio=0.5,denominator=available)", "population": "judged"},
+        "EucDistance": f"euclidean_distance([ndcg({_PLUS_ONE}),recall])",
+        "Hypervolume": f"hypervolume([ndcg({_PLUS_ONE}),recall])",
         "EucDistance[Precision, Recall, nDCG][1.0, 1.0, 1.0]": (
             f"euclidean_distance([precision,recall,ndcg({_PLUS_ONE})],utopia=[1,1,1])"
         ),
+        "EucDistance[nDCG, EPC][1.0, 1.0]": f"euclidean_distance([ndcg({_PLUS_ONE}),epc],utopia=[1,1])",
+        "Hypervolume[nDCG, EPC][0.0, 0.0][true, true]": f"hypervolume([ndcg({_PLUS_ONE}),epc],nadir=[0,0])",
         "Hypervolume[Precision, Recall, nDCG][0.0, 0.0, 0.0][true, true, true]": (
             f"hypervolume([precision,recall,ndcg({_PLUS_ONE})],nadir=[0,0,0])"
         ),
@@ -200,6 +208,7 @@ WARPREC_1_4: BuiltIn = {
                 "F1(beta=0.5)": "f(beta=0.5)",
                 "F1(beta=2)": "f(beta=2)",
                 "F1[nDCG, MAP]": f"f(first=ndcg({_PLUS_ONE}),second=map)",
+                "F1[nDCG, MAP](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=map,beta=0.5)",
                 "F1[nDCG, EPC](beta=0.5)": f"f(first=ndcg({_PLUS_ONE}),second=epc,beta=0.5)",
             }.items()
         },
@@ -267,10 +276,11 @@ REPLAY: BuiltIn = {
             "metric": "unexpectedness(denominator=k)",
             "note": "the order of tied items holds for the lists of the other run as well",
         },
-        "RocAuc": {"refused": "the AUC inside the top k: 1 if all are hits, 0 without a hit"},
+        "RocAuc": "list_auc(one_class=by_class)",
         "CategoricalDiversity": {
-            "refused": "the number of distinct categories over k, of rows that an unstable sort of "
-            "the whole table orders"
+            "metric": "category_count(categories=group,as_share=true)",
+            **_OF_LISTS,
+            "note": "each item has one category, in the column group; tied items are in the order of an unstable sort",
         },
         "Novelty": {
             "metric": "complement(repeated)",
@@ -312,11 +322,9 @@ RECOMMENDERS: BuiltIn = {
         "rsquared": {"metric": "r2", "population": "truth"},
         "exp_var": {"metric": "explained_variance", "population": "truth"},
         "logloss": {"metric": "log_loss(epsilon=2.220446049250313e-16)", "population": "truth"},
-        "auc": {"refused": "one AUC of all pairs of users and items together"},
-        "r_precision_at_k": {
-            "refused": "hits among the first min(k, |R|) over |R|, averaged only over users who have one"
-        },
-        "diversity": {"refused": "one minus the cosine similarity of items by the users who have both"},
+        "auc": {"refused": _ALL_PAIRS},
+        "r_precision_at_k": "r_precision(without_hit=undefined)",
+        "diversity": "ild(distance=cooccurrence,single=skip)",
         "precision_at_k": "precision",
         "recall_at_k": "recall",
         "map_at_k": "map",
@@ -393,12 +401,18 @@ LENSKIT: BuiltIn = {
         "ILS": "complement(ild(single=zero))",
         "ListLength": "num_retrieved",
         "UniqueItemCount": "item_coverage",
-        "ExposureGini": {"refused": "a Gini index of exposure that falls geometrically with rank"},
-        "category_entropy": {
-            "metric": "category_entropy(log_base=2)",
-            "note": "the library adds 1e-6 to every category before taking shares",
+        "ExposureGini": "gini(exposure=geometric,patience=0.85,corrected=false)",
+        **{
+            name: {
+                "metric": f"category_entropy(log_base=2,{weight}smoothing=1e-06)",
+                "note": "the library has the categories of an item in 32 bits",
+            }
+            for name, weight in {
+                "Entropy": "",
+                "category_entropy": "",
+                "RankBiasedEntropy": "weight=geometric,patience=0.85,",
+            }.items()
         },
-        "RankBiasedEntropy": {"refused": "an entropy of categories weighted by rank"},
         "rmse": {"population": "judged"},
         "mae": {"population": "judged"},
         "RMSE.global": {"metric": "rmse", "population": "judged"},
@@ -407,6 +421,38 @@ LENSKIT: BuiltIn = {
         "MAE.mean": {"metric": "mae(average=users)", "population": "judged"},
     },
 }
+
+_THREE_DECIMALS = "the library rounds the value to three decimals"
+
+_CLASSIFIED = {
+    name: f"classification(statistic={statistic})"
+    for name, statistic in {
+        "recall": "recall",
+        "precision": "precision",
+        "positive_predictive_value": "precision",
+        "f1": "f1",
+        "accuracy": "accuracy",
+        "balanced_accuracy": "balanced_accuracy",
+        "fowlkes_mallows_index": "fowlkes_mallows",
+        "matthews_correlation_coefficient": "mcc",
+    }.items()
+}
+"""rexmex' statistics of pairs that are relevant if their score is 0.5 or more."""
+
+_RATE = "classification(statistic={},threshold=none)"
+_EXPECTED = {
+    **dict.fromkeys(("hit_rate", "sensitivity", "true_positive_rate"), _RATE.format("recall")),
+    **dict.fromkeys(("specificity", "selectivity", "true_negative_rate"), _RATE.format("specificity")),
+    **dict.fromkeys(("miss_rate", "false_negative_rate"), f"complement({_RATE.format('recall')})"),
+    **dict.fromkeys(("fall_out", "false_positive_rate"), f"complement({_RATE.format('specificity')})"),
+    **dict.fromkeys(("threat", "critical_success_index"), _RATE.format("jaccard")),
+    "negative_predictive_value": _RATE.format("negative_predictive_value"),
+    "false_omission_rate": f"complement({_RATE.format('negative_predictive_value')})",
+    "false_discovery_rate": f"complement({_RATE.format('precision')})",
+    "informedness": _RATE.format("informedness"),
+    "markedness": _RATE.format("markedness"),
+}
+"""rexmex' statistics in which the score of a pair is the probability that it is relevant."""
 
 REXMEX: BuiltIn = {
     "name": "rexmex",
@@ -420,23 +466,17 @@ REXMEX: BuiltIn = {
         "mean_average_precision_at_k": "map",
         "mean_average_recall_at_k": "map(normaliser=relevant)",
         "hits_at_k": "precision(denominator=length)",
-        "mean_reciprocal_rank": {"refused": "the mean of the reciprocal ranks of all relevant items"},
-        **{name: {"refused": "rounded to three decimals"} for name in ("item_coverage", "user_coverage")},
-        **{
-            name: {"refused": "a classification of all pairs, scores above 0.5 as positive"}
-            for name in (
-                "hit_rate",
-                "recall",
-                "precision",
-                "f1",
-                "fall_out",
-                "accuracy",
-                "roc_auc",
-                "average_precision",
-                "matthews_correlation_coefficient",
-                "balanced_accuracy",
-            )
+        "mean_reciprocal_rank": {
+            "metric": "arhr(normaliser=relevant)",
+            "note": "the library raises an error if a relevant item is not in the list",
         },
+        "item_coverage": {"metric": "catalog_coverage", "note": _THREE_DECIMALS},
+        "user_coverage": {"metric": "user_coverage(as_share=true)", "population": "all", "note": _THREE_DECIMALS},
+        **{
+            name: {"metric": metric, "population": "recommended", "relevance": "positive"}
+            for name, metric in {**_CLASSIFIED, **_EXPECTED}.items()
+        },
+        **{name: {"refused": _ALL_PAIRS} for name in ("roc_auc", "average_precision")},
         "intra_list_similarity": {
             "metric": "complement(ild)",
             "note": "the library returns NaN as soon as one list has one item",
@@ -461,7 +501,10 @@ CORNAC: BuiltIn = {
         "map": {"metric": "lrap", "ties": "expected"},
         "auc": "gauc",
         **{
-            name: {"refused": "the error of predictions clipped to the range of training ratings"}
+            name: {
+                "refused": "the error of predictions clipped to the range of training ratings, which no metric reads: "
+                "clip the scores, and evaluate without the convention"
+            }
             for name in ("mae", "mse", "rmse")
         },
     },
@@ -637,10 +680,11 @@ RANX: BuiltIn = {
     "metrics": {
         **as_here("precision recall f mrr hit_rate ndcg dcg r_precision"),
         "hits": "cg(gain=binary)",
-        "rbp": {"refused": "rank-biased precision with grades as gains, which may exceed 1"},
+        "rbp": "rbp(top_grade=none)",
+        **{f"rbp.{percent}": f"rbp(p=0.{percent},top_grade=none)" for percent in (50, 80, 90, 95)},
         "bpref": {
-            "refused": "bpref, NaN if nothing is judged irrelevant; a user with nothing relevant "
-            "changes the values of other users"
+            "refused": "bpref in which a user without relevant items changes the values of other users; it is NaN if "
+            "nothing is judged irrelevant"
         },
         "f1": "f",
         "map": "map(normaliser=relevant)",
@@ -681,13 +725,8 @@ TORCHMETRICS: BuiltIn = {
         "RetrievalRPrecision": "r_precision",
         "fallout": "fallout(negatives=listed,without_irrelevant=one)",
         "RetrievalFallOut": "fallout(negatives=listed,without_irrelevant=one)",
-        **{
-            name: {
-                "metric": "list_auc(one_class=zero)",
-                "note": "with a cut-off (top_k) the library computes the area inside the top k",
-            }
-            for name in ("RetrievalAUROC", "list_auc")
-        },
+        "list_auc": "list_auc(one_class=zero)",
+        "RetrievalAUROC": "list_auc(one_class=zero)",
     },
 }
 

@@ -440,7 +440,7 @@ def _cosines(pairs: pl.DataFrame, size: int) -> Similarity:
         raise ParameterError(
             "similarities by co-occurrence are computed between all items at once, and there are too many items",
             found=f"{len(items):,} items, at most {_MOST_SIMILAR:,}",
-            hint="use similarity=features",
+            hint="use features instead of co-occurrence, with items=",
         )
     row = np.full(size, len(items), dtype=np.int64)
     row[items] = np.arange(len(items))

@@ -31,6 +31,8 @@ __all__ = [
     "hit_rate_at_k",
     "interpolated_precision_at_k",
     "judged_at_k",
+    "mean_precision_at_k",
+    "mean_recall_at_k",
     "ncrr_at_k",
     "ndcg_at_k",
     "precision_at_k",
@@ -209,21 +211,35 @@ def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) 
     return float(any(hits_of(recommended, relevant, k))) if relevant else math.nan
 
 
-def r_precision(recommended: Items, relevant: Relevant, *, multiple: float = 1.0) -> float:
+def r_precision(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    multiple: float = 1.0,
+    without_hit: Literal["zero", "undefined"] = "zero",
+) -> float:
     """R-precision: precision at a cut-off equal to the number of relevant items R.
 
-    With ``multiple``, the cut-off is floor(multiple · R + 0.9), as in trec_eval's ``Rprec_mult``.
+    With ``multiple``, the cut-off is floor(multiple · R + 0.9), as in trec_eval's ``Rprec_mult``. With k, only hits in
+    the top k count. With ``without_hit="undefined"``, the value is NaN without a hit.
 
     >>> r_precision([1, 2, 3], {1, 3})
     0.5
     >>> r_precision([1, 2, 3], {1, 3}, multiple=0.5)
     1.0
+    >>> r_precision([1, 2, 3], {2, 3}, 1), r_precision([1, 2, 3], {2, 3}, 1, without_hit="undefined")
+    (0.0, nan)
     """
+    check_option("without_hit", without_hit, "zero", "undefined")
     relevant = relevant_items(relevant)
-    k = math.floor(multiple * len(relevant) + 0.9)
     if not relevant:
         return math.nan
-    return precision_at_k(recommended, relevant, k) if k else 0.0
+    depth = math.floor(multiple * len(relevant) + 0.9)
+    hits = sum(hits_of(top(recommended, k), relevant, depth)) if depth else 0
+    if not hits:
+        return 0.0 if without_hit == "zero" else math.nan
+    return hits / depth
 
 
 def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
@@ -241,16 +257,24 @@ def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None =
     return 0.0
 
 
-def arhr_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+def arhr_at_k(
+    recommended: Items, relevant: Relevant, k: int | None = None, *, normaliser: Literal["none", "relevant"] = "none"
+) -> float:
     """Average reciprocal hit rank: sum of one over the rank of every hit.
+
+    With ``normaliser="relevant"``, the sum is divided by the number of relevant items.
 
     >>> arhr_at_k([1, 2, 3, 4], {1, 4}, 4)
     1.25
+    >>> arhr_at_k([1, 2, 3, 4], {1, 4}, 4, normaliser="relevant")
+    0.625
     """
+    check_option("normaliser", normaliser, "none", "relevant")
     relevant = relevant_items(relevant)
     if not relevant:
         return math.nan
-    return sum(hit / rank for rank, hit in enumerate(hits_of(recommended, relevant, k), start=1))
+    total = sum(hit / rank for rank, hit in enumerate(hits_of(recommended, relevant, k), start=1))
+    return total / (len(relevant) if normaliser == "relevant" else 1)
 
 
 def ncrr_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
@@ -354,6 +378,30 @@ def average_recall_at_k(recommended: Items, relevant: Relevant, k: int | None = 
     hits = hits_of(recommended, relevant, k)
     total = sum(sum(hits[:rank]) for rank, hit in enumerate(hits, start=1) if hit)
     return total / len(relevant) / (len(relevant) if k is None else min(len(relevant), k))
+
+
+def mean_precision_at_k(recommended: Items, relevant: Relevant, k: int) -> float:
+    """Mean of the precision at every rank from 1 to k (Elliot's ``MAP``).
+
+    >>> mean_precision_at_k([1, 2], {1}, 2)
+    0.75
+    """
+    check_k(k)
+    if not relevant_items(relevant):
+        return math.nan
+    return sum(precision_at_k(recommended, relevant, rank) for rank in range(1, k + 1)) / k
+
+
+def mean_recall_at_k(recommended: Items, relevant: Relevant, k: int) -> float:
+    """Mean of the recall at every rank from 1 to k (Elliot's ``MAR``).
+
+    >>> mean_recall_at_k([1, 2], {2, 3}, 2)
+    0.25
+    """
+    check_k(k)
+    if not relevant_items(relevant):
+        return math.nan
+    return sum(recall_at_k(recommended, relevant, rank) for rank in range(1, k + 1)) / k
 
 
 ELEVEN_LEVELS = tuple(i / 10 for i in range(11))
@@ -582,14 +630,15 @@ def rbp(
     p: float = 0.8,
     normaliser: Literal["none", "ideal"] = "none",
     max_relevance: float | None = None,
-    top_grade: Literal["max_relevance", "largest"] = "max_relevance",
+    top_grade: Literal["max_relevance", "largest", "none"] = "max_relevance",
 ) -> float:
     """Rank-biased precision, for a user who reads on after each item with probability p.
 
     Relevance is binary by default. With ``top_grade="largest"``, the gain of an item is its relevance, divided by the
-    user's largest relevance if that is above 1. With ``max_relevance``, the largest grade of the rating scale, the gain
-    of an item is relevance / max_relevance, and a larger relevance raises. With ``normaliser="ideal"``, the value is
-    divided by that of the ideal list, with the relevant items in decreasing gain.
+    user's largest relevance if that is above 1; with ``top_grade="none"``, it is its relevance (as in ranx). With
+    ``max_relevance``, the largest grade of the rating scale, the gain of an item is relevance / max_relevance, and a
+    larger relevance raises. With ``normaliser="ideal"``, the value is divided by that of the ideal list, with the
+    relevant items in decreasing gain.
 
     >>> round(rbp([1, 2, 3], {1, 3}), 3), round(rbp([1, 2, 3], {1, 3}, normaliser="ideal"), 3)
     (0.328, 0.911)
@@ -598,14 +647,14 @@ def rbp(
     """
     if not relevant_items(relevant):
         return math.nan
-    check_option("top_grade", top_grade, "max_relevance", "largest")
+    check_option("top_grade", top_grade, "max_relevance", "largest", "none")
     if top_grade == "largest":
         max_relevance = max(1.0, *relevances(relevant).values())
-    gain: GainKind = "binary" if max_relevance is None else "linear"
-    largest = 1.0 if max_relevance is None else max_relevance
+    gain: GainKind = "binary" if max_relevance is None and top_grade != "none" else "linear"
+    largest = 1.0 if max_relevance is None or top_grade == "none" else max_relevance
     if not is_number(largest) or largest <= 0:
         raise ParameterError("max_relevance must be a number above 0", found=f"max_relevance={max_relevance!r}")
-    if gain == "linear":
+    if gain == "linear" and top_grade != "none":
         check_grades(relevant, largest)
     gains = gains_of(recommended, relevant, k, gain)
     value = sum(g / largest * p**i for i, g in enumerate(gains))

@@ -223,9 +223,16 @@ def item_mad_ranking(
 
 
 def item_mad_rating(
-    scores: Mapping[Hashable, Sequence[tuple[Any, float]]], relevant: Sets, k: int, *, groups: Groups
+    scores: Mapping[Hashable, Sequence[tuple[Any, float]]],
+    relevant: Sets,
+    k: int,
+    *,
+    groups: Groups,
+    misses: Literal["skip", "zero"] = "skip",
 ) -> dict[str, float]:
     """Return each item group's mean score over hits; their `mean_difference` is the metric.
+
+    With ``misses="zero"``, the means are over all recommendations, with 0 in place of the score of an irrelevant item.
 
     >>> item_mad_rating({1: [(1, 5.0), (2, 3.0)]}, {1: {1, 2}}, 2, groups={1: "a", 2: "b"})
     {'a': 5.0, 'b': 3.0}
@@ -233,8 +240,9 @@ def item_mad_rating(
     hits: dict[Hashable, list[float]] = {}
     for user, pairs in scores.items():
         for item, score in pairs[:k]:
-            if item in relevant.get(user, ()):
-                hits.setdefault(item, []).append(score)
+            is_hit = item in relevant.get(user, ())
+            if is_hit or misses == "zero":
+                hits.setdefault(item, []).append(score if is_hit else 0.0)
     return group_means({item: sum(values) / len(values) for item, values in hits.items()}, groups)
 
 
@@ -407,12 +415,12 @@ def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Ha
     return Counter(item for listed in recommendations.values() for item in top(listed, k))
 
 
-def _exposures(recommendations: Lists, k: int | None) -> dict[Hashable, float]:
-    """Return the exposure of each item: the sum over users of 1 / log2(rank + 1) in the top k."""
+def _exposures(recommendations: Lists, k: int | None, weight: Callable[[int], float]) -> dict[Hashable, float]:
+    """Return the exposure of each item: the sum over users of the weight of its rank in the top k."""
     exposures: dict[Hashable, float] = {}
     for listed in recommendations.values():
         for rank, item in enumerate(top(listed, k), start=1):
-            exposures[item] = exposures.get(item, 0.0) + 1 / math.log2(rank + 1)
+            exposures[item] = exposures.get(item, 0.0) + weight(rank)
     return exposures
 
 
@@ -435,7 +443,8 @@ def gini_coefficient(
     *,
     over: Literal["recommended", "catalogue"] | None = None,
     catalog_size: int | None = None,
-    exposure: Literal["count", "log"] = "count",
+    exposure: Literal["count", "log", "geometric"] = "count",
+    patience: float = 0.5,
     corrected: bool = True,
     padding: int = 0,
 ) -> float:
@@ -444,8 +453,9 @@ def gini_coefficient(
     ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more, ``over="recommended"``
     only items recommended at least once. By default it is the catalogue if ``catalog_size`` is given, else the
     recommended items. Without any recommendation the value is 0 over the recommended items, and NaN over the catalogue.
-    With ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1. Over a catalogue of n items the
-    largest value is 1, or 1 - 1/n with ``corrected=False``.
+    With ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1, with ``exposure="geometric"``
+    ``patience`` to the power of i - 1. Over a catalogue of n items the largest value is 1, or 1 - 1/n with
+    ``corrected=False``.
 
     >>> lists = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
     >>> round(gini_coefficient(lists, 3, catalog_size=10), 4)
@@ -455,11 +465,15 @@ def gini_coefficient(
     >>> round(gini_coefficient({0: [1, 2]}, over="recommended", exposure="log"), 4)
     0.1131
     """
-    check_option("exposure", exposure, "count", "log")
+    check_option("exposure", exposure, "count", "log", "geometric")
     over = over or ("recommended" if catalog_size is None else "catalogue")
     check_option("over", over, "recommended", "catalogue")
-    exposures = item_counts_at_k(recommendations, k) if exposure == "count" else _exposures(recommendations, k)
-    counts = sorted(exposures.values())
+    weights: dict[str, Callable[[int], float]] = {
+        "count": lambda _: 1,
+        "log": lambda rank: 1 / math.log2(rank + 1),
+        "geometric": lambda rank: patience ** (rank - 1),
+    }
+    counts = sorted(_exposures(recommendations, k, weights[exposure]).values())
     if not counts:
         return 0.0 if over == "recommended" else math.nan
     n = m = len(counts)

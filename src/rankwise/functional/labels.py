@@ -36,6 +36,7 @@ __all__ = [
     "auc",
     "average_precision_score",
     "bpref",
+    "classification",
     "confusion_at_k",
     "dcg_score",
     "explained_variance",
@@ -140,6 +141,65 @@ def log_loss(
 def _softplus(x: float) -> float:
     """Return log(1 + exp(x)), without overflow."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+Statistic: TypeAlias = Literal[
+    "accuracy",
+    "balanced_accuracy",
+    "f1",
+    "fowlkes_mallows",
+    "informedness",
+    "jaccard",
+    "markedness",
+    "mcc",
+    "negative_predictive_value",
+    "precision",
+    "recall",
+    "specificity",
+]
+
+
+def classification(pairs: Pairs, *, statistic: Statistic = "f1", threshold: float | None = 0.5) -> float:
+    """Return a statistic of the confusion matrix of (score, label) pairs.
+
+    A pair is classified as positive if its score is at least the threshold; without a threshold, the score is the
+    probability that it is.
+
+    >>> classification([(0.9, 1), (0.6, 0), (0.2, 0)], statistic="precision")
+    0.5
+    >>> classification([(0.9, 1), (0.6, 0), (0.2, 0)], statistic="recall", threshold=None)
+    0.9
+    """
+    positive = [(score if threshold is None else float(score >= threshold), label) for score, label in pairs]
+    tp = sum(p for p, label in positive if label)
+    fp = sum(p for p, label in positive if not label)
+    fn = sum(1 - p for p, label in positive if label)
+    tn = sum(1 - p for p, label in positive if not label)
+    return _of_confusion(statistic, tp, fp, fn, tn)
+
+
+def _of_confusion(statistic: Statistic, tp: float, fp: float, fn: float, tn: float) -> float:
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else 0.0
+
+    precision, recall = share(tp, tp + fp), share(tp, tp + fn)
+    specificity, negative = share(tn, tn + fp), share(tn, tn + fn)
+    values = {
+        "accuracy": share(tp + tn, tp + fp + fn + tn),
+        "balanced_accuracy": (recall + specificity) / 2,
+        "f1": share(2 * tp, 2 * tp + fp + fn),
+        "fowlkes_mallows": math.sqrt(precision * recall),
+        "informedness": recall + specificity - 1,
+        "jaccard": share(tp, tp + fp + fn),
+        "markedness": precision + negative - 1,
+        "mcc": share(tp * tn - fp * fn, math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))),
+        "negative_predictive_value": negative,
+        "precision": precision,
+        "recall": recall,
+        "specificity": specificity,
+    }
+    check_option("statistic", statistic, *values)
+    return values[statistic] if tp + fp + fn + tn else math.nan
 
 
 def fraction_of_concordant_pairs(users: Mapping[Any, Pairs], *, average: Literal["pairs", "users"] = "pairs") -> float:
@@ -368,28 +428,33 @@ def partial_auc_at_k(
 def list_auc(
     recommended: Items,
     relevant: Relevant,
+    k: int | None = None,
     *,
     scores: Sequence[float] | None = None,
-    one_class: Literal["undefined", "zero"] = "undefined",
+    one_class: Literal["undefined", "zero", "by_class"] = "undefined",
 ) -> float:
-    """Area under the ROC curve within the list: items outside the list do not count.
+    """Area under the ROC curve within the top k: other items do not count.
 
-    It is the probability that a relevant item of the list ranks above an irrelevant one; with the ``scores`` of the
-    list, pairs with equal scores count one half. NaN if the list has only relevant or only irrelevant items, or 0 with
-    ``one_class="zero"``.
+    It is the probability that a relevant item of the top k ranks above an irrelevant one; with the ``scores`` of the
+    list, pairs with equal scores count one half. NaN if the top k has only relevant or only irrelevant items; 0 with
+    ``one_class="zero"``; 1 if all are relevant, else 0, with ``one_class="by_class"``.
 
     >>> list_auc([1, 2, 3, 4], {1, 3, 9})
     0.75
+    >>> list_auc([1, 2, 3, 4], {1, 3, 9}, 3)
+    0.5
     >>> list_auc([1, 2, 3, 4], {1, 3, 9}, scores=[0.9, 0.5, 0.5, 0.1])
     0.875
     """
-    flags = hits_of(recommended, relevant_items(relevant), None)
-    ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)
+    check_option("one_class", one_class, "undefined", "zero", "by_class")
+    flags = hits_of(recommended, relevant_items(relevant), k)
+    ranked = [-i for i in range(len(flags))] if scores is None else scores_of(recommended, scores)[: len(flags)]
     hits = [score for score, flag in zip(ranked, flags, strict=True) if flag]
     misses = [score for score, flag in zip(ranked, flags, strict=True) if not flag]
     won = sum((hit > other) + 0.5 * (hit == other) for hit in hits for other in misses)
-    undefined = 0.0 if one_class == "zero" else math.nan
-    return won / (len(hits) * len(misses)) if hits and misses else undefined
+    if hits and misses:
+        return won / (len(hits) * len(misses))
+    return math.nan if one_class == "undefined" else float(one_class == "by_class" and bool(hits))
 
 
 Values: TypeAlias = Sequence[float]

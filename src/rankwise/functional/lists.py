@@ -266,21 +266,28 @@ def _categories_of(items: Iterable[Hashable], categories: Categories) -> set[str
 
 
 def subtopic_recall_at_k(
-    recommended: Items, relevant: Relevant, k: int, *, categories: Categories, of: Literal["list", "hits"] = "list"
+    recommended: Items,
+    relevant: Relevant,
+    k: int,
+    *,
+    categories: Categories,
+    of: Literal["list", "hits"] = "list",
+    over: Literal["relevant", "all"] = "relevant",
 ) -> float:
     """Subtopic recall: share of the categories of the relevant items that the top k covers.
 
-    ``of="hits"`` counts only the categories of relevant items in the top k as covered.
+    ``of="hits"`` counts only the categories of relevant items in the top k as covered; ``over="all"`` returns the share
+    of the categories of all items.
 
     >>> subtopic_recall_at_k([1, 2], {3}, 2, categories={1: {"war"}, 3: {"war", "comedy"}})
     0.5
     """
     relevant = relevant_items(relevant)
-    of_relevant = _categories_of(relevant, categories)
+    target = _categories_of(relevant if over == "relevant" else categories, categories)
     items = top(recommended, k)
     counted = items if of == "list" else [item for item in items if item in relevant]
-    covered = _categories_of(counted, categories) & of_relevant
-    return len(covered) / len(of_relevant) if of_relevant else math.nan
+    covered = _categories_of(counted, categories) & target
+    return len(covered) / len(target) if relevant and target else math.nan
 
 
 def _alpha_gains(items: Iterable[Hashable], categories: Categories, alpha: float) -> list[float]:
@@ -347,11 +354,20 @@ def calibration_error_at_k(
 
 
 def category_entropy_at_k(
-    recommended: Items, categories: Categories, k: int | None = None, *, log_base: float | None = None
+    recommended: Items,
+    categories: Categories,
+    k: int | None = None,
+    *,
+    log_base: float | None = None,
+    weight: Literal["equal", "geometric"] = "equal",
+    patience: float = 0.5,
+    smoothing: float = 0.0,
 ) -> float:
     """Entropy of the category distribution of the top k, in nats or to the base ``log_base``.
 
     An item counts in equal shares for its categories, and not at all if it has none; NaN if no item has a category.
+    With ``weight="geometric"``, the item at rank i counts ``patience`` to the power of i - 1. ``smoothing`` is added to
+    the total of each category of all items.
 
     >>> categories = {1: {"war"}, 2: {"war", "drama"}, 3: {"drama"}}
     >>> category_entropy_at_k([1, 2, 3, 4], categories, log_base=2)
@@ -359,21 +375,32 @@ def category_entropy_at_k(
     """
     if log_base is not None and not (is_number(log_base) and log_base > 1):
         raise ParameterError("log_base must be above 1", found=f"log_base={log_base!r}")
-    shares = _shares(top(recommended, k), categories).values()
-    if not shares:
+    items = top(recommended, k)
+    if not any(categories.get(item) for item in items):
         return math.nan
+    totals = dict.fromkeys(_categories_of(categories, categories), smoothing)
+    for rank, item in enumerate(items, start=1):
+        for name in categories.get(item, ()):
+            counted = patience ** (rank - 1) if weight == "geometric" else 1.0
+            totals[name] += counted / len(categories[item])
+    shares = [total / sum(totals.values()) for total in totals.values() if total > 0]
     nats = max(0.0, sum(share * math.log(1 / share) for share in shares))
     return nats if log_base is None else nats / math.log(log_base)
 
 
-def category_count_at_k(recommended: Items, categories: Categories, k: int | None = None) -> float:
-    """Return the number of distinct categories in the top k.
+def category_count_at_k(
+    recommended: Items, categories: Categories, k: int | None = None, *, as_share: bool = False
+) -> float:
+    """Return the number of distinct categories in the top k; with ``as_share`` divided by k.
 
     >>> category_count_at_k([1, 2, 4], {1: {"war"}, 2: {"war", "drama"}, 3: {"comedy"}})
-    2
+    2.0
+    >>> category_count_at_k([1, 2], {1: {"war"}, 2: {"war"}}, 2, as_share=True)
+    0.5
     """
     items = top(recommended, k)
-    return len(_categories_of(items, categories)) if items else math.nan
+    n = (k or len(items)) if as_share else 1
+    return len(_categories_of(items, categories)) / n if items else math.nan
 
 
 def personalization_at_k(recommendations: Lists, k: int) -> float:

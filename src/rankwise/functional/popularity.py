@@ -255,25 +255,36 @@ def popularity_order(popularity: Mapping[Any, int]) -> list[Any]:
 
 
 def short_head(
-    popularity: Mapping[Any, int], pop_ratio: float = 0.8, *, of: Literal["interactions", "items"] = "interactions"
+    popularity: Mapping[Any, int],
+    pop_ratio: float = 0.8,
+    *,
+    of: Literal["interactions", "items", "rarest_items"] = "interactions",
 ) -> set[Any]:
     """Return the short head: the most popular items, all others being the long tail.
 
     They are taken up to and including the item at which their share of the training interactions first exceeds
     ``pop_ratio``; with ``of="items"``, they are a share ``pop_ratio`` of the items that have training interactions,
-    rounded half up, at least one. Equally popular items are in order of id.
+    rounded half up, at least one. Equally popular items are in order of id. With ``of="rarest_items"``, the long tail
+    is a share 1 - ``pop_ratio`` of these items, rounded down, at least one: the least popular, in order of id where
+    equally popular; the head is all others.
 
     >>> sorted(short_head({1: 6, 2: 3, 3: 1}, 0.8))
     [1, 2]
     >>> short_head({1: 6, 2: 3, 3: 1, 4: 0}, 0.4, of="items")
     {1}
+    >>> sorted(short_head({1: 1, 2: 1, 3: 2}, 0.6, of="rarest_items"))
+    [2, 3]
     """
-    check_option("of", of, "interactions", "items")
+    check_option("of", of, "interactions", "items", "rarest_items")
     if not (is_number(pop_ratio) and 0 <= pop_ratio <= 1):
         raise ParameterError("pop_ratio must lie in [0, 1]", found=f"pop_ratio={pop_ratio!r}")
     if of == "items":
         warm = [item for item in popularity_order(popularity) if popularity[item] > 0]
         return set(warm[: max(1, math.floor(as_written(pop_ratio) * len(warm) + Fraction(1, 2)))])
+    if of == "rarest_items":
+        warm = sorted((item for item in popularity if popularity[item] > 0), key=lambda item: (popularity[item], item))
+        tail = warm[: max(1, math.floor((1 - as_written(pop_ratio)) * len(warm)))]
+        return {*popularity} - {*tail}
     total, held, head = sum(popularity.values()), 0, set()
     for item in popularity_order(popularity):
         head.add(item)

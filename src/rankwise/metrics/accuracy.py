@@ -15,12 +15,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
+import numpy as np
+
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import ELEVEN_LEVELS
-from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, Limits, at_least_one, need_cutoff
+from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, Limits, at_least_one, divide, need_cutoff, or_nan
 from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
@@ -33,6 +35,8 @@ __all__ = [
     "HitRate",
     "InterpolatedPrecision",
     "LabelRankingAveragePrecision",
+    "MeanPrecision",
+    "MeanRecall",
     "Precision",
     "RPrecision",
     "Recall",
@@ -348,19 +352,76 @@ class AverageRecall(HitSum):
         return block.n_relevant * block.relevant_in_reach(k)
 
 
-@metric("r_precision", "rprec", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.r_precision)
+@metric("mean_precision", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.mean_precision_at_k)
+class MeanPrecision(PerUser):
+    r"""Mean of the precision at every rank from 1 to k.
+
+    .. math:: \frac{1}{k} \sum_{i=1}^{k} P@i
+
+    :math:`P@i` is the precision at i. Unlike ``map``, it has a term for every rank, with a hit or without.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR (``MAP``).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {1}}, "mean_precision@2")["mean_precision@2"]
+    0.75
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the mean precision, shape (U,)."""
+        hits, xp = block.hits, block.xp
+        # A hit at rank r adds 1/i at every rank i from r to k.
+        sums = np.cumsum(1.0 / np.arange(k, 0, -1))[::-1]
+        terms = xp.take(xp.asarray(sums.copy(), dtype=xp.float64), xp.clip(hits.rank, max=k) - 1)
+        return block.sum_hits(hits.probability * terms, k) / k
+
+
+@metric("mean_recall", range=(0, 1), higher_is_better=True, cutoff="required", plain=plain.mean_recall_at_k)
+class MeanRecall(PerUser):
+    r"""Mean of the recall at every rank from 1 to k: area under the curve of recall over ranks.
+
+    .. math:: \frac{1}{k} \sum_{i=1}^{k} R@i
+
+    :math:`R@i` is the recall at i. Unlike ``mar``, it has a term for every rank, with a hit or without.
+
+    References
+    ----------
+    Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR (``MAR``).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> rw.evaluate({"ann": [1, 2]}, {"ann": {2, 3}}, "mean_recall@2")["mean_recall@2"]
+    0.25
+    """
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the mean recall, shape (U,)."""
+        hits, xp = block.hits, block.xp
+        n_ranks = k + 1.0 - xp.astype(hits.rank, xp.float64)  # from that of the hit to k
+        return divide(block.sum_hits(hits.probability * n_ranks, k), k * block.n_relevant)
+
+
+@metric("r_precision", "rprec", range=(0, 1), higher_is_better=True, plain=plain.r_precision)
 class RPrecision(HitSum):
     r"""Precision at a cut-off equal to the user's number of relevant items.
 
     .. math:: |R_u \cap L_u^{c}| / c, \quad c = |R_u|
 
-    :math:`R_u` are the relevant items of user u, :math:`L_u^c` is the top c of the recommendation list.
+    :math:`R_u` are the relevant items of user u, :math:`L_u^c` is the top c of the recommendation list. With a cut-off
+    k, only hits in the top k count.
 
     Parameters
     ----------
     multiple : float, default=1.0
         The cut-off as a multiple of :math:`|R_u|`, above 0: :math:`c = \lfloor multiple \cdot |R_u| + 0.9 \rfloor`
         (trec_eval's ``Rprec_mult``).
+    without_hit : {"zero", "undefined"}, default="zero"
+        The value of a user without a hit: 0, or none, so that the mean is over users with a hit (as in recommenders).
 
     References
     ----------
@@ -374,6 +435,12 @@ class RPrecision(HitSum):
     """
 
     multiple: Annotated[float, ABOVE_0] = 1.0
+    without_hit: Literal["zero", "undefined"] = "zero"
+
+    def values(self, block: Block, k: Cutoffs) -> list[Array]:
+        """Return the values at every cut-off, each of shape (U,)."""
+        values = super().values(block, k)
+        return values if self.without_hit == "zero" else [or_nan(value, value > 0) for value in values]
 
     def _cutoff(self, block: Block) -> Array:
         if self.multiple == 1.0:
@@ -425,13 +492,26 @@ class ReciprocalRank(RunningSum):
         return block.hits.first() / block.hits.rank
 
 
+class _ReciprocalRanks(HitSum):
+    """A sum of one over the rank of every hit."""
+
+    def terms(self, block: Block) -> Array:
+        """Return one over the rank of each hit."""
+        return block.hits.probability / block.hits.rank
+
+
 @metric("arhr", "rhr", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.arhr_at_k)
-class ARHR(HitSum):
+class ARHR(_ReciprocalRanks):
     r"""Average reciprocal hit rank: the sum of one over the rank of every hit in the top k.
 
     .. math:: ARHR@k = \sum_{i \le k} rel_i / i
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The same as ``mrr`` for users with one relevant item.
+
+    Parameters
+    ----------
+    normaliser : {"none", "relevant"}, default="none"
+        ``"relevant"`` divides by the number of relevant items: the mean reciprocal rank of all of them.
 
     References
     ----------
@@ -444,13 +524,15 @@ class ARHR(HitSum):
     1.25
     """
 
-    def terms(self, block: Block) -> Array:
-        """Return one over the rank of each hit."""
-        return block.hits.probability / block.hits.rank
+    normaliser: Literal["none", "relevant"] = "none"
+
+    def norm(self, block: Block, k: int) -> Array | None:
+        """Return the number of relevant items, for normaliser=relevant."""
+        return block.n_relevant if self.normaliser == "relevant" else None
 
 
 @metric("ncrr", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.ncrr_at_k)
-class NCRR(ARHR):
+class NCRR(_ReciprocalRanks):
     r"""Normalised cumulative reciprocal rank: ARHR divided by that of the ideal list.
 
     .. math:: NCRR@k = \frac{\sum_{i \le k} rel_i / i}{\sum_{i \le \min(k, |R_u|)} 1 / i}

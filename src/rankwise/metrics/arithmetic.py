@@ -213,10 +213,13 @@ def mean_difference(values: Iterable[float]) -> float:
     return float(np.sum((2 * np.arange(n) - n + 1) * ordered)) / (n * (n - 1) / 2)
 
 
-def category_shares(categories: Categories, user: Array, item: Array, n_users: int) -> tuple[Array, Array]:
+def category_shares(
+    categories: Categories, user: Array, item: Array, n_users: int, *, weight: Array | None = None, smoothing: float = 0
+) -> tuple[Array, Array]:
     """Return the share of every category among each user's items, and which users have any.
 
-    An item counts in equal shares for its categories; items without categories are left out.
+    An item counts in equal shares for its categories, times its weight; items without categories are left out.
+    ``smoothing`` is added to the total of every category.
 
     Returns
     -------
@@ -228,11 +231,14 @@ def category_shares(categories: Categories, user: Array, item: Array, n_users: i
     size = bincount(owner, xp.ones(owner.shape[0], dtype=xp.float64), item.shape[0])
     width = len(categories.names)
     cell = xp.take(user, owner) * width + category
+    whole = 2.0**40 if weight is None else 2.0**40 * xp.take(weight, owner)
     # Multiples of 2^-40, whose sums do not depend on the order of a user's items.
-    part = xp.round(2.0**40 / xp.take(size, owner)) / 2.0**40
+    part = xp.round(whole / xp.take(size, owner)) / 2.0**40
     sums = xp.reshape(bincount(cell, part, n_users * width), (n_users, width))
+    defined = xp.sum(sums, axis=1) > 0
+    sums = sums + smoothing if smoothing else sums
     total = xp.sum(sums, axis=1)
-    return sums / xp.where(total > 0, total, 1.0)[:, None], total > 0
+    return sums / xp.where(defined, total, 1.0)[:, None], defined
 
 
 def kullback_leibler(p: Array, q: Array) -> Array:

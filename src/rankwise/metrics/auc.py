@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.metrics.arithmetic import at_least_one, divide, or_nan
+from rankwise.metrics.arithmetic import at_least_one, divide, or_nan, retrieved
 from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser, Pooled, Sums, Weightable
@@ -383,28 +383,28 @@ class PartialAUC(PerUser, Weightable):
         return divide(bincount(hits.owner, share, block.n_users), n_relevant)
 
 
-@metric(
-    "list_auc", "auroc", range=(0, 1), higher_is_better=True, cutoff="none", family="accuracy", plain=plain.list_auc
-)
+@metric("list_auc", "auroc", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.list_auc)
 class ListAUC(PerUser):
-    r"""Area under the ROC curve of the items in the list alone.
+    r"""Area under the ROC curve of the items in the top k alone.
 
-    .. math:: \frac{1}{|L_u \cap R_u| \, |L_u \setminus R_u|} \sum_{i \in L_u \cap R_u}
-              |\{j \in L_u \setminus R_u : rank_j > rank_i\}|
+    .. math:: \frac{1}{|L_u^k \cap R_u| \, |L_u^k \setminus R_u|} \sum_{i \in L_u^k \cap R_u}
+              |\{j \in L_u^k \setminus R_u : rank_j > rank_i\}|
 
-    :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items. The value is the
-    probability that a relevant item of the list ranks above an irrelevant one; tied scores count one half. For the area
-    over all candidates, see ``gauc``.
+    :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
+    value is the probability that a relevant item of the top k ranks above an irrelevant one. Tied scores count one half
+    without a cut-off; with one, tied items are taken in order of item id. For the area over all candidates, see
+    ``gauc``.
 
     Parameters
     ----------
-    one_class : {"undefined", "zero"}, default="undefined"
-        The value of a user whose list has only relevant or only irrelevant items: none, or 0 (as in TorchMetrics).
+    one_class : {"undefined", "zero", "by_class"}, default="undefined"
+        The value of a user whose top k has only relevant or only irrelevant items: none; 0 (as in TorchMetrics); or 1
+        if all are relevant, else 0 (as in RePlay).
 
     References
     ----------
     Hanley & McNeil 1982, The Meaning and Use of the Area under a ROC Curve, Radiology 143(1); TorchMetrics,
-    ``RetrievalAUROC`` (0 where it is undefined).
+    ``RetrievalAUROC`` (0 where it is undefined); RePlay, ``RocAuc``.
 
     Examples
     --------
@@ -413,15 +413,45 @@ class ListAUC(PerUser):
     0.5
     """
 
-    reads_below_k = True
-    one_class: Literal["undefined", "zero"] = "undefined"
+    one_class: Literal["undefined", "zero", "by_class"] = "undefined"
+
+    @property
+    def reads_below_k(self) -> bool:  # type: ignore[override]
+        """Whether irrelevant items of the whole list are counted."""
+        return not self.k
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The hits in one order, if there is a cut-off that ties may cross."""
+        return ("judged",) if self.k else ()
 
     def value(self, block: Block, k: int) -> Array:
         """Return the area, shape (U,)."""
-        hits = block.hits
-        above = hits.probability * hits.irrelevant_above
-        n_hits = bincount(hits.user, hits.probability, block.n_users)
-        n_pairs = n_hits * (block.list_length - n_hits)
-        wrong = bincount(hits.user, above, block.n_users)
+        n_hits, wrong = self._in_the_list(block) if not self.k else self._in_the_top(block, k)
+        n_misses = retrieved(block, k) - n_hits
+        n_pairs = n_hits * n_misses
         area = divide(n_pairs - wrong, n_pairs)
-        return area if self.one_class == "zero" else or_nan(area, n_pairs > 0.5)
+        if self.one_class == "zero":
+            return area
+        if self.one_class == "undefined":
+            return or_nan(area, n_pairs > 0.5)
+        xp = block.xp
+        return xp.where((n_misses < 0.5) & (n_hits > 0.5), xp.ones_like(area), area)
+
+    @staticmethod
+    def _in_the_list(block: Block) -> tuple[Array, Array]:
+        """Return the number of hits, and of pairs of a hit and a miss above it, shape (U,) both."""
+        hits = block.hits
+        n_hits = bincount(hits.user, hits.probability, block.n_users)
+        return n_hits, bincount(hits.user, hits.probability * hits.irrelevant_above, block.n_users)
+
+    @staticmethod
+    def _in_the_top(block: Block, k: int) -> tuple[Array, Array]:
+        """Return the same of the top k, tied items in order of item id."""
+        rows, xp = block.judged, block.xp
+        hit = rows.relevant * xp.astype(rows.rank <= k, xp.float64)
+        per_user = bincount(rows.user, hit, block.n_users)
+        before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
+        position = xp.cumulative_sum(hit) - xp.take(before, rows.user)
+        above = hit * (xp.astype(rows.rank, xp.float64) - position)
+        return per_user, bincount(rows.user, above, block.n_users)

@@ -21,12 +21,15 @@ from rankwise.blocks.block import Block, Categories, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
     ABOVE_1,
+    BETWEEN_0_AND_1,
     IN_CLOSED_0_1,
     IN_OPEN_0_1,
+    NOT_NEGATIVE,
     category_shares,
     discount,
     divide,
     kullback_leibler,
+    need_cutoff,
     or_nan,
     rows_above,
 )
@@ -80,6 +83,9 @@ class SubtopicRecall(OverCategories):
     of : {"list", "hits"}, default="list"
         The items whose categories count as covered: all items in the top k, or only the relevant items among them (as
         in WarpRec).
+    over : {"relevant", "all"}, default="relevant"
+        The categories that are to be covered: those of the relevant items, or all categories of ``items`` (as in
+        Elliot).
 
     References
     ----------
@@ -95,6 +101,7 @@ class SubtopicRecall(OverCategories):
     """
 
     of: Literal["list", "hits"] = "list"
+    over: Literal["relevant", "all"] = "relevant"
     categories: str = "categories"
 
     @property
@@ -106,7 +113,8 @@ class SubtopicRecall(OverCategories):
     def value(self, block: Block, k: int) -> Array:
         """Return the share of covered categories, shape (U,)."""
         categories, relevant, xp = self.categories_of(block), block.relevant, block.xp
-        target = categories.count(relevant.user, relevant.item, block.n_users) > 0
+        of_relevant = categories.count(relevant.user, relevant.item, block.n_users)
+        target = of_relevant > 0 if self.over == "relevant" else of_relevant >= 0
         total = xp.sum(xp.astype(target, xp.float64), axis=1)
         user, item = self._covering(block, k)
         listed = categories.count(user, item, block.n_users) > 0
@@ -320,11 +328,17 @@ class CategoryEntropy(_ListedCategories):
     ----------
     log_base : float or None, default=None
         The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
+    weight : {"equal", "geometric"}, default="equal"
+        How much an item counts: 1, or :math:`\gamma^{i - 1}` at rank i, where :math:`\gamma` is the patience of users.
+    patience : float, default=0.5
+        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for ``weight="geometric"``.
+    smoothing : float, default=0.0
+        A number that is added to the total of every category before shares are taken, 0 or more.
 
     References
     ----------
     Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for lists: LensKit,
-    ``Entropy``, in bits, where each category of an item counts 1.
+    ``Entropy`` and ``RankBiasedEntropy``, in bits, smoothed by 1e-6.
 
     Examples
     --------
@@ -336,13 +350,19 @@ class CategoryEntropy(_ListedCategories):
     """
 
     log_base: Annotated[float | None, ABOVE_1] = None
+    weight: Literal["equal", "geometric"] = "equal"
+    patience: Annotated[float, BETWEEN_0_AND_1] = 0.5
+    smoothing: Annotated[float, NOT_NEGATIVE] = 0.0
     categories: str = "categories"
 
     def value(self, block: Block, k: int) -> Array:
         """Return the entropy of each list, shape (U,)."""
         rows, xp = block.recommended, block.xp
         top, categories = rows.rank <= k, self.categories_of(block)
-        q, has_list = category_shares(categories, rows.user[top], rows.item[top], block.n_users)
+        weight = self.patience ** (xp.astype(rows.rank[top], xp.float64) - 1.0) if self.weight == "geometric" else None
+        q, has_list = category_shares(
+            categories, rows.user[top], rows.item[top], block.n_users, weight=weight, smoothing=self.smoothing
+        )
         nats = xp.sum(-q * xp.log(xp.where(q > 0, q, 1.0)), axis=1)
         scale = 1.0 if self.log_base is None else math.log(self.log_base)
         return or_nan(xp.clip(nats, min=0.0) / scale, has_list)
@@ -359,6 +379,11 @@ class CategoryCount(_ListedCategories):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`C` the set of all categories of a set of
     items. Needs ``items`` with categories.
 
+    Parameters
+    ----------
+    as_share : bool, default=False
+        Divide the number by k, which must be given (as in RePlay).
+
     References
     ----------
     Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
@@ -373,11 +398,16 @@ class CategoryCount(_ListedCategories):
     2.0
     """
 
+    as_share: bool = False
     categories: str = "categories"
+
+    def require_cutoff(self) -> None:
+        """Raise if the number is divided by k and there is no k."""
+        need_cutoff(self, where=self.as_share, setting="as_share=true")
 
     def value(self, block: Block, k: int) -> Array:
         """Return the number of categories of each list, shape (U,)."""
         rows, xp = block.recommended, block.xp
         top, categories = rows.rank <= k, self.categories_of(block)
         counts = categories.count(rows.user[top], rows.item[top], block.n_users)
-        return xp.sum(xp.astype(counts > 0, xp.float64), axis=1)
+        return xp.sum(xp.astype(counts > 0, xp.float64), axis=1) / (k if self.as_share else 1)

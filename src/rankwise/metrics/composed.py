@@ -345,9 +345,9 @@ class Complement(Composed):
 
     .. math:: 1 - m
 
-    :math:`m` is the value of the metric: for every user, then averaged over users, if the metric has per-user values.
-    The value lies in 1 minus the range of the metric; the better direction is the opposite of the metric's. No
-    convention changes the definition of the metric.
+    :math:`m` is the value of the metric: for every user, then averaged over users, if that is how the metric is
+    computed. The value lies in 1 minus the range of the metric; the better direction is the opposite of the metric's.
+    No convention changes the definition of the metric.
 
     Parameters
     ----------
@@ -379,8 +379,8 @@ class Complement(Composed):
 
     @property
     def of(self) -> Literal["users", "means"]:
-        """Whether each user has a value."""
-        return "users" if self.metric.has_user_values else "means"
+        """Whether the metric is a mean of users' values: of another function of users, one is subtracted once."""
+        return "users" if self.metric.value_kind == "mean" else "means"
 
     @property
     def parts(self) -> tuple[Metric, ...]:

@@ -7,7 +7,8 @@ their top k.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from rankwise.core.arrays import Array, bincount, count, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.arithmetic import (
     ABOVE_1,
+    BETWEEN_0_AND_1,
     NAMED,
     NOT_NEGATIVE,
     CustomDistance,
@@ -37,17 +39,29 @@ from rankwise.metrics.states import CellValues
 __all__ = ["Gini", "Herfindahl", "IntraListDiversity", "Personalization", "Serendipity", "ShannonEntropy"]
 
 
-class _DiscountedExposure(ItemSum):
-    """The discounts of the ranks at which each item is recommended, in the top k."""
+@dataclass(frozen=True)
+class _Exposure(ItemSum):
+    """The attention at the ranks at which each item is recommended, in the top k; logarithmic without a patience."""
 
-    name: ClassVar[str] = "exposure(log)"
+    patience: float | None = None
+
+    name: ClassVar[str] = "exposure"
     needs: ClassVar[Needs] = frozenset({"recommended"})
     whole: ClassVar[bool] = False
 
+    @property
+    def key(self) -> str:
+        """The name that distinguishes it from other item sums."""
+        return f"exposure({'log' if self.patience is None else self.patience})"
+
     def rows(self, block: Block, k: int) -> ItemTerms:
-        """Return the discount of each row of the top k."""
-        rows = block.recommended
-        return ItemTerms(rows.user, rows.item, discount(rows.rank), rows.rank <= k)
+        """Return the attention at each row of the top k."""
+        rows, xp = block.recommended, block.xp
+        if self.patience is None:
+            attention = discount(rows.rank)
+        else:
+            attention = self.patience ** (xp.astype(rows.rank, xp.float64) - 1.0)
+        return ItemTerms(rows.user, rows.item, attention, rows.rank <= k)
 
 
 @metric("gini", "gini_index", range=(0, 1), higher_is_better=False, plain=plain.gini_coefficient)
@@ -69,9 +83,11 @@ class Gini(Catalogue):
         and the value is then 1 - 1/n.
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
-    exposure : {"count", "log"}, default="count"
-        What a recommendation at rank i adds to :math:`c_j`: 1, or :math:`1 / \log_2(i + 1)`, which gives exposure at
-        the top of lists more weight.
+    exposure : {"count", "log", "geometric"}, default="count"
+        What a recommendation at rank i adds to :math:`c_j`: 1; or :math:`1 / \log_2(i + 1)` or :math:`\gamma^{i - 1}`,
+        which give exposure at the top of lists more weight.
+    patience : float, default=0.5
+        The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for ``exposure="geometric"``.
 
     References
     ----------
@@ -89,14 +105,17 @@ class Gini(Catalogue):
     """
 
     over: Literal["catalogue", "recommended"] = "catalogue"
-    exposure: Literal["count", "log"] = "count"
+    exposure: Literal["count", "log", "geometric"] = "count"
+    patience: Annotated[float, BETWEEN_0_AND_1] = 0.5
     corrected: bool = True
     padding: Annotated[int, NOT_NEGATIVE] = 0
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """What is summed for each item."""
-        return (RecommendationCount() if self.exposure == "count" else _DiscountedExposure(),)
+        if self.exposure == "count":
+            return (RecommendationCount(),)
+        return (_Exposure(patience=float(self.patience) if self.exposure == "geometric" else None),)
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the Gini index of the exposure of items."""
@@ -116,7 +135,7 @@ class Gini(Catalogue):
             return 0.0
         # Items never recommended come first and add nothing, so the others have the last positions.
         position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
-        if self.exposure == "log":
+        if self.exposure != "count":
             weighted = float(xp.sum((2 * position - n - 1) * ordered))
             return weighted / (m * float(xp.sum(ordered)))
         # Sums of whole numbers up to the division: the order of items cannot matter.
@@ -429,6 +448,7 @@ def _sum_cosines(block: Block, history: ItemRows, similarity: Similarity, user: 
     return xp.concat(parts) if parts else xp.zeros(0, dtype=xp.float64)
 
 
+_COOCCURRENCE = "cooccurrence"
 _DENSE = 1 << 24  # largest matrix of items times categories that is made for the whole catalogue
 _SINGLE = {"zero": 0.0, "one": 1.0, "skip": math.nan}
 
@@ -447,13 +467,15 @@ class IntraListDiversity(PerUser):
     .. math:: \frac{2}{n (n - 1)} \sum_{i < j} d(i, j), \quad i, j \in L_u^k, \; n = |L_u^k|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values are in [0, 1] for
-    Jaccard and in [0, 2] for cosine. Needs ``items`` with categories or features; an item without them has no
-    categories, or a zero vector, whose cosine distance to every other item is 1.
+    Jaccard and co-occurrence, and in [0, 2] for cosine. Needs ``items`` with categories or features, or ``train`` for
+    co-occurrence; an item without them has no categories, or a zero vector, whose cosine distance to every other item
+    is 1.
 
     Parameters
     ----------
-    distance : {"cosine", "jaccard", "euclidean"} or callable, default="cosine"
-        Cosine and Euclidean distances are between feature vectors, Jaccard between sets of categories. A callable takes
+    distance : {"cosine", "jaccard", "euclidean", "cooccurrence"} or callable, default="cosine"
+        Cosine and Euclidean distances are between feature vectors, Jaccard between sets of categories, co-occurrence is
+        the cosine distance between the items' columns of training users. A callable takes
         the feature vectors of n items, shape (n, d), and returns the distances, shape (n, n):
         ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as ``"module:function"``; this
         text is never run: to evaluate, pass the function itself.
@@ -487,33 +509,55 @@ class IntraListDiversity(PerUser):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        named = isinstance(self.distance, str) and (self.distance in NAMED or ":" in self.distance)
+        names = (*NAMED, _COOCCURRENCE)
+        named = isinstance(self.distance, str) and (self.distance in names or ":" in self.distance)
         if not named and not callable(self.distance):
             raise ParameterError(
-                f"{self.name}: distance must be one of {', '.join(NAMED)}, or a callable",
+                f"{self.name}: distance must be one of {', '.join(names)}, or a callable",
                 found=f"distance={self.distance!r}",
             )
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The lists, and categories or feature vectors."""
+        """The lists, and categories, feature vectors or similarities."""
+        if self.distance == _COOCCURRENCE:
+            return ("recommended", SIMILARITY)
         if self.distance == "jaccard":
             return ("recommended", Categories.fact(self.categories))
         return ("recommended", Features.fact(self.features))
 
     def value(self, block: Block, k: int) -> Array:
         """Return mean distances, shape (U,)."""
+        xp = block.xp
+        mean = xp.full((block.n_users,), _SINGLE[self.single], dtype=xp.float64)
+        for users, n, total in self._unlike(block, k) if self.distance == _COOCCURRENCE else self._distant(block, k):
+            mean[users] = xp.clip(total / (n * (n - 1.0)), min=0.0)
+        return mean
+
+    def _distant(self, block: Block, k: int) -> Iterator[tuple[Array, int, Array]]:
+        """Yield users with n items each, n, and the sums of the distances of their items' vectors."""
         distance, xp = self._distance(), block.xp
         vectors, rows = self._vectors(block)
         vectors = distance.prepare(vectors)
         width = vectors.shape[1]
-        mean = xp.full((block.n_users,), _SINGLE[self.single], dtype=xp.float64)
         for users, items in batches(block, rows, k, lambda n: distance.work_size(n, width)):
             n = items.shape[1]
             chosen = xp.take(vectors, xp.reshape(items, (-1,)), axis=0)
-            total = distance.sum(xp.reshape(chosen, (-1, n, width)))
-            mean[users] = xp.clip(total / (n * (n - 1.0)), min=0.0)
-        return mean
+            yield users, n, distance.sum(xp.reshape(chosen, (-1, n, width)))
+
+    @staticmethod
+    def _unlike(block: Block, k: int) -> Iterator[tuple[Array, int, Array]]:
+        """Yield the same for the distances of the items' columns of training users."""
+        similarity, xp = block[SIMILARITY], block.xp
+        width, cosines = similarity.cosine.shape[0], xp.reshape(similarity.cosine, (-1,))
+        for users, row in batches(block, xp.take(similarity.row, block.recommended.item), k, lambda n: n * n):
+            n = row.shape[1]
+            pairs = xp.reshape(row[:, :, None] * width + row[:, None, :], (-1,))
+            own = xp.reshape(row * (width + 1), (-1,))
+            total, diagonal = (
+                xp.sum(xp.reshape(xp.take(cosines, cells), (row.shape[0], -1)), axis=1) for cells in (pairs, own)
+            )
+            yield users, n, n * (n - 1.0) - (total - diagonal)
 
     def _distance(self) -> Distance:
         """Return what sums the distances of the items of lists."""

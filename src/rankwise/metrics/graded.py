@@ -265,9 +265,10 @@ class RBP(HitSum):
         :math:`1 - p^{\min(k, |R_u|)}` where relevance is binary.
     max_relevance : float or None, default=None
         The largest grade of the rating scale, for graded relevance; None: relevance is binary.
-    top_grade : {"max_relevance", "largest"}, default="max_relevance"
+    top_grade : {"max_relevance", "largest", "none"}, default="max_relevance"
         What relevance is divided by: ``max_relevance``; or the largest relevance of the user's items, if that is above
-        1, for graded relevance without a scale (trec_eval 10).
+        1, for graded relevance without a scale (trec_eval 10); or nothing, so that :math:`g_i` is the relevance and
+        values above 1 are possible (as in ranx).
 
     References
     ----------
@@ -283,7 +284,7 @@ class RBP(HitSum):
     p: Annotated[float, BETWEEN_0_AND_1] = 0.8
     normaliser: Literal["none", "ideal"] = "none"
     max_relevance: Annotated[float | None, ABOVE_0] = None
-    top_grade: Literal["max_relevance", "largest"] = "max_relevance"
+    top_grade: Literal["max_relevance", "largest", "none"] = "max_relevance"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -302,6 +303,8 @@ class RBP(HitSum):
         if self.top_grade == "largest":
             gain = hits.gain / xp.take(self._largest(block), hits.owner)
             return hits.probability * hits.to_rows(gain) * weight
+        if self.top_grade == "none":
+            return hits.probability * hits.to_rows(hits.gain) * weight
         if self.max_relevance is None:
             return hits.probability * weight
         check_grades(self, hits.gain, self.max_relevance)
@@ -311,7 +314,7 @@ class RBP(HitSum):
         """Return the value of the ideal list, for normaliser=ideal."""
         if self.normaliser == "none":
             return None
-        xp, largest = block.xp, self.max_relevance
+        xp, largest = block.xp, 1.0 if self.top_grade == "none" else self.max_relevance
         if self.top_grade == "largest":
             total = block.sum_ideal(lambda gain: gain, lambda rank: self.p ** (rank - 1.0), k)
             return (1.0 - self.p) * total / self._largest(block)

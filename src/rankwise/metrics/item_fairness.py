@@ -205,6 +205,11 @@ class ItemMADRating(_GroupMeans):
     pairs of groups. The value is in the unit of the scores. The cells are :math:`m_a`. Tied items are taken in order of
     item id. NaN for fewer than two groups. Needs a column of groups in ``items``, and scores.
 
+    Parameters
+    ----------
+    misses : {"skip", "zero"}, default="skip"
+        How recommendations that are no hits count: not at all, or as a score of 0 (as in Elliot).
+
     Examples
     --------
     >>> import rankwise as rw
@@ -215,7 +220,12 @@ class ItemMADRating(_GroupMeans):
     2.0
     """
 
-    term_sums = (_HitScores(), _HitsInOrder())
+    misses: Literal["skip", "zero"] = "skip"
+
+    @property
+    def term_sums(self) -> tuple[ItemSum, ItemSum]:
+        """Scores of hits, and hits or recommendations."""
+        return (_HitScores(), _HitsInOrder() if self.misses == "skip" else RecommendationCount())
 
 
 @metric(

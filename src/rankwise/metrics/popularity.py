@@ -312,15 +312,17 @@ class _HeadAndTail(Metric):
     ----------
     pop_ratio : float, default=0.8
         The size of the short head, in (0, 1).
-    ratio_of : {"interactions", "items"}, default="interactions"
+    ratio_of : {"interactions", "items", "rarest_items"}, default="interactions"
         ``"interactions"``: the short head are the most popular items, up to and including the one at which their share
         of the training interactions first exceeds ``pop_ratio``. ``"items"``: they are a share ``pop_ratio`` of the
         items that occur in training, rounded half up, at least one. Equally popular items are in order of item id; all
-        other items are the long tail.
+        other items are the long tail. ``"rarest_items"``: the long tail is a share 1 - ``pop_ratio`` of the items that
+        occur in training, rounded down, at least one: the least popular, in order of item id where equally popular; all
+        other items are the short head (as in RecBole).
     """
 
     pop_ratio: Annotated[float, IN_OPEN_0_1] = 0.8
-    ratio_of: Literal["interactions", "items"] = "interactions"
+    ratio_of: Literal["interactions", "items", "rarest_items"] = "interactions"
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -7,7 +7,7 @@ Computed over the ground-truth rows whose item has a predicted score; the result
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,11 +15,12 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, ExactTotal, bincount, namespace, refuse
 from rankwise.errors import ScoreError
+from rankwise.functional.labels import Statistic
 from rankwise.metrics.arithmetic import divide, or_nan
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Pooled, Sums
 
-__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
+__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "Classification", "ExplainedVariance", "LogLoss"]
 
 _PAIRS = 1 << 22  # pairs of rows compared at a time
 
@@ -300,6 +301,8 @@ class LogLoss(_MeanOverRows):
 
     Parameters
     ----------
+    average : {"rows", "users"}, default="rows"
+        The mean over all rows of all users, or the mean over users of the value of each user (as in WarpRec).
     scores : {"probabilities", "logits"}, default="probabilities"
         Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
         which is not clipped.
@@ -318,8 +321,14 @@ class LogLoss(_MeanOverRows):
     """
 
     inputs = ("recommended", "scores")
+    average: Literal["rows", "users"] = "rows"
     scores: Literal["probabilities", "logits"] = "probabilities"
     epsilon: float = 1e-15
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is a mean of users' values, not of rows."""
+        return self.average == "users"
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses and the number of rows, shape (U,) both."""
@@ -328,18 +337,100 @@ class LogLoss(_MeanOverRows):
             z = rows.score
             loss = xp.clip(z, min=0.0) - rows.label * z + xp.log1p(xp.exp(-xp.abs(z)))
             return _sums(block, rows.user, loss, xp.ones_like(loss))
-        refuse(
-            (rows.score < 0) | (rows.score > 1),
-            lambda: ScoreError(
-                "log_loss needs scores that are probabilities",
-                where="recommendations, score",
-                found=f"from {float(xp.min(rows.score)):g} to {float(xp.max(rows.score)):g}",
-                hint="are they logits? write log_loss(scores=logits)",
-            ),
-        )
+        _check_probabilities(rows.score, self.name, "are they logits? write log_loss(scores=logits)")
         p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)
         loss = -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
         return _sums(block, rows.user, loss, xp.ones_like(loss))
+
+
+def _check_probabilities(scores: Array, name: str, hint: str) -> None:
+    """Raise unless all scores lie in [0, 1]."""
+    xp = namespace(scores)
+    refuse(
+        (scores < 0) | (scores > 1),
+        lambda: ScoreError(
+            f"{name} needs scores that are probabilities",
+            where="recommendations, score",
+            found=f"from {float(xp.min(scores)):g} to {float(xp.max(scores)):g}",
+            hint=hint,
+        ),
+    )
+
+
+@metric("classification", range=(-1, 1), higher_is_better=True, cutoff="none", plain=plain.classification)
+class Classification(Pooled):
+    r"""Statistic of the confusion matrix of scores as a classifier, over all items in the lists.
+
+    .. math:: F_1 = \frac{2 \, TP}{2 \, TP + FP + FN}
+
+    An item of a list is classified as relevant if its score is at least the threshold. Of all items of all lists, TP
+    are classified as relevant and are, FP are not; FN are classified as not relevant but are relevant, TN are not
+    relevant either. The order of the lists does not matter, and relevant items that no list has do not count. 0 where a
+    statistic has nothing to divide by. Needs scores.
+
+    Parameters
+    ----------
+    statistic : str, default="f1"
+        ``"accuracy"`` (TP + TN) / (TP + FP + FN + TN); ``"balanced_accuracy"``, the mean of recall and specificity;
+        ``"f1"``; ``"fowlkes_mallows"``, the geometric mean of precision and recall; ``"informedness"``, recall +
+        specificity - 1; ``"jaccard"`` TP / (TP + FP + FN), the threat score; ``"markedness"``, precision + negative
+        predictive value - 1; ``"mcc"``, the Matthews correlation coefficient; ``"negative_predictive_value"``
+        TN / (TN + FN); ``"precision"`` TP / (TP + FP); ``"recall"`` TP / (TP + FN); ``"specificity"`` TN / (TN + FP).
+    threshold : float or None, default=0.5
+        The least score of an item that is classified as relevant. None: the score is the probability that it is, so
+        that the four numbers are expected values.
+
+    References
+    ----------
+    Rozemberczki et al. 2022, rexmex, ``ClassificationMetricSet``; Powers 2011, Evaluation: From Precision, Recall and
+    F-Measure to ROC, Informedness, Markedness and Correlation, Journal of Machine Learning Technologies 2(1).
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists, truth = {"ann": {1: 0.9, 2: 0.6, 3: 0.2}}, {"ann": {1}}
+    >>> result = rw.evaluate(lists, truth, ["classification", "classification(statistic=specificity)"])
+    >>> list(result.values.values())
+    [0.6666666666666666, 0.5]
+    """
+
+    inputs = ("recommended", "scores")
+    statistic: Statistic = "f1"
+    threshold: float | None = 0.5
+
+    def sums(self, block: Block, k: int) -> Sums:
+        """Return TP, FP, FN and TN, shape (U,) each."""
+        rows, xp = block.recommended, block.xp
+        if self.threshold is None:
+            _check_probabilities(rows.score, self.name, "write threshold= to classify by another score")
+            positive = rows.score
+        else:
+            positive = xp.astype(rows.score >= self.threshold, xp.float64)
+        label = xp.astype(rows.label, xp.float64)
+        cells = (positive * label, positive * (1 - label), (1 - positive) * label, (1 - positive) * (1 - label))
+        return _sums(block, rows.user, *cells)
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the statistic, NaN without rows."""
+        tp, fp, fn, tn = sums
+        precision, recall = divide(tp, tp + fp), divide(tp, tp + fn)
+        specificity, negative = divide(tn, tn + fp), divide(tn, tn + fn)
+        root = namespace(tp).sqrt
+        values: dict[str, Callable[[], Array]] = {
+            "accuracy": lambda: divide(tp + tn, tp + fp + fn + tn),
+            "balanced_accuracy": lambda: (recall + specificity) / 2,
+            "f1": lambda: divide(2 * tp, 2 * tp + fp + fn),
+            "fowlkes_mallows": lambda: root(precision * recall),
+            "informedness": lambda: recall + specificity - 1,
+            "jaccard": lambda: divide(tp, tp + fp + fn),
+            "markedness": lambda: precision + negative - 1,
+            "mcc": lambda: divide(tp * tn - fp * fn, root((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))),
+            "negative_predictive_value": lambda: negative,
+            "precision": lambda: precision,
+            "recall": lambda: recall,
+            "specificity": lambda: specificity,
+        }
+        return or_nan(values[self.statistic](), tp + fp + fn + tn > 0)
 
 
 @metric("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)

@@ -337,7 +337,7 @@ def check_facts(plan: Plan) -> None:
         if fact.kind == "similarity":
             raise MetricError(
                 f"{metric} needs the training interactions of all users on one machine",
-                hint="take similarity=features, with items=",
+                hint="take features instead of co-occurrence, with items=",
             )
 
 

@@ -335,8 +335,9 @@ def evaluate(
         truth, the split is ``train`` unless that is given, and the result keeps the card. It is not
         needed for metrics that describe lists.
     metrics : str, metric, or a list of them, default=DEFAULT_METRICS
-        The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` raise an
-        error, because they need all training interactions on one machine.
+        The metrics, as for `rankwise.evaluate`. Metrics with ``similarity=cooccurrence`` or
+        ``distance=cooccurrence`` raise an error, because they need all training interactions on one
+        machine.
     train : DataFrame, path or table, optional
         Training interactions, for the popularity of items and each user's training history. Of a
         `SparkSplit`, the history is what is known before its test part.

@@ -65,10 +65,12 @@ BY_POPULARITY = ("ACLT", "APLT", "PopREO", "PopRSP")
 DEBIASED = ("IPSRecall", "SNIPSRecall", "IPSDCG", "SNIPSDCG")
 POINTS: dict[str, tuple[list[str], list[float]]] = {
     "accuracy": (["Precision", "Recall", "nDCG"], [1.0, 1.0, 1.0]),
+    "guide": (["nDCG", "EPC"], [1.0, 1.0]),
     "mixed": (["nDCG", "Gini", "EPC"], [1.0, 0.0, 1.0]),
 }
 NADIRS: dict[str, tuple[list[str], list[float], list[bool]]] = {
     "accuracy": (["Precision", "Recall", "nDCG"], [0.0, 0.0, 0.0], [True, True, True]),
+    "guide": (["nDCG", "EPC"], [0.0, 0.0], [True, True]),
     "mixed": (["nDCG", "ARP"], [0.0, 50.0], [True, False]),
 }
 
@@ -101,6 +103,7 @@ def requests() -> Iterator[tuple[str, dict[str, Any], str]]:
     for beta in (0.5, 2.0):
         yield "F1", {"beta": beta}, f"(beta={beta:g})"
     yield "F1", {"metric_1": "nDCG", "metric_2": "MAP"}, ""
+    yield "F1", {"metric_1": "nDCG", "metric_2": "MAP", "beta": 0.5}, "(beta=0.5)"
     yield "F1", {"metric_1": "nDCG", "metric_2": "EPC", "beta": 0.5}, "(beta=0.5)"
     for name in ("EFD", "EPC"):
         yield name, {"relevance": "discounted"}, ""
