@@ -412,7 +412,7 @@ class Options(Choices):
         "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
         "disparity has no slices: its cells are groups of users already. Slices of relevant items are ``item:COLUMN``, "
-        "``item:popularity``, ``item:cold``, ``repeat``, ``truth:COLUMN``; numbers may have edges: ``item:price[5,20]``.",
+        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``; edges of numbers: ``item:price[5,20]``.",
         metavar="COLUMN",
         type="str or list of str",
         not_compared="it adds slices, and moves no value",

@@ -336,6 +336,7 @@ TWINS = {
         )
     },
     "repeated": lambda w, u, k: fn.repeated_at_k(listed(w, u), w.train.get(u, ()), k),
+    "validity": lambda w, u, k: fn.validity_at_k(listed(w, u), w.around["items"]["item"], k),
     "cold_item_share": lambda w, u, k: fn.cold_item_share_at_k(listed(w, u), w.popularity, k),
     "unsatisfied": lambda w, u, k: fn.unsatisfied_at_k(listed(w, u), k),
     "euclidean_distance": lambda w, u, k: fn.euclidean_distance(ndcg_and_recall(w, u, k), [1, 1]),

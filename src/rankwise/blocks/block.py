@@ -21,6 +21,7 @@ from rankwise.options import Ties
 
 __all__ = [
     "HISTORY",
+    "IN_CATALOGUE",
     "POPULARITY",
     "PROPENSITY",
     "REFERENCE",
@@ -36,6 +37,7 @@ __all__ = [
     "Ideal",
     "ItemRows",
     "JudgedRows",
+    "Membership",
     "Needs",
     "Overlap",
     "Popularity",
@@ -353,6 +355,13 @@ class Propensity:
 
 
 @dataclass(frozen=True)
+class Membership:
+    """Whether each item is in the catalogue that was passed."""
+
+    inside: Array
+
+
+@dataclass(frozen=True)
 class Similarity:
     """The similarity of every two items: the cosine of their columns of training users.
 
@@ -382,6 +391,8 @@ POPULARITY: Fact[Popularity] = Fact("popularity")
 """How often each item occurs in training."""
 PROPENSITY: Fact[Propensity] = Fact("propensity", "propensity")
 """The probability that each item is observed, from the column of that name."""
+IN_CATALOGUE: Fact[Membership] = Fact("membership")
+"""Whether each item is among ``items``."""
 SIMILARITY: Fact[Similarity] = Fact("similarity")
 """The cosine of every two items' training users."""
 HISTORY: Fact[object] = Fact("history")

@@ -16,7 +16,18 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import Categories, Fact, Facts, Features, Groups, Popularity, Propensity, Similarity, Source
+from rankwise.blocks.block import (
+    Categories,
+    Fact,
+    Facts,
+    Features,
+    Groups,
+    Membership,
+    Popularity,
+    Propensity,
+    Similarity,
+    Source,
+)
 from rankwise.blocks.lists import Lists
 from rankwise.core.digests import (
     Words,
@@ -281,6 +292,22 @@ class _Propensities(Reader, kind="propensity"):
 
     def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
         return [column_words(side.tables["items"].frame[side.columns_of[fact].names[0]])]
+
+
+class _Membership(Reader, kind="membership"):
+    """The ids of the catalogue, whatever else is known of them."""
+
+    noun = "ids"
+
+    def place(self, side: SideTables, fact: Fact[Any], target: Target) -> Membership:
+        table = target.tables["items"]
+        return Membership(target.rows(table, table.frame["item"], "item") >= 0)
+
+    def words(self, side: SideTables, fact: Fact[Any]) -> list[Words]:
+        return []
+
+    def description(self, side: SideTables, fact: Fact[Any]) -> str:
+        return f"{len(side.tables['items'].frame):,} items"
 
 
 class _UserGroups(Reader, kind="user_group"):

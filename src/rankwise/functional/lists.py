@@ -42,6 +42,7 @@ __all__ = [
     "unsatisfied_at_k",
     "user_coverage_at_k",
     "user_coverage_at_n",
+    "validity_at_k",
 ]
 
 
@@ -193,6 +194,16 @@ def cold_item_share_at_k(recommended: Items, training_items: Collection[Hashable
     """
     items = top(recommended, k)
     return sum(item not in training_items for item in items) / len(items) if items else math.nan
+
+
+def validity_at_k(recommended: Items, catalogue: Collection[Hashable], k: int | None = None) -> float:
+    """Share of the top k that is in the catalogue: ids of items that exist.
+
+    >>> validity_at_k([1, 3, 5, "the matrix (1998)"], {1, 3, 5}, 4)
+    0.75
+    """
+    items = top(recommended, k)
+    return sum(item in catalogue for item in items) / len(items) if items else math.nan
 
 
 def overlap_at_k(

@@ -89,6 +89,7 @@ FAMILIES = {
 """The families in the order in which they are shown, and their titles."""
 
 _INPUTS = {
+    "membership": "items",
     "popularity": "train",
     "history": "train",
     "similarity": "train",

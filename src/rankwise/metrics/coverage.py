@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rankwise import functional as plain
-from rankwise.blocks.block import POPULARITY, Block
+from rankwise.blocks.block import IN_CATALOGUE, POPULARITY, Block
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.metrics.arithmetic import (
     BETWEEN_0_AND_1,
@@ -44,6 +44,7 @@ __all__ = [
     "Unsatisfied",
     "UserCoverage",
     "UserCoverageAtN",
+    "Validity",
 ]
 
 _WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
@@ -362,6 +363,37 @@ class ColdItemShare(_OfList):
         cold, xp = block[POPULARITY].count == 0, block.xp
         is_cold = xp.astype(xp.take(cold, block.recommended.item), xp.float64)
         return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
+
+
+@metric("validity", range=(0, 1), higher_is_better=True, plain=plain.validity_at_k, family="hygiene")
+class Validity(_OfList):
+    r"""Share of the top k that is in the catalogue; the others are invented or outdated ids.
+
+    .. math:: |L_u^k \cap C| / |L_u^k|
+
+    :math:`L_u^k` is the top k of the recommendation list of user u, C the items of ``items``. Generative models decode
+    ids that no item has; other metrics count them as items that nobody likes. Needs ``items``.
+
+    References
+    ----------
+    Rajput et al. 2023, Recommender Systems with Generative Retrieval, NeurIPS: invalid ids.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> lists = {"ann": ["heat", "heat (1996)", "alien"]}
+    >>> result = rw.evaluate(lists, {"ann": {"alien"}}, "validity@2", items=["heat", "alien", "jaws"])
+    >>> result["validity@2"]
+    0.5
+    """
+
+    inputs = ("recommended", IN_CATALOGUE)
+
+    def value(self, block: Block, k: int) -> Array:
+        """Return the share of items of the catalogue, shape (U,)."""
+        inside, xp = block[IN_CATALOGUE].inside, block.xp
+        is_valid = xp.astype(xp.take(inside, block.recommended.item), xp.float64)
+        return divide(block.sum_recommended(is_valid, k), retrieved(block, k))
 
 
 @metric("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
