@@ -275,6 +275,21 @@ def test_what_takes_lists_of_users_refuses_requests():
         rw.evaluate(LISTS.with_columns(user_id=pl.lit("a\x1fb")), BY_USER, "ndcg@2")
 
 
+def test_ids_that_are_numbers_in_one_table_and_text_in_another(tmp_path):
+    (tmp_path / "lists.csv").write_text("user,request,item\n1,1,5\n1,2,6\n2,1,5\n")
+    (tmp_path / "truth.csv").write_text("user,request,item\n1,1,5\nu9,x,6\n")
+    result = rw.evaluate(tmp_path / "lists.csv", tmp_path / "truth.csv", "recall@1", population="all")
+    assert result.per_user.select("user", "request").rows() == [("1", "1"), ("1", "2"), ("2", "1"), ("u9", "x")]
+
+
+def test_metrics_of_lists_in_slices_of_means_over_users():
+    items = {"item": [1, 2, 3, 4], "kind": ["x", "y", "x", "y"]}
+    cells = ["recall@2", "repeated@2"]
+    result = rw.evaluate(LISTS, BY_REQUEST, cells, items=items, train={"ann": [1]}, by="item:kind", mean_over="users")
+    assert result.slices["group"].to_list() == ["x", "y"]
+    assert result.slices[cells[1]].is_nan().all()
+
+
 def test_lists_alone_are_described_by_request():
     result = rw.evaluate(LISTS, metrics=["catalog_coverage@2", "gini@2"])
     assert result.counts["requests"] == 3

@@ -59,9 +59,12 @@ class Requests:
             raise ParameterError(
                 'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
             )
-        frame, truth = lists.frame, tables.truth
+        truth = tables.truth
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
-        return cls(frame.schema["user"], frame.schema[REQUEST], lists.columns.get(REQUEST, REQUEST), known)
+        frames = [table.frame for table in (lists, truth) if table is not None]
+        types = {name: [frame.schema[name] for frame in frames if name in frame.columns] for name in ("user", REQUEST)}
+        user, request = (pl.String() if pl.String in own else own[0] for own in types.values())
+        return cls(user, request, lists.columns.get(REQUEST, REQUEST), known)
 
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         """Return settings and tables with one id per request in lists and ground truth."""
@@ -97,9 +100,10 @@ def _over_users(result: Result) -> Result:
     undefined = result.provenance["settings"]["undefined"] == "nan"
 
     def means(rows: pl.DataFrame) -> dict[str, float]:
-        of_users = means_of_users(rows, cells)
-        gaps = {cell: undefined and bool(rows[cell].is_nan().any()) for cell in cells}
-        return {cell: float("nan") if gaps[cell] else mean_of(of_users[cell]) for cell in cells}
+        here = [cell for cell in cells if cell in rows.columns]
+        of_users = means_of_users(rows, here)
+        gaps = {cell: undefined and bool(rows[cell].is_nan().any()) for cell in here}
+        return {cell: float("nan") if gaps[cell] else mean_of(of_users[cell]) for cell in here}
 
     slices = result.slices
     if slices is not None:
