@@ -223,6 +223,17 @@ def test_a_decision_and_slices_take_users_as_clusters():
     assert rw.compare(pair, by="team").table["clusters"].drop_nulls().to_list() == [40] * 4
 
 
+def test_a_report_of_requests_says_what_it_does_not_draw():
+    one, two = results(["ndcg@8", "recall@[2,8]"])
+    page = rw.report({"one": one, "two": two}).html
+    assert "requests of 80 users" in page
+    assert "is drawn for one list per user" in page
+    found = rw.compare({"one": one, "two": two})
+    assert rw.decide(found, success="ndcg@8").outcome == "ship"
+    assert two.plot.slices is not None
+    assert found.plot.differences("ndcg@8")
+
+
 def test_jackknife_groups_have_all_requests_of_a_user():
     result = results(["catalog_coverage@8"], jackknife=8)[0]
     assert result.interval("catalog_coverage@8").method == "jackknife"
