@@ -506,7 +506,7 @@ class Options(Choices):
                 hint='write columns={"user": "uid"}',
             )
         plain = {
-            "by": tuple(by),
+            "by": tuple(dict.fromkeys(by)),
             "exclude_seen": bool(self.exclude_seen),
             "judged_only": bool(self.judged_only),
             "warm_and_cold": bool(self.warm_and_cold),

@@ -60,6 +60,13 @@ def test_means_over_users_first():
     assert interval.n == 2
 
 
+def test_values_that_are_no_means_stay_over_requests_and_say_so():
+    result = rw.evaluate(LISTS, BY_REQUEST, ["recall@1", "quantile(of=recall,q=0.5)@1"], mean_over="users")
+    assert "then over users, except quantile(of=recall,q=0.5)@1, which is over requests" in repr(result).replace(
+        "(recall", "(of=recall"
+    )
+
+
 def test_groups_of_users_are_means_over_users_too():
     users = {"user": ["ann", "bob"], "country": ["x", "x"]}
     result = rw.evaluate(LISTS, BY_REQUEST, "ndcg@2", users=users, by="country", mean_over="users")
@@ -149,6 +156,28 @@ def test_seen_items_are_those_of_the_user():
     result = rw.evaluate(LISTS, BY_USER, "ndcg@2", train={"ann": [2, 3], "bob": [9]}, exclude_seen=True)
     assert result.counts["seen_items_taken_out"] == 2
     assert values(result, "ndcg@2")["ann", 2] == 1.0
+
+
+@pytest.mark.parametrize("over", ["requests", "users"])
+def test_a_list_of_seen_items_alone_counts_as_zero(over):
+    lists = pl.DataFrame({"user": list("aabb"), "request_id": [1, 1, 1, 2], "item": [1, 2, 3, 5], "rank": [1, 2, 1, 1]})
+    options = {"train": {"b": [3]}, "exclude_seen": True, "mean_over": over}
+    result = rw.evaluate(lists, {"a": {2}, "b": {5}}, "recall@2", **options)
+    assert result.counts["requests"] == 3
+    assert result["recall@2"] == pytest.approx(2 / 3 if over == "requests" else 3 / 4)
+
+
+def test_columns_of_requests_that_do_not_matter():
+    truth = pl.DataFrame({"user": ["ann"], "session_id": [1], "query_id": [2], "item": [1]})
+    assert rw.evaluate({"ann": [1]}, truth, "recall@1")["recall@1"] == 1.0
+    with pytest.raises(ColumnError, match="two columns of the ground truth could be the request"):
+        rw.evaluate(LISTS, truth, "recall@1")
+    only = rw.evaluate(LISTS.filter(pl.col("request_id") == 1), BY_USER, "recall@1", columns={"request": None})
+    assert "requests" not in only.counts
+    with pytest.raises(IdError, match="empty id"):
+        rw.evaluate(LISTS.with_columns(request_id=pl.lit("")), BY_USER, "recall@1")
+    with pytest.raises(ParameterError, match="item:cold"):
+        rw.evaluate(LISTS, BY_USER, "recall@1", train={"ann": [9]}, warm_and_cold=True, mean_over="users")
 
 
 def world(seed, gain=0.0, n_users=80):

@@ -104,10 +104,11 @@ def test_each_slice_is_an_evaluation_of_its_own(seed, population):
         return
     for row in result.slices.to_dicts():
         part = {u: inside for u, own in truth.items() if (inside := {i for i in own if str(kind[i]) == row["group"]})}
+        inside = {"recommended": "both", "all": "truth"}.get(population, population)
         try:
-            expected = rw.evaluate(lists, part, cells, items=items, population=population)
+            expected = rw.evaluate(lists, part, cells, items=items, population=inside)
         except EmptyError:  # nobody of them has a list
-            assert row["users"] == 0
+            assert row["users"] == (0 if inside == "both" else len(part))
             continue
         assert row["users"] == len(expected.per_user)
         for cell in expected:
@@ -135,7 +136,7 @@ def test_intervals_of_slices(tmp_path):
     assert (table["low"][0], table["high"][0], one.n) == (one.low, one.high, table["users"][0])
     back = rw.load(result.save(tmp_path / "out"))
     assert back.slice_intervals("recall@6").equals(table)
-    with pytest.raises(ParameterError, match="no relevant item is in the slice"):
+    with pytest.raises(ParameterError, match="there is no slice 'z'"):
         result.interval("recall@6", by="item:kind", group="z")
     assert result.slice_intervals("gini@6")["low"].is_nan().all()
 
@@ -199,6 +200,8 @@ def test_grades_of_events():
         ),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[2,1]"), "edges of a slice increase"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genre[2]"), "cuts numbers"),
+        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[inf]"), "edges of a slice increase"),
+        (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by="repeat[3]"), "repeat has no edges"),
         (lambda: rw.Evaluator("recall@3", truth=TRUTH, by="repeat"), "needs all lists at once"),
         (lambda: rw.Evaluator("recall@3", truth=TRUTH, relevance={"view": 1}), "rankwise.evaluate alone"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", relevance={"view": 0}), "some event is relevant"),
@@ -207,6 +210,37 @@ def test_grades_of_events():
 def test_what_cannot_be_sliced_or_graded(call, message):
     with pytest.raises((ParameterError, ColumnError, MetricError), match=message):
         call()
+
+
+def test_users_without_a_list_count_in_slices():
+    items = {"item": [1, 2], "kind": ["x", "y"]}
+    alone = rw.evaluate({"a": [1]}, {"a": {1}, "b": {2}}, "recall@1", items=items, by="item:kind")
+    assert alone.slices.select("group", "users", "recall@1").rows() == [("x", 1, 1.0), ("y", 1, 0.0)]
+    both = rw.evaluate({"a": [1], "b": [2]}, {"a": {1}, "b": {2}}, "recall@1", items=items, by="item:kind")
+    assert rw.compare(alone, both, by="item:kind").table["difference"].to_list() == [0.0, 1.0]
+
+
+def test_a_slice_that_is_asked_for_twice_is_one():
+    result = rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by=["repeat", "repeat"])
+    assert result.slices["group"].to_list() == ["repeat", "new"]
+    assert result.interval("recall@3", by="repeat", group="new").n == result.slices["users"][1]
+
+
+def test_households_are_clusters_within_slices():
+    users = {"user": ["ann", "bob", "cyd"], "home": ["h", "h", "i"]}
+    result = rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, users=users, by=["home", "repeat"])
+    assert result.interval("recall@3", by="repeat", group="new", clusters="home").n == 2
+
+
+def test_a_name_with_two_meanings_is_refused():
+    with pytest.raises(ParameterError, match="has two meanings"):
+        rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, users={"user": ["ann"], "repeat": ["q"]}, by="repeat")
+
+
+@pytest.mark.parametrize("options", [{"by": "truth:channel"}, {"relevance": {"view": 1}}])
+def test_a_ground_truth_without_columns(options):
+    with pytest.raises(ColumnError, match="of the ground truth"):
+        rw.evaluate(LISTS, TRUTH, "recall@3", **options)
 
 
 def test_events_without_a_grade_or_a_column():

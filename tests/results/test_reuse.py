@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import rankwise as rw
@@ -33,7 +35,7 @@ def test_results_beside_each_other_are_counted_and_replaced_ones_too(tmp_path):
     assert uses(tmp_path / "again") == (6, 0)
     system(1, {user: {1, 7} for user in USERS}).save(tmp_path / "other truth")
     assert uses(tmp_path / "other truth") == (1, 0)
-    assert uses(tmp_path / "system-0") == (1, 0)  # as it was when it was saved
+    assert uses(tmp_path / "system-0") == (6, 0)  # also of those that were saved later
 
 
 def test_comparisons_beside_results_are_counted(tmp_path):
@@ -46,7 +48,17 @@ def test_comparisons_beside_results_are_counted(tmp_path):
 
 
 def test_a_folder_that_cannot_be_read_counts_nothing(tmp_path):
-    for name, content in (("a", b"{"), ("b", b"[]"), ("c", b'{"provenance": 3}'), ("d", b'{"provenance": {}}')):
+    truth = system(3).provenance["digests"]["truth"]
+    odd = (5, {"systems": "many", "system": "x"}, {"system": [1]}, {})
+    contents = ({"provenance": {"digests": {"truth": truth}, "test_set": each}} for each in odd)
+    damaged = [(f"odd {at}", json.dumps(content).encode()) for at, content in enumerate(contents)]
+    for name, content in (
+        ("a", b"{"),
+        ("b", b"[]"),
+        ("c", b'{"provenance": 3}'),
+        ("d", b'{"provenance": {}}'),
+        *damaged,
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / "result.json").write_bytes(content)
     assert uses(system(3).save(tmp_path / "out")) == (1, 0)

@@ -77,14 +77,16 @@ def test_an_unknown_list_of_numbers_may_order_the_items():
 
 
 def test_two_lists_of_one_user(tmp_path):
-    columns = {"user": [3, 3, 4], "request": [1, 2, 3], "items": [[7, 8], [8, 5], [6]]}
+    columns = {"user": [3, 3, 4], "part": [1, 2, 3], "items": [[7, 8], [8, 5], [6]]}
     for source in in_every_container(columns, tmp_path).values():
         with pytest.raises(InputError, match="a user has several rows of lists") as raised:
             rw.evaluate(source, TRUTH, "mrr")
         assert raised.value.where.endswith("user 3")
         by_request = {1: {8}, 2: {8}, 3: {6}}
-        each = rw.evaluate(source, by_request, "mrr", columns={"recommendations.user": "request"})
+        each = rw.evaluate(source, by_request, "mrr", columns={"recommendations.user": "part"})
         assert each["mrr"] == pytest.approx((0.5 + 1 + 1) / 3)
+        named = rw.evaluate(source, {3: {8}, 4: {6}}, "mrr", columns={"request": "part"})
+        assert named.per_user.select("user", "request", "mrr").rows() == [(3, 1, 0.5), (3, 2, 1.0), (4, 3, 1.0)]
     with pytest.raises(InputError, match="several rows of lists"):
         rw.evaluate({3: [7, 8]}, pl.DataFrame(columns), "mrr")
 

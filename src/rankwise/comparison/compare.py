@@ -85,6 +85,7 @@ MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
 
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
+_MOST_EARLIER = 1_000_000
 _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
 
 
@@ -365,6 +366,8 @@ def check_options(
     check_positive(n_resamples=n_resamples)
     check_count(least=0, seed=seed)
     check_count(least=0, earlier=earlier)
+    if earlier > _MOST_EARLIER:
+        raise ParameterError(f"earlier is at most {_MOST_EARLIER:,} pairs", found=f"earlier={earlier}")
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
     designed = systems.several_seeds or clusters is not None

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import polars as pl
 
-from rankwise.errors import ParameterError, RankwiseError
+from rankwise.errors import ColumnError, ParameterError, RankwiseError
 from rankwise.evaluation.settings import Settings
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
 from rankwise.results.result import Result, Values, means_of_users
+from rankwise.tables.columns import names_of
 from rankwise.tables.requests import REQUEST, counts_of_requests, has_requests, one_id_per_request, users_and_requests
-from rankwise.tables.table import Tables
+from rankwise.tables.table import Table, Tables
 
 __all__ = ["Requests"]
 
@@ -34,12 +35,15 @@ class Requests:
         The column of the lists that the requests come from.
     truth : {"request", "user", "none"}
         Whether the ground truth is that of a request, that of a user for all requests, or absent.
+    each : polars.DataFrame
+        Every user and request of the lists, before seen items are removed.
     """
 
     user: Any
     request: Any
     column: str
     truth: str
+    each: pl.DataFrame
 
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> Self | None:
@@ -59,24 +63,34 @@ class Requests:
             raise ParameterError(
                 'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
             )
+        if settings.warm_and_cold and settings.mean_over == "users":
+            raise ParameterError(
+                'warm_and_cold has means over requests, and not mean_over="users"', hint='take by=["item:cold"]'
+            )
         truth = tables.truth
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
         frames = [table.frame for table in (lists, truth) if table is not None]
         types = {name: [frame.schema[name] for frame in frames if name in frame.columns] for name in ("user", REQUEST)}
         user, request = (pl.String() if pl.String in own else own[0] for own in types.values())
-        return cls(user, request, lists.columns.get(REQUEST, REQUEST), known)
+        if truth is not None and known == "user":
+            _check_unread(truth)
+        each = lists.frame.select("user", REQUEST).unique(maintain_order=True)
+        return cls(user, request, lists.columns.get(REQUEST, REQUEST), known, each)
 
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         """Return settings and tables with one id per request in lists and ground truth."""
         if isinstance(settings.weights, Mapping):
             settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
-        return replace(settings, by_request=True), one_id_per_request(tables)
+        return replace(settings, by_request=True), one_id_per_request(tables, self.each)
 
     def named(self, result: Result) -> Result:
         """Return the result with users and requests in columns of their own, counted, and its means over users."""
         per_user = users_and_requests(result.per_user, self.user, self.request)
         sliced = None if result.sliced is None else users_and_requests(result.sliced, self.user, self.request)
-        requests = {"column": self.column, "truth": self.truth}
+        requests: dict[str, Any] = {"column": self.column, "truth": self.truth}
+        if result.provenance["settings"]["mean_over"] == "users":
+            kinds = ("weighted mean", "pooled", "composed", "distribution", "groups")
+            requests["over_requests"] = [cell for cell in result.values if result.kinds.get(cell) in kinds]
         counts = {**result.counts, **counts_of_requests(per_user)}
         result = replace(
             result,
@@ -92,6 +106,19 @@ class Requests:
         texts = (error.what, error.where, error.found, error.hint)
         what, where, value, hint = (None if text is None else _READABLE.sub(", request ", text) for text in texts)
         return type(error)(str(what), where=where, found=value, hint=hint)
+
+
+def _check_unread(truth: Table) -> None:
+    """Raise if a ground truth has several columns that could be the request, of which none was read."""
+    names = names_of(list(truth.unread), "truth", REQUEST)
+    if len(names) > 1:
+        raise ColumnError(
+            "two columns of the ground truth could be the request",
+            where=truth.source,
+            found=", ".join(map(repr, names)),
+            hint=f'say which: columns={{"truth.request": "{names[0]}"}}; or that it holds for all requests: '
+            'columns={"truth.request": None}',
+        )
 
 
 def _over_users(result: Result) -> Result:

@@ -307,6 +307,8 @@ class Settings(Options):
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
+    of_slice: bool = False
+    """Whether the ground truth is a slice, of whose users none may have a list."""
     grades: Mapping[str, float] | None = field(default=None, hash=False)
     """The relevance of each event of the ground truth, where it has events and no relevance."""
     by_request: bool = False

@@ -602,7 +602,7 @@ def summarise(
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
     """Raise if no evaluated user has a recommendation list."""
-    if not with_list:
+    if not with_list and not settings.of_slice:
         raise EmptyError(
             "no evaluated user has a recommendation list",
             found=f"{merged.counts.get('lists', 0)} lists, "

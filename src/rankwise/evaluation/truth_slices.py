@@ -7,6 +7,7 @@ of the ground truth; the share of recommended items that are in the slice stands
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import polars as pl
 
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError, nearest
 from rankwise.evaluation.settings import Settings
+from rankwise.options import Population
 from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.columns import EVENT
@@ -48,6 +50,7 @@ def with_grades(tables: Tables, grades: Mapping[str, float] | None) -> Tables:
         return tables
     if truth is None:
         raise ParameterError("grades are of the events of a ground truth", found="no truth", hint="pass one")
+    _check_column(truth, EVENT)
     if "relevance" in truth.frame.columns:
         raise ColumnError(
             "a ground truth has grades of its events, or a relevance",
@@ -101,7 +104,7 @@ def _name_and_edges(name: str) -> tuple[str, list[float] | None]:
         edges = [float(edge) for edge in match[2].split(",")]
     except ValueError as error:
         raise ParameterError("edges of a slice are numbers", found=f"by={name!r}", hint='"item:price[5,10]"') from error
-    if sorted({*edges}) != edges:
+    if sorted({*edges}) != edges or not all(map(math.isfinite, edges)):
         raise ParameterError("edges of a slice increase", found=f"by={name!r}")
     return match[1], edges
 
@@ -137,6 +140,13 @@ class TruthSlices:
                 hint="add one of accuracy, such as ndcg@10",
             )
         groups = []
+        taken = [] if tables.users is None else [name for name in names if name in tables.users.frame.columns]
+        if taken:
+            raise ParameterError(
+                f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the users",
+                found=f"a column {taken[0]!r}",
+                hint="rename the column of the table of users",
+            )
         for at, name in enumerate(names):
             labels, ordered = _labels(name, tables)
             groups.append(ordered)
@@ -159,7 +169,7 @@ class TruthSlices:
         users: list[pl.DataFrame] = []
         for at, name in enumerate(self.names):
             for group in self.groups[at]:
-                inside = _restricted(tables, f"{_KEPT}{at}", group, settings)
+                inside = _restricted(tables, f"{_KEPT}{at}", group)
                 sliced = None if inside is None else _evaluated(settings, inside, evaluate)
                 rows.append(_row(name, group, result, sliced, _share(tables, f"{_KEPT}{at}", group)))
                 if sliced is not None:
@@ -174,7 +184,7 @@ class TruthSlices:
         )
 
 
-def _restricted(tables: Tables, column: str, group: str | None, settings: Settings) -> Tables | None:
+def _restricted(tables: Tables, column: str, group: str | None) -> Tables | None:
     """Return tables whose ground truth is in a slice; None if no row is."""
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
@@ -182,9 +192,12 @@ def _restricted(tables: Tables, column: str, group: str | None, settings: Settin
     rows = truth.frame.filter(_is_in(truth.frame, column, group))
     if rows.is_empty():
         return None
-    if settings.evaluated in ("truth", "both"):  # nobody else counts
-        lists = lists.with_frame(lists.frame.join(rows.select("user").unique(), "user", "semi", maintain_order="left"))
-    return replace(tables, truth=truth.with_frame(rows), recommendations=lists if len(lists.frame) else None)
+    kind = lists.frame.schema["user"]
+    users = rows.select(pl.col("user").cast(kind, strict=False)).unique()
+    inside = lists.frame.join(users, "user", "semi", maintain_order="left")
+    if len(inside):  # else all lists stay, which nobody of the slice has
+        lists = lists.with_frame(inside)
+    return replace(tables, truth=truth.with_frame(rows), recommendations=lists)
 
 
 def _is_in(frame: pl.DataFrame, column: str, group: str | None) -> pl.Expr:
@@ -197,14 +210,26 @@ def _is_in(frame: pl.DataFrame, column: str, group: str | None) -> pl.Expr:
 
 def _evaluated(settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]) -> Result | None:
     """Return the result of a slice; None if no user of the population has a relevant item in it."""
-    if tables.recommendations is None:
-        return None
     metrics = tuple(metric for metric in settings.metrics if metric.reads_truth)
-    plain = replace(settings, metrics=metrics, by=(), jackknife=None, warm_and_cold=False)
+    exceptions = tuple((name, replace(rule, population=_inside(rule.population))) for name, rule in settings.exceptions)
+    plain = replace(
+        settings,
+        metrics=metrics,
+        population=_inside(settings.population),
+        exceptions=exceptions,
+        jackknife=None,
+        warm_and_cold=False,
+        of_slice=True,
+    )
     try:
         return evaluate(plain, tables)
     except EmptyError:
         return None
+
+
+def _inside(population: Population) -> Population:
+    """Return the population within a slice: users without anything in it do not belong to it."""
+    return {"all": "truth", "recommended": "both"}.get(population, population)  # type: ignore[return-value]
 
 
 def _row(name: str, group: str | None, result: Result, sliced: Result | None, share: float) -> pl.DataFrame:
@@ -239,6 +264,7 @@ def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
         return _of_training(plain, tables)
     kind, _, column = plain.partition(":")
     if kind == "truth":
+        _check_column(truth, plain)
         values = truth.frame[plain]
         binned = _binned(values, edges, name)
         return lambda table: binned(table.frame[plain]), _ordered(binned(values), binned.names)
@@ -261,6 +287,17 @@ def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
         return ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")["label"]
 
     return of_items, _ordered(of_items(truth), binned.names)
+
+
+def _check_column(truth: Table, column: str) -> None:
+    """Raise if a ground truth that has no columns, or is the part of a split, lacks one."""
+    if column not in truth.frame.columns:
+        raise ColumnError(
+            f"there is no column {column.removeprefix('truth:')!r} of the ground truth",
+            where=truth.source,
+            found=truth.format,
+            hint="pass a table with this column; of a split, its test part: split.test",
+        )
 
 
 def _of_training(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:

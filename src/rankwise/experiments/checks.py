@@ -49,6 +49,7 @@ from rankwise.experiments.schema import (
 )
 from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
 from rankwise.metrics.debiased import ByPropensity
+from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result, Values
 from rankwise.stats.differences import check_level
 from rankwise.tables.files import is_table_folder
@@ -311,7 +312,7 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
     if fitted and data.truth is None and config.split is None:
         mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
     sliced = None if config.decision is None else config.decision.slices
-    by = {*listed(config.evaluation.by), *listed(sliced)}
+    by = {name for name in (*listed(config.evaluation.by), *listed(sliced)) if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")

@@ -25,6 +25,7 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.experiments.checks import check_output
@@ -218,6 +219,8 @@ class Inputs:
         if not self._local or path.is_dir() or role == "interactions":
             return self.table_or_path(source)
         columns = self.experiment.settings.columns
+        if role == "truth":
+            columns = {**columns_of_truth(self.experiment.settings), **(columns or {})}
         if role == "recommendations":
             columns = {**(columns or {}), **{f"{role}.{k}": v for k, v in source.columns.items()}}
         if source.format is None:

@@ -77,7 +77,7 @@ def is_truth_slice(by: str) -> bool:
     >>> [is_truth_slice(by) for by in ("item:genre", "truth:channel", "repeat", "country")]
     [True, True, True, False]
     """
-    return by == "repeat" or by.startswith(("item:", "truth:"))
+    return by.partition("[")[0] == "repeat" or by.startswith(("item:", "truth:"))
 
 
 def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:

@@ -317,8 +317,14 @@ def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> 
         "user": "the ground truth of a user holds for all requests",
         "none": "",
     }[requests["truth"]]
+    cells = requests.get("over_requests", [])
+    others = f", except {', '.join(cells)}, which {'is' if len(cells) == 1 else 'are'} over requests" if cells else ""
     means = {"requests": "means over requests", "users": "means over the requests of each user, then over users"}
-    return [f"lists by request (column {requests['column']!r})", *filter(None, [truth]), means[settings["mean_over"]]]
+    return [
+        f"lists by request (column {requests['column']!r})",
+        *filter(None, [truth]),
+        means[settings["mean_over"]] + others,
+    ]
 
 
 def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -> pl.DataFrame:
@@ -628,9 +634,9 @@ class Result(Mapping[str, float]):
         names = self.slices.filter(pl.col("by") == by)["group"].to_list()
         name = None if group is None else str(group)
         inside = self.sliced.filter(pl.col("by") == by, pl.col("group").eq_missing(name)).drop("by", "group")
-        if name not in names or not len(inside):
+        if name not in names:
             raise ParameterError(
-                f"no relevant item is in the slice {group!r} of {by!r}",
+                f"there is no slice {group!r} of {by!r}",
                 found=", ".join(map(str, names[:12])),
                 hint=nearest(str(group), [str(other) for other in names]),
             )

@@ -1,9 +1,9 @@
 """How often a ground truth was used: systems and comparisons that were saved beside each other.
 
 Who tries twenty systems on one test set and reports the best has made twenty comparisons, whatever the last call was
-told. A saved result therefore counts the results and comparisons of the same ground truth that lie in the same folder,
-and keeps the count of a result that it replaces. `rankwise.compare` says where systems have more company than it was
-given, and corrects for it by ``earlier=``.
+told. Results therefore count, when they are saved and when they are loaded, the results and comparisons of the same
+ground truth that lie in the same folder, and keep the count of a result that they replace. `rankwise.compare` says
+where systems have more company than it was given, and corrects for it by ``earlier=``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from rankwise.tables.storage import file_state
 
 __all__ = ["Uses", "saved_uses", "truth_of"]
 
@@ -33,7 +36,7 @@ class Uses:
     def of(cls, content: Mapping[str, Any]) -> Uses:
         """Return what a provenance, or the settings of a comparison, record; nothing by default."""
         uses = content.get(_KEY, {})
-        return cls(uses.get("systems", 0), uses.get("comparisons", 0))
+        return cls(int(uses.get("systems", 0)), int(uses.get("comparisons", 0)))
 
     def recorded(self, **more: Any) -> dict[str, dict[str, Any]]:
         """Return the entry of a provenance, or of settings; empty without uses."""
@@ -61,32 +64,53 @@ def saved_uses(folder: Path, provenance: Mapping[str, Any], per_user: pl.DataFra
     if truth is None:
         return {}
     systems, comparisons = set(), 0
-    for content in _saved_beside(folder, truth):
-        uses |= Uses.of(content)
-        comparisons += "truths" in content
-        systems |= {content.get(_KEY, {}).get("system")} - {None}
+    for record in _saved_beside(folder):
+        if truth in record.truths:
+            uses |= record.uses
+            comparisons += not record.system
+            systems |= {record.system} - {""}
     system = _hash(per_user)
     uses |= Uses(max(len(systems), uses.systems) + (system not in systems), comparisons)
     return uses.recorded(system=system)
 
 
-def _saved_beside(folder: Path, truth: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the provenance or the settings of results and comparisons of a ground truth in a folder and beside it.
+@dataclass(frozen=True)
+class _Record:
+    """What a saved result, or a comparison, which is no system, tells of its ground truths."""
 
-    What cannot be read is none.
-    """
+    truths: frozenset[str] = frozenset()
+    uses: Uses = Uses()
+    system: str = ""
+
+
+def _saved_beside(folder: Path) -> Iterator[_Record]:
+    """Yield the records of results and comparisons in a folder and beside it."""
     try:
         folders = {path for path in folder.absolute().parent.iterdir() if path.is_dir()}
     except OSError:
         return
     for path in folders:
-        for name, part in ((_RESULT, "provenance"), (_COMPARISON, "settings")):
-            try:
-                content = json.loads((path / name).read_bytes())[part]
-                if truth == truth_of(content) or truth in content.get("truths", ()):
-                    yield content
-            except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-                continue
+        for name in (_RESULT, _COMPARISON):
+            state = file_state(path / name)
+            if state is not None:
+                yield _record(str(path / name), state)
+
+
+@lru_cache(maxsize=10_000)
+def _record(path: str, _state: tuple[int, int, int]) -> _Record:
+    """Return what a file records; nothing if it cannot be read, or is something else. ``_state`` tells its versions."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+        if path.endswith(_RESULT):
+            provenance = content["provenance"]
+            system = provenance[_KEY]["system"]
+            if not isinstance(system, str):
+                raise TypeError("a hash is text")
+            return _Record(frozenset({truth_of(provenance) or ""}), Uses.of(provenance), system)
+        settings = content["settings"]
+        return _Record(frozenset(map(str, settings["truths"])), Uses.of(settings))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return _Record()
 
 
 def _hash(per_user: pl.DataFrame) -> str:

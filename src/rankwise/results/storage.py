@@ -27,6 +27,7 @@ from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseErro
 from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
 from rankwise.results.result import Result, Values
+from rankwise.results.reuse import saved_uses
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
@@ -75,7 +76,7 @@ def load(folder: str | Path) -> Result:
             per_user=frames["per_user"],
             counts=data["counts"],
             slices=None if slices is None else _slices(slices),
-            provenance=data["provenance"],
+            provenance=data["provenance"] | saved_uses(path, data["provenance"], frames["per_user"]),
             diagnostics={name: _numbers(row) for name, row in data["diagnostics"].items()},
             replicates=frames.get("replicates"),
             sliced=frames.get("sliced"),

@@ -203,7 +203,9 @@ def could_decide(
         return []
     unread = [name for name in names if name not in columns.values()]
     return [
-        name for name in unread if plain_name(name) not in _TIME and not is_row_number(name) and not _IDS.search(name)
+        name
+        for name in unread
+        if plain_name(name) not in (*_TIME, *_UNIT) and not is_row_number(name) and not _IDS.search(name)
     ]
 
 
@@ -312,8 +314,11 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
                 )
             out |= {} if name is None else {column: name}
             continue
-        taken = {name for name in (*overrides.values(), *out.values()) if name is not None}
+        chosen = {key: name for key, name in overrides.items() if not key.startswith("truth:")}
+        taken = {name for name in (*chosen.values(), *out.values()) if name is not None}
         matches = names_of([name for name in names if name not in taken], role, column)
+        if len(matches) > 1 and (column, role) == ("request", "truth"):
+            continue  # lists tell whether it matters
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)
         if matches:

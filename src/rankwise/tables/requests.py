@@ -73,11 +73,11 @@ def naming_requests(error: RankwiseError, lists: Table) -> RankwiseError:
     )
 
 
-def one_id_per_request(tables: Tables) -> Tables:
+def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
     """Return tables whose lists and ground truth have one id per request, in place of the user.
 
-    Ground truth without a column for the request holds for all requests of its user. A user without a list has one id,
-    without a request. The other tables keep their users, as text.
+    Ground truth without a column for the request holds for all ``requests`` of its user: each ``user`` and ``request``
+    that had a list. A user without one has one id, without a request. The other tables keep their users, as text.
     """
     lists = tables.recommendations
     assert lists is not None
@@ -93,18 +93,21 @@ def one_id_per_request(tables: Tables) -> Tables:
     changed["recommendations"] = _with_requests(aligned["recommendations"])
     if "truth" in aligned:
         truth = aligned["truth"]
-        changed["truth"] = _with_requests(truth if has_requests(truth) else _of_all_requests(truth, lists))
+        changed["truth"] = _with_requests(truth if has_requests(truth) else _of_all_requests(truth, requests))
     return replace(tables, **changed)
 
 
-def _of_all_requests(truth: Table, lists: Table) -> Table:
+def _of_all_requests(truth: Table, requests: pl.DataFrame) -> Table:
     """Return the ground truth of users as that of each of their requests; without one where they have none."""
-    requests = lists.frame.select(pl.col("user").cast(truth.frame["user"].dtype), REQUEST).unique(maintain_order=True)
+    requests = requests.with_columns(pl.col("user").cast(truth.frame["user"].dtype))
     return truth.with_frame(truth.frame.join(requests, on="user", how="left", maintain_order="left_right"))
 
 
 def _with_requests(table: Table) -> Table:
     ids = table.frame.select(pl.col("user", REQUEST).cast(pl.String))
+    empty = int((ids[REQUEST] == "").sum())
+    if empty:
+        raise IdError("a request has an empty id", where=table.source, found=f"{empty:,} rows")
     for name in ids.columns:
         bad = ids[name].str.contains(_BETWEEN, literal=True).fill_null(value=False)
         if bad.any():
