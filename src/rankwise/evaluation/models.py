@@ -423,8 +423,9 @@ def evaluate_ratings(
         frame = frame.sort("score", descending=True, maintain_order=True)
         frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
     threshold = settings.relevance_threshold
-    if threshold is not None and all(m.family == "rating" for m in settings.metrics):
-        threshold = min(threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
+    largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
+    if threshold is not None and largest > 0 and all(m.family == "rating" for m in settings.metrics):
+        threshold = min(threshold, largest)  # labels of 1 and 0 are clicks; without a click, none is relevant
     settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
     tables = read_inputs(
         settings,

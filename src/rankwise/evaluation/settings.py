@@ -373,8 +373,11 @@ class Settings(Options):
     @property
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
-        rules = [self.rules.of(metric) for metric in self.metrics]
-        return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
+        rules = [(metric, self.rules.of(metric)) for metric in self.metrics]
+        return all(
+            not rule.counts_irrelevant or (rule.undefined == "skip" and metric.family != "rating")
+            for metric, rule in rules
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values: all that can move a number."""

@@ -13,13 +13,12 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block
-from rankwise.core.arrays import Array, ExactTotal, bincount, namespace, refuse
-from rankwise.errors import ScoreError
+from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
 from rankwise.metrics.arithmetic import divide, or_nan
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Pooled, Sums
 
-__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance", "LogLoss"]
+__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "ExplainedVariance"]
 
 _PAIRS = 1 << 22  # pairs of rows compared at a time
 
@@ -29,15 +28,6 @@ def _sums(block: Block, user: Array, *columns: Array) -> Sums:
     return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
-class _MeanOverRows(Pooled):
-    """A mean over rows: sums of a loss, and the number of rows."""
-
-    def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the mean loss, NaN without rows."""
-        loss, n = sums
-        return or_nan(divide(loss, n), n > 0)
-
-
 class _OfScores(Pooled):
     """A function of predicted scores and the ratings of the same items."""
 
@@ -45,7 +35,7 @@ class _OfScores(Pooled):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _MeanLoss(_MeanOverRows, _OfScores):
+class _MeanLoss(_OfScores):
     """A mean loss of the scores.
 
     Parameters
@@ -70,6 +60,11 @@ class _MeanLoss(_MeanOverRows, _OfScores):
         rows = block.judged
         loss = self._loss(rows.score - rows.truth)
         return _sums(block, rows.user, loss, namespace(loss).ones_like(loss))
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the mean loss, NaN without rows."""
+        loss, n = sums
+        return or_nan(divide(loss, n), n > 0)
 
     def _loss(self, error: Array) -> Array:
         return error**2
@@ -279,67 +274,6 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     total_squares = squares + of_centres + 2 * sum(products)
     variation = float(total_squares - (deviations + centres) ** 2 / n.exact)
     return variation if variation > _NOISE * float(squares) else 0.0
-
-
-@metric(
-    "log_loss",
-    "logloss",
-    "binary_cross_entropy",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="none",
-    plain=plain.log_loss,
-)
-class LogLoss(_MeanOverRows):
-    r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
-
-    .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
-
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
-    [0, 1], or logits.
-
-    Parameters
-    ----------
-    scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
-        which is not clipped.
-    epsilon : float, default=1e-15
-        Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
-
-    References
-    ----------
-    Good 1952, Rational Decisions, Journal of the Royal Statistical Society B 14(1).
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> rw.evaluate({"ann": {1: 0.9, 2: 0.2}}, {"ann": {1}}, "log_loss")["log_loss"]
-    0.16425
-    """
-
-    inputs = ("recommended", "scores")
-    scores: Literal["probabilities", "logits"] = "probabilities"
-    epsilon: float = 1e-15
-
-    def sums(self, block: Block, k: int) -> Sums:
-        """Return the sum of the losses and the number of rows, shape (U,) both."""
-        rows, xp = block.recommended, block.xp
-        if self.scores == "logits":  # log(1 + exp(z)) - y z, without overflow
-            z = rows.score
-            loss = xp.clip(z, min=0.0) - rows.label * z + xp.log1p(xp.exp(-xp.abs(z)))
-            return _sums(block, rows.user, loss, xp.ones_like(loss))
-        refuse(
-            (rows.score < 0) | (rows.score > 1),
-            lambda: ScoreError(
-                "log_loss needs scores that are probabilities",
-                where="recommendations, score",
-                found=f"from {float(xp.min(rows.score)):g} to {float(xp.max(rows.score)):g}",
-                hint="are they logits? write log_loss(scores=logits)",
-            ),
-        )
-        p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)
-        loss = -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
-        return _sums(block, rows.user, loss, xp.ones_like(loss))
 
 
 @metric("fcp", range=(0, 1), higher_is_better=True, cutoff="none", plain=plain.fraction_of_concordant_pairs)

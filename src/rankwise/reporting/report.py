@@ -108,6 +108,7 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("users", "Who gains and who loses"): {"the distribution over users": sections.distribution},
         ("exposure", "Exposure of items"): {"the exposure of items": sections.exposure},
+        ("calibration", "Calibration of probabilities"): {"reliability curves": sections.calibration},
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("data", "Data, split and audit"): {"the counts": data.data, "the split": data.split, "the audit": data.audit},
         ("examples", "Users where the systems differ most"): {"examples of users": sections.examples},
