@@ -179,7 +179,7 @@ CASES = {
     "edges of bins that do not ascend": go(metrics="ece(edges=[0.5,0.2])"),
     "edges of bins, and their number": go(metrics="ece(edges=[0.2],n_bins=5)"),
     "bins of equal mass in pieces": lambda _: rw.Evaluator("ece(bins=equal_mass)", truth=TRUTH),
-    "weights where rows are counted": go({1: {5: 0.5}}, metrics="ece(debiased=true)", weights={1: 2.0}),
+    "weights where rows are counted": go({1: {5: 0.5}}, metrics="ece(debiased=true)", weights={1: 2.0, 2: 1.0}),
     "grade above the scale": go(metrics="err@2"),
     "ragged array": go([[1, 2], [3]]),
     "array of scores": go(np.array([[0.5, 0.2]])),

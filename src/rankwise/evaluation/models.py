@@ -423,9 +423,10 @@ def evaluate_ratings(
         frame = frame.sort("score", descending=True, maintain_order=True)
         frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
     threshold = settings.relevance_threshold
-    largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
-    if threshold is not None and largest > 0 and all(m.family == "rating" for m in settings.metrics):
-        threshold = min(threshold, largest)  # labels of 1 and 0 are clicks; without a click, none is relevant
+    if threshold is not None and all(m.family == "rating" for m in settings.metrics):
+        largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
+        # Labels of 1 and 0 are clicks; where none is one, no row is relevant.
+        threshold = min(threshold, largest) if largest > 0 else threshold
     settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
     tables = read_inputs(
         settings,

@@ -373,11 +373,10 @@ class Settings(Options):
     @property
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
-        rules = [(metric, self.rules.of(metric)) for metric in self.metrics]
-        return all(
-            not rule.counts_irrelevant or (rule.undefined == "skip" and metric.family != "rating")
-            for metric, rule in rules
-        )
+        rules = [self.rules.of(metric) for metric in self.metrics]
+        if all(rule.counts_irrelevant for rule in rules) and all(metric.family == "rating" for metric in self.metrics):
+            return False  # ratings and probabilities of irrelevant items have errors as well
+        return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a result says about its settings, as plain values: all that can move a number."""

@@ -249,7 +249,7 @@ class _InBins(_OfProbabilities):
         ends = (0.0, *self.edges, 1.0)
         if any(low >= high for low, high in pairwise(ends)):
             raise ParameterError(
-                f"{self.name}: edges must ascend, and lie between 0 and 1, without both", found=f"edges={self.edges}"
+                f"{self.name}: edges must ascend, and lie above 0 and below 1", found=f"edges={self.edges}"
             )
         if self.n_bins != type(self).n_bins or self.bins != type(self).bins:
             raise ParameterError(
