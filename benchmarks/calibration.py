@@ -1,6 +1,6 @@
 """How biased calibration errors are, and how often jackknife intervals of metrics of probabilities hold the value.
 
-Prints the tables of docs/sources.md. Run as ``python benchmarks/calibration.py`` (some three minutes; ``--samples 50``
+Prints the tables of docs/sources.md. Run as ``python benchmarks/calibration.py`` (some five minutes; ``--samples 50``
 for a first look).
 """
 
@@ -43,7 +43,7 @@ def truth(factor: float) -> dict[str, float]:
 def main() -> None:
     """Print mean values and coverage of 95 % intervals, by model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=500)
+    parser.add_argument("--samples", type=int, default=200)
     samples = parser.parse_args().samples
     print("| model | value in | " + " | ".join(f"`{name}`" for name in ERRORS) + " |")
     print("|---|---|" + "--:|" * len(ERRORS))
