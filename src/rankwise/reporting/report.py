@@ -119,11 +119,9 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("glossary", "Glossary"): {"the glossary": data.glossary},
     }
-    return [
-        section(name, title, material, parts)
-        for (name, title), parts in builders.items()
-        if (name != "decision" or material.decision is not None) and (name != "evidence" or material.evidence)
-    ]
+    curves = any(m.name == "reliability_curve" for r in material.results.values() for m in r.metrics)
+    asked = {"decision": material.decision is not None, "evidence": bool(material.evidence), "calibration": curves}
+    return [section(name, title, material, parts) for (name, title), parts in builders.items() if asked.get(name, True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
