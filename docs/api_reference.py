@@ -48,7 +48,14 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "comparison": ("Comparison and decisions", ["compare", "Comparison", "decide", "Decision", "power", "sample_size"]),
     "evidence": (
         "Evidence across studies",
-        ["validate_metrics", "evidence.launches.MetricValidation", "judged", "evidence.judged.JudgedResult"],
+        [
+            "validate_metrics",
+            "evidence.launches.MetricValidation",
+            "judged",
+            "evidence.judged.JudgedResult",
+            "rank_agreement",
+            "evidence.rank_agreement.RankAgreement",
+        ],
     ),
     "off_policy": ("Off-policy evaluation", ["off_policy", "OffPolicy", "interleaving", "Interleaving"]),
     "policies": ("Policies", [f"offpolicy.policies.{name}" for name in POLICIES]),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.models import evaluate_ratings as evaluate_ratings
     from rankwise.evidence.judged import judged as judged
     from rankwise.evidence.launches import validate_metrics as validate_metrics
+    from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
     from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
@@ -74,6 +75,7 @@ _HOME_OF = {
     "power": "rankwise.comparison.compare",
     "sample_size": "rankwise.comparison.compare",
     "judged": "rankwise.evidence.judged",
+    "rank_agreement": "rankwise.evidence.rank_agreement",
     "validate_metrics": "rankwise.evidence.launches",
     "off_policy": "rankwise.offpolicy.off_policy",
     "interleaving": "rankwise.offpolicy.interleaving",

@@ -22,6 +22,7 @@ from rankwise.errors import ParameterError
 from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
+from rankwise.results.result import labelled_values
 from strategies import worlds
 
 EVERY = registry.every()
@@ -77,7 +78,7 @@ def test_values_are_within_the_range(world):
     result = run(world)
     for cls, cell in zip(EVERY, CELLS, strict=True):
         low, high = cls.range
-        own = [result.values[cell]] if cell in result.values else list(result.table(cell)["value"])
+        own = [value for name, value in labelled_values(result.values, cell) if not name or cell not in result.values]
         if cell in result.per_user.columns:
             own += result.per_user[cell].to_list()
         for value in own:
@@ -174,7 +175,7 @@ def test_a_slice_is_an_evaluation_of_its_users(world):
             if cell in ("by", "group", "users") or "bias_disparity" in cell:
                 continue
             assert value == pytest.approx(alone.values.get(cell, math.nan), rel=1e-12, nan_ok=True)
-    sliced = {cell.split("[item_group")[0] for cell in result.slices.columns}
+    sliced = {re.split(r"\[(?:item_group|bin)=", cell)[0] for cell in result.slices.columns}
     missing = {cell for cell in CELLS if cell not in sliced}
     assert {cell.split("@")[0] for cell in missing} <= {
         "bias_disparity",

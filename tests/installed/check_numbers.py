@@ -23,8 +23,9 @@ from rankwise.metrics import registry
 
 RECORDED = Path(__file__).with_name("numbers.json")
 USERS, ITEMS = range(30), range(20)
-SETTINGS = {"err": "(max_relevance=4)"}
-RATINGS = {"classification", "explained_variance", "fcp", "log_loss", "mae", "mse", "r2", "rmse"}
+SETTINGS = {"err": "(max_relevance=4)", "reliability_curve": "(n_bins=4)"}
+RATINGS = {"classification", "explained_variance", "fcp", "mae", "mse", "r2", "rmse"}
+RATINGS |= {"brier", "calibration_ratio", "ece", "log_loss", "normalised_entropy", "reliability_curve"}
 SCORES = {"item_mad_rating", "mean_score", "user_mad_rating"}
 
 

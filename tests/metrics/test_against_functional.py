@@ -120,11 +120,13 @@ RATING = {
     "explained_variance": fn.explained_variance,
 }
 # Tested in other places: sums over users, and statistics over users (test_over_users).
-SPECIAL = {"classification", "fcp", "log_loss", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
+SPECIAL = {"classification", "fcp", "tn", "quantile", "worst", "geometric_mean", "complement", "ratio"}
+# Tested in test_probability.
+PROBABILITY = {"log_loss", "normalised_entropy", "calibration_ratio", "ece", "brier", "reliability_curve"}
 
 
 def test_every_metric_has_a_twin():
-    here = {rw.parse(n).name for n in (*PER_USER, *CATALOGUE, *RATING)} | SPECIAL
+    here = {rw.parse(n).name for n in (*PER_USER, *CATALOGUE, *RATING)} | SPECIAL | PROBABILITY
     assert here | twins() == set(registry.names())
 
 
@@ -206,21 +208,6 @@ def test_fcp(data):
         expected = fn.fraction_of_concordant_pairs(pairs_of(lists, truth), average=average)
         name = f"fcp(average={average})"
         assert same(rw.evaluate(lists, truth, name, population="all")[name], expected)
-
-
-@given(evaluations(scores=True, judged=True))
-def test_log_loss(data):
-    lists, truth = data
-    chances = {u: {i: (s + 0.5) / 4 for i, s in own.items()} for u, own in lists.items()}
-    pairs = [
-        (chance, truth.get(user, {}).get(item, 0) > 0) for user, own in chances.items() for item, chance in own.items()
-    ]
-    result = rw.evaluate(chances, truth, ["log_loss", "log_loss(average=users)"], population="all")
-    assert same(result["log_loss"], fn.log_loss(pairs))
-    of_users = [
-        fn.log_loss([(p, truth.get(u, {}).get(i, 0) > 0) for i, p in own.items()]) for u, own in chances.items()
-    ]
-    assert same(result["log_loss(average=users)"], sum(of_users) / len(of_users))
 
 
 STATISTICS = typing.get_args(typing.get_type_hints(rw.metrics.Classification)["statistic"])

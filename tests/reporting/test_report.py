@@ -243,8 +243,12 @@ def test_each_missing_part_says_why():
 
 
 BUILDERS = [
-    # The section of a decision is only there with one: tests/comparison/test_decide.py.
-    *((report_sections, name) for name in report_sections.__all__ if name not in ("decision", "evidence")),
+    # These sections are only there if asked for: tests/comparison/test_decide.py, tests/metrics/test_probability.py.
+    *(
+        (report_sections, name)
+        for name in report_sections.__all__
+        if name not in ("calibration", "decision", "evidence")
+    ),
     *((report_data, name) for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")),
 ]
 

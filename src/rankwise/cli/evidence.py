@@ -1,4 +1,4 @@
-"""``rankwise validate-metrics`` and ``rankwise judged``: past launches, and human labels beside a model's."""
+"""``rankwise validate-metrics``, ``judged`` and ``rank-agreement``: launches, labels of a model, orders of systems."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from rankwise.cli.options import PATH, choice_option, examples, named_paths, output_options, write_out
-from rankwise.core.arguments import Sampled
+from rankwise.core.arguments import Missing, Sampled
 
-__all__ = ["judged_command", "validate_metrics_command"]
+__all__ = ["judged_command", "rank_agreement_command", "validate_metrics_command"]
 
 confidence_option = click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
@@ -79,3 +79,55 @@ def judged_command(
     if [len(side) for side in sides] == [1, 1]:
         sides = [{"result": next(iter(side.values()))} for side in sides]
     write_out(judged(human=sides[0], judge=sides[1], **options), form, output)
+
+
+@click.command(
+    "rank-agreement",
+    epilog=examples(
+        "rankwise rank-agreement --first a=human/a --first b=human/b --second a=model/a --second b=model/b",
+        "rankwise rank-agreement --first runs/a --first runs/b -m ndcg@10 -m recall@10",
+    ),
+)
+@click.option(
+    "--first", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result of a system; may be repeated."
+)
+@click.option(
+    "--second",
+    multiple=True,
+    metavar="[NAME=]RESULT",
+    help="Result of a system by another judgment or split; may be repeated.  [default: those of --first]",
+)
+@click.option(
+    "--metrics",
+    "-m",
+    multiple=True,
+    metavar="METRIC",
+    help="Metric of both orders, or that of each.  [default: the primary one]",
+)
+@choice_option(
+    "--missing", kind=Missing, default="error", help="What to do with users who have a value in one result only."
+)
+@confidence_option
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the tests.")
+@output_options
+@click.pass_context
+def rank_agreement_command(
+    ctx: click.Context,
+    /,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    metrics: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Tell whether two judgments, splits or metrics order systems alike.
+
+    Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Without
+    `--second`, two metrics are compared.
+    """
+    from rankwise.evidence.rank_agreement import rank_agreement
+    from rankwise.results.storage import open_result
+
+    one, other = (named_paths(ctx, texts, open_result) for texts in (first, second))
+    write_out(rank_agreement(one, other or None, metrics=list(metrics) or None, **options), form, output)

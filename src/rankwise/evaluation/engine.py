@@ -212,6 +212,8 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
             "exclude_seen, warm_and_cold and jackknife need all lists at once",
             hint="pass them to rankwise.evaluate, which adjusts the tables",
         )
+    for metric in settings.metrics:
+        metric.require_scores()
     shared = normalise(shared, settings)
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     if counted is None:

@@ -482,7 +482,7 @@ def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) ->
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
-    """Deal users to jackknife groups, remove seen items, and say who has a training history."""
+    """Deal users to jackknife groups, remove seen items, find users with a history, and show metrics all scores."""
     if settings.jackknife is not None:
         tables = assign_jackknife_groups(tables, settings.jackknife, settings.relevance_threshold)
     if settings.exclude_seen:
@@ -493,6 +493,11 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
     if settings.warm_and_cold:
         tables = with_history(tables)
         settings = replace(settings, by=(*settings.by, HISTORY))
+    assert tables.recommendations is not None
+    lists = tables.recommendations.frame
+    if "score" in lists.columns:
+        scores = lists["score"].cast(pl.Float64).to_numpy()
+        settings = replace(settings, metrics=tuple(metric.with_scores(scores) for metric in settings.metrics))
     return replace(settings, adjusted=True), tables
 
 

@@ -424,7 +424,9 @@ def evaluate_ratings(
         frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
     threshold = settings.relevance_threshold
     if threshold is not None and all(m.family == "rating" for m in settings.metrics):
-        threshold = min(threshold, float(frame["relevance"].max() or 0.0))  # type: ignore[arg-type]
+        largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
+        # Labels of 1 and 0 are clicks; where none is one, no row is relevant.
+        threshold = min(threshold, largest) if largest > 0 else threshold
     settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
     tables = read_inputs(
         settings,

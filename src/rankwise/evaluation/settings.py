@@ -395,6 +395,8 @@ class Settings(Options):
     def needs_relevant(self) -> bool:
         """Whether some item must be relevant, because users without any have no value."""
         rules = [self.rules.of(metric) for metric in self.metrics]
+        if all(rule.counts_irrelevant for rule in rules) and all(metric.family == "rating" for metric in self.metrics):
+            return False  # ratings and probabilities of irrelevant items have errors as well
         return all(not rule.counts_irrelevant or rule.undefined == "skip" for rule in rules)
 
     def to_dict(self) -> dict[str, Any]:

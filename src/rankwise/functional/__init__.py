@@ -16,14 +16,24 @@ function says otherwise, other metrics that compare a list with the ground truth
 items, and metrics that describe a list are NaN for an empty list.
 """
 
-from rankwise.functional import accuracy, groups, labels, lists, popularity, recommender_evaluator, retrieval
+from rankwise.functional import (
+    accuracy,
+    groups,
+    labels,
+    lists,
+    popularity,
+    probability,
+    recommender_evaluator,
+    retrieval,
+)
 from rankwise.functional.accuracy import *
 from rankwise.functional.groups import *
 from rankwise.functional.labels import *
 from rankwise.functional.lists import *
 from rankwise.functional.popularity import *
+from rankwise.functional.probability import *
 from rankwise.functional.recommender_evaluator import *
 from rankwise.functional.retrieval import *
 
-_MODULES = (accuracy, groups, labels, lists, popularity, recommender_evaluator, retrieval)
+_MODULES = (accuracy, groups, labels, lists, popularity, probability, recommender_evaluator, retrieval)
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

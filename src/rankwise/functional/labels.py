@@ -45,7 +45,6 @@ __all__ = [
     "hit_rate_score",
     "limited_auc_at_k",
     "list_auc",
-    "log_loss",
     "mcc_at_k",
     "mean_absolute_error",
     "mean_squared_error",
@@ -116,31 +115,6 @@ def explained_variance(pairs: Pairs) -> float:
     spread = sum((true - mean) ** 2 for _, true in pairs)
     residual = sum((true - predicted - bias) ** 2 for predicted, true in pairs)
     return 1 - residual / spread if spread else math.nan
-
-
-def log_loss(
-    pairs: Pairs, *, epsilon: float = 1e-15, scores: Literal["probabilities", "logits"] = "probabilities"
-) -> float:
-    """Binary cross-entropy of (probability, label) pairs, in nats.
-
-    Probabilities are clipped to [epsilon, 1 − epsilon]. With ``scores="logits"``, pairs are (logit, label); a logit
-    stands for the probability 1 / (1 + exp(−logit)), which is not clipped.
-
-    >>> round(log_loss([(0.9, 1), (0.2, 0)]), 5)
-    0.16425
-    >>> log_loss([(-1000, 1)], scores="logits")
-    1000.0
-    """
-    check_option("scores", scores, "probabilities", "logits")
-    if scores == "logits":
-        return _mean(_softplus(-logit if label else logit) for logit, label in pairs)
-    clipped = [(min(max(p, epsilon), 1 - epsilon), label) for p, label in pairs]
-    return _mean(-math.log(p if label else 1 - p) for p, label in clipped)
-
-
-def _softplus(x: float) -> float:
-    """Return log(1 + exp(x)), without overflow."""
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 Statistic: TypeAlias = Literal[

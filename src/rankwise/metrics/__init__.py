@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rankwise.metrics.kinds import Pooled as Pooled
     from rankwise.metrics.kinds import RunningSum as RunningSum
     from rankwise.metrics.popularity import *
+    from rankwise.metrics.probability import *
     from rankwise.metrics.rating import *
     from rankwise.metrics.retrieval import *
     from rankwise.metrics.user_fairness import *

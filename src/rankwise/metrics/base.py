@@ -75,7 +75,7 @@ __all__ = [
 
 FAMILIES = {
     "accuracy": "Accuracy",
-    "rating": "Rating error",
+    "rating": "Ratings and probabilities",
     "confusion": "Confusion counts",
     "coverage": "Coverage",
     "novelty": "Novelty",
@@ -409,6 +409,13 @@ class Metric(Registered):
     def user_values(self, users: UserColumns, at: int) -> Floats:
         """Return each user's value at the cut-off number ``at``, shape (U,), also outside the population."""
         raise MetricError(f"{self.name} has no value for a single user")
+
+    def with_scores(self, scores: Floats) -> Self:
+        """Return the metric for lists with these scores, shape (n,); most metrics are the same for all."""
+        return self
+
+    def require_scores(self) -> None:
+        """Raise if the metric depends on the scores of all lists together, and does not have them."""
 
     measures_values: ClassVar[bool] = False
     """Whether each user's value is measured on blocks, by `values`."""

@@ -13,14 +13,14 @@ from typing import Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block
-from rankwise.core.arrays import Array, ExactTotal, bincount, namespace, refuse
-from rankwise.errors import ScoreError
+from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
 from rankwise.functional.labels import Statistic
 from rankwise.metrics.arithmetic import divide, or_nan
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Pooled, Sums
+from rankwise.metrics.probability import check_probabilities
 
-__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "Classification", "ExplainedVariance", "LogLoss"]
+__all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "Classification", "ExplainedVariance"]
 
 _PAIRS = 1 << 22  # pairs of rows compared at a time
 
@@ -30,15 +30,6 @@ def _sums(block: Block, user: Array, *columns: Array) -> Sums:
     return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
-class _MeanOverRows(Pooled):
-    """A mean over rows: sums of a loss, and the number of rows."""
-
-    def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the mean loss, NaN without rows."""
-        loss, n = sums
-        return or_nan(divide(loss, n), n > 0)
-
-
 class _OfScores(Pooled):
     """A function of predicted scores and the ratings of the same items."""
 
@@ -46,7 +37,7 @@ class _OfScores(Pooled):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _MeanLoss(_MeanOverRows, _OfScores):
+class _MeanLoss(_OfScores):
     """A mean loss of the scores.
 
     Parameters
@@ -71,6 +62,11 @@ class _MeanLoss(_MeanOverRows, _OfScores):
         rows = block.judged
         loss = self._loss(rows.score - rows.truth)
         return _sums(block, rows.user, loss, namespace(loss).ones_like(loss))
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the mean loss, NaN without rows."""
+        loss, n = sums
+        return or_nan(divide(loss, n), n > 0)
 
     def _loss(self, error: Array) -> Array:
         return error**2
@@ -282,81 +278,6 @@ def _exact_variation(n: ExactTotal, centred: Sequence[ExactTotal]) -> float:
     return variation if variation > _NOISE * float(squares) else 0.0
 
 
-@metric(
-    "log_loss",
-    "logloss",
-    "binary_cross_entropy",
-    range=(0, math.inf),
-    higher_is_better=False,
-    cutoff="none",
-    plain=plain.log_loss,
-)
-class LogLoss(_MeanOverRows):
-    r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
-
-    .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
-
-    Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Needs scores in
-    [0, 1], or logits.
-
-    Parameters
-    ----------
-    average : {"rows", "users"}, default="rows"
-        The mean over all rows of all users, or the mean over users of the value of each user (as in WarpRec).
-    scores : {"probabilities", "logits"}, default="probabilities"
-        Whether scores are probabilities, or logits: a logit z stands for the probability :math:`1 / (1 + e^{-z})`,
-        which is not clipped.
-    epsilon : float, default=1e-15
-        Probabilities are clipped to [epsilon, 1 - epsilon], so that logarithms are finite.
-
-    References
-    ----------
-    Good 1952, Rational Decisions, Journal of the Royal Statistical Society B 14(1).
-
-    Examples
-    --------
-    >>> import rankwise as rw
-    >>> rw.evaluate({"ann": {1: 0.9, 2: 0.2}}, {"ann": {1}}, "log_loss")["log_loss"]
-    0.16425
-    """
-
-    inputs = ("recommended", "scores")
-    average: Literal["rows", "users"] = "rows"
-    scores: Literal["probabilities", "logits"] = "probabilities"
-    epsilon: float = 1e-15
-
-    @property
-    def mean_of_users(self) -> bool:
-        """Whether the value is a mean of users' values, not of rows."""
-        return self.average == "users"
-
-    def sums(self, block: Block, k: int) -> Sums:
-        """Return the sum of the losses and the number of rows, shape (U,) both."""
-        rows, xp = block.recommended, block.xp
-        if self.scores == "logits":  # log(1 + exp(z)) - y z, without overflow
-            z = rows.score
-            loss = xp.clip(z, min=0.0) - rows.label * z + xp.log1p(xp.exp(-xp.abs(z)))
-            return _sums(block, rows.user, loss, xp.ones_like(loss))
-        _check_probabilities(rows.score, self.name, "are they logits? write log_loss(scores=logits)")
-        p = xp.clip(rows.score, self.epsilon, 1.0 - self.epsilon)
-        loss = -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
-        return _sums(block, rows.user, loss, xp.ones_like(loss))
-
-
-def _check_probabilities(scores: Array, name: str, hint: str) -> None:
-    """Raise unless all scores lie in [0, 1]."""
-    xp = namespace(scores)
-    refuse(
-        (scores < 0) | (scores > 1),
-        lambda: ScoreError(
-            f"{name} needs scores that are probabilities",
-            where="recommendations, score",
-            found=f"from {float(xp.min(scores)):g} to {float(xp.max(scores)):g}",
-            hint=hint,
-        ),
-    )
-
-
 @metric("classification", range=(-1, 1), higher_is_better=True, cutoff="none", plain=plain.classification)
 class Classification(Pooled):
     r"""Statistic of the confusion matrix of scores as a classifier, over all items in the lists.
@@ -402,7 +323,7 @@ class Classification(Pooled):
         """Return TP, FP, FN and TN, shape (U,) each."""
         rows, xp = block.recommended, block.xp
         if self.threshold is None:
-            _check_probabilities(rows.score, self.name, "write threshold= to classify by another score")
+            check_probabilities(rows.score, self.name, "write threshold= to classify by another score")
             positive = rows.score
         else:
             positive = xp.astype(rows.score >= self.threshold, xp.float64)

@@ -26,6 +26,7 @@ __all__ = [
     "histogram_chart",
     "lorenz_chart",
     "pareto_chart",
+    "reliability_chart",
     "slice_chart",
     "specification",
 ]
@@ -324,5 +325,24 @@ def lorenz_chart(frame: pl.DataFrame) -> Chart:
     inner_points = frame.filter(inner & (pl.int_range(pl.len()).over("system") % step == 0))
     dots = alt.Chart(inner_points).mark_point(filled=True, size=30).encode(x=x, y=y, **system, **_SAID)
     layers = diagonal.encode(x=x, y=y) + curves + dots
+    chart: Chart = _styled(layers.properties(width=_WIDTH, height=300), _values(frame, "system"))
+    return chart
+
+
+def reliability_chart(frame: pl.DataFrame) -> Chart:
+    """Return predicted against observed click rates, with intervals; the diagonal is perfect calibration."""
+    frame = _clean(frame)
+    system = _system(frame)
+    ends: list[Any] = [0.0, frame.select(pl.max_horizontal("predicted", "value", "high").max()).item()]
+    diagonal = alt.Chart(pl.DataFrame({"predicted": ends, "value": ends}))
+    x = alt.X("predicted:Q", title="mean predicted probability", axis=_FEW)
+    y = alt.Y("value:Q", title="observed rate", axis=_FEW)
+    base = alt.Chart(frame).encode(x=x, color=system["color"])
+    limits = base.mark_rule(aria=False, opacity=0.6).encode(y="low:Q", y2="high:Q")
+    lines = base.mark_line(aria=False).encode(y=y)
+    size = alt.Size("rows:Q", legend=None, scale=alt.Scale(range=[25, 200]))
+    dots = alt.Chart(frame).mark_point(filled=True, opacity=1).encode(x=x, y=y, size=size, **system, **_SAID)
+    equal = diagonal.mark_line(strokeDash=[4, 3], color=_GREY, aria=False).encode(x=x, y=y)
+    layers = equal + limits + lines + dots
     chart: Chart = _styled(layers.properties(width=_WIDTH, height=300), _values(frame, "system"))
     return chart

@@ -18,6 +18,7 @@ from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core.terminal import number
 from rankwise.errors import MetricError, ParameterError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
+from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
@@ -42,6 +43,8 @@ __all__ = [
     "limits",
     "lorenz_frame",
     "pareto_frame",
+    "reliability_frame",
+    "reliability_name",
     "slice_frame",
 ]
 
@@ -121,7 +124,7 @@ _BINS = 31  # odd, so that one bin of a symmetric histogram lies around 0
 _POINTS = 200  # of a Lorenz curve, whatever the size of the catalogue
 
 
-def _frame(rows: Sequence[Mapping[str, Any]], *texts: str, **numbers: Any) -> pl.DataFrame:
+def _frame(rows: Sequence[Mapping[str, Any]], /, *texts: str, **numbers: Any) -> pl.DataFrame:
     schema = dict.fromkeys((*texts, "text"), pl.String) | numbers
     return pl.DataFrame(list(rows), schema=schema, orient="row", strict=False)
 
@@ -271,6 +274,39 @@ def lorenz_frame(exposures: Mapping[str, Floats]) -> pl.DataFrame:
     return _frame(rows, "system", items=pl.Float64, recommendations=pl.Float64)
 
 
+def reliability_frame(estimates: Estimates, name: str, by: str | None = None) -> pl.DataFrame:
+    """Return reliability curves: one row per system, or group of users by a column, and bin with rows.
+
+    ``low`` and ``high`` are the limits of ``observed`` where the result has jackknife replicates.
+    """
+    rows = []
+    for system, result in estimates.results.items():
+        for row in result.table(name, by=by).filter(pl.col("rows") > 0).to_dicts():
+            group = row.get("group")
+            curve = system if by is None else "–" if group is None else printable(group)
+            cell = f"{name}[{label(bin=row['bin'], of='observed')}]"
+            observed = estimates.of(system, cell) if by is None else Estimate(row["observed"])
+            text = f"{curve}, {number(row['low'])} to {number(row['high'])} ({row['rows']:,.0f} rows): predicted "
+            text += f"{number(row['predicted'])}, observed {observed}"
+            numbers = {"predicted": row["predicted"], "rows": row["rows"]}
+            rows.append({"system": curve, "text": text} | numbers | limits(observed))
+    return _frame(rows, "system", predicted=pl.Float64, rows=pl.Float64, **_LIMITS)
+
+
+def reliability_name(results: Mapping[str, Result], metric: str | None) -> str:
+    """Return the reliability curve to draw: the one that is asked for, or the first that all results have."""
+    if metric is not None:
+        return str(parse(metric))
+    names = [
+        str(m)
+        for m in next(iter(results.values())).metrics
+        if m.name == "reliability_curve" and all(m in result.metrics for result in results.values())
+    ]
+    if not names:
+        raise MetricError("no reliability curve was evaluated", hint='evaluate "reliability_curve" as well')
+    return names[0]
+
+
 MOST_GROUPS = 20
 """Groups that a chart shows: the largest ones."""
 
@@ -356,6 +392,26 @@ class ResultPlots:
         chart: Chart = charts().slice_chart(frame, cell)
         return chart
 
+    def reliability(self, metric: str | None = None, *, by: str | None = None) -> Chart:
+        """Draw predicted against observed click rates; the diagonal is perfect calibration.
+
+        Intervals of the observed rates are drawn if the result was evaluated with ``jackknife``.
+
+        Parameters
+        ----------
+        metric : str, optional
+            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first that was evaluated.
+        by : str, optional
+            A column of groups of users: one curve per group.
+
+        Returns
+        -------
+        altair.LayerChart
+        """
+        name = reliability_name(self._estimates.results, metric)
+        chart: Chart = charts().reliability_chart(reliability_frame(self._estimates, name, by))
+        return chart
+
 
 class ComparisonPlots:
     """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them."""
@@ -406,6 +462,13 @@ class ComparisonPlots:
         up = first.cell(y or self._primary)
         frame = pareto_frame(Estimates(self._results), up, [first.cell(x)])
         chart: Chart = charts().pareto_chart(frame, up)
+        return chart
+
+    def reliability(self, metric: str | None = None) -> Chart:
+        """Draw predicted against observed click rates of all systems; the diagonal is perfect calibration."""
+        results = self._needed()
+        frame = reliability_frame(Estimates(results), reliability_name(results, metric))
+        chart: Chart = charts().reliability_chart(frame)
         return chart
 
     def curve(self, *metrics: str) -> Chart:

@@ -108,6 +108,7 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("users", "Who gains and who loses"): {"the distribution over users": sections.distribution},
         ("exposure", "Exposure of items"): {"the exposure of items": sections.exposure},
+        ("calibration", "Calibration of probabilities"): {"reliability curves": sections.calibration},
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
         ("data", "Data, split and audit"): {"the counts": data.data, "the split": data.split, "the audit": data.audit},
         ("examples", "Users where the systems differ most"): {"examples of users": sections.examples},
@@ -118,11 +119,9 @@ def sections_of(material: ReportData) -> list[Section]:
         },
         ("glossary", "Glossary"): {"the glossary": data.glossary},
     }
-    return [
-        section(name, title, material, parts)
-        for (name, title), parts in builders.items()
-        if (name != "decision" or material.decision is not None) and (name != "evidence" or material.evidence)
-    ]
+    curves = any(m.name == "reliability_curve" for r in material.results.values() for m in r.metrics)
+    asked = {"decision": material.decision is not None, "evidence": bool(material.evidence), "calibration": curves}
+    return [section(name, title, material, parts) for (name, title), parts in builders.items() if asked.get(name, True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

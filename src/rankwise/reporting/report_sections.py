@@ -30,6 +30,8 @@ from rankwise.reporting.plots import (
     limits,
     lorenz_frame,
     pareto_frame,
+    reliability_frame,
+    reliability_name,
     slice_frame,
 )
 from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
@@ -40,6 +42,7 @@ from rankwise.stats.differences import Floats
 __all__ = [
     "activity",
     "all_values",
+    "calibration",
     "curves",
     "decision",
     "differences",
@@ -170,11 +173,24 @@ def exposure(material: ReportData) -> list[Block]:
     return [Figure("exposure", caption, lorenz_frame(exposures), charts().lorenz_chart), *without]
 
 
+def calibration(material: ReportData) -> list[Block]:
+    """Return the reliability curves, and the parts of Brier scores."""
+    curve = reliability_name(material.drawn.results, None)
+    caption = f"Reliability curves ({curve}): observed against predicted rates. On the diagonal both are the same."
+    frame = reliability_frame(material.drawn, curve)
+    blocks: list[Block] = [Figure("reliability", caption + material.left_out, frame, charts().reliability_chart)]
+    scores = [m.cells[0] for m in next(iter(material.results.values())).metrics if m.name == "brier"]
+    values = next(iter(material.results.values())).values
+    for name in scores:
+        blocks += _table_of_cells(material, name, [label for label, _ in labelled_values(values, name) if label])
+    return blocks
+
+
 def fairness(material: ReportData) -> list[Block]:
     """Return the metrics with a value per group, one table each."""
     metrics: dict[str, dict[str, None]] = {}
     for result in material.results.values():
-        for name in (name for metric in result.metrics for name in metric.cells):
+        for name in (name for metric in result.metrics if metric.family != "rating" for name in metric.cells):
             labels = [label for label, _ in labelled_values(result.values, name) if label]
             if labels:
                 metrics.setdefault(name, {}).update(dict.fromkeys(labels))
@@ -185,11 +201,11 @@ def fairness(material: ReportData) -> list[Block]:
         )
     blocks: list[Block] = []
     for name, groups in metrics.items():
-        blocks += _fairness_table(material, name, list(groups))
+        blocks += _table_of_cells(material, name, list(groups))
     return blocks
 
 
-def _fairness_table(material: ReportData, name: str, labels: Sequence[str]) -> list[Block]:
+def _table_of_cells(material: ReportData, name: str, labels: Sequence[str]) -> list[Block]:
     systems = material.estimates.systems
     names = [("", name), *((label, f"{name}[{label}]") for label in labels)]
     rows = [

@@ -53,6 +53,7 @@ __all__ = [
     "short_lists",
     "tidy_groups",
     "tidy_values",
+    "wide_cells",
 ]
 
 
@@ -102,6 +103,20 @@ def labelled_values(values: Mapping[str, float], name: str) -> list[tuple[str, f
     head, whole = f"{name}[", [("", values[name])] if name in values else []
     cells = ((cell, value) for cell, value in values.items() if cell.startswith(head))
     return whole + [(cell.removeprefix(head)[:-1], value) for cell, value in cells]
+
+
+def wide_cells(cells: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Return one row per group of a metric with several values; an axis ``of`` names columns of one row.
+
+    >>> wide_cells([("bin=1,of=low", 0.0), ("bin=1,of=high", 0.5)]), wide_cells([("item_group=a", 0.2)])
+    ([{'bin': '1', 'low': 0.0, 'high': 0.5}], [{'item_group': 'a', 'value': 0.2}])
+    """
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for label, value in cells:
+        axes = read_label(label)
+        column = axes.pop("of", "value")
+        rows.setdefault(tuple(axes.values()), dict(axes))[column] = value
+    return list(rows.values())
 
 
 def tidy_values(
@@ -213,8 +228,12 @@ def result_views(
     titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere.
     """
     corner = f", {label}" if label else ""
-    views = [_value_view(metrics, values, f"metric{corner}")]
-    views += [] if slices is None else [_group_view(slices.to_dicts(), f"group{corner}")]
+    groups = [] if slices is None else slices.to_dicts()
+    wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
+    long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
+    views = [_value_view(long, values, f"metric{corner}")] if long else []
+    views += [_group_view(groups, f"group{corner}", wide)] if groups and long else []
+    views += [_wide_view(name, values, groups, corner) for name in wide]
     title = _title(notes)
     views = [replace(view, title=f"{view.title} {title}") for view in views]
     return [*views[:-1], replace(views[-1], notes=notes)]
@@ -245,11 +264,35 @@ def _value_view(metrics: Sequence[Metric], values: Mapping[str, float], corner: 
     return TableView(head, rows, title="Values", label="rankwise-values")
 
 
-def _group_view(groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
-    """Return one row per value, one column per group of users."""
-    heads = (f"{row['by']}={'–' if row['group'] is None else row['group']}" for row in groups)
+def _is_wide(values: Mapping[str, float], name: str) -> bool:
+    """Whether the values of a metric are columns of a table, as those of a reliability curve are."""
+    return any("of" in read_label(label) for label, _ in labelled_values(values, name) if label)
+
+
+def _wide_view(name: str, values: Mapping[str, float], groups: Sequence[Mapping[str, Any]], corner: str) -> TableView:
+    """Return one row per group of a metric with several values for each, over all users and over each group of them."""
+    users = [("all", values), *((_group_head(row), row) for row in groups)]
+    rows = [(who, row) for who, numbers in users for row in wide_cells(labelled_values(numbers, name))]
+    columns = list(rows[0][1])
+    texts = [
+        (*([who] if groups else []), *(v if isinstance(v, str) else number(v) for v in row.values()))
+        for who, row in rows
+    ]
+    head = (f"{name}{corner}", *columns) if groups else (f"{name}{corner}, {columns[0]}", *columns[1:])
+    return TableView(head, texts, left=(0, 1) if groups else (0,), title=f"Values of {name}", label="rankwise-curve")
+
+
+def _group_head(row: Mapping[str, Any]) -> str:
+    return f"{row['by']}={'–' if row['group'] is None else row['group']}"
+
+
+def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str]) -> TableView:
+    """Return one row per value, one column per group of users; values of ``wide`` metrics have tables of their own."""
+    heads = map(_group_head, groups)
     rows = [("users", *(f"{row['users']:,}" for row in groups))]
+    apart = tuple(f"{name}[" for name in wide)
     names = [name for name in groups[0] if name not in ("by", "group", "users", "label")]
+    names = [name for name in names if not name.startswith(apart)]
     rows += [(name, *(number(row[name]) for row in groups)) for name in names]
     by = ", ".join(dict.fromkeys(row["by"] for row in groups))
     return TableView((corner, *heads), rows, title=f"Values by {by}", label="rankwise-groups")
@@ -763,8 +806,18 @@ class Result(Mapping[str, float]):
             cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
         )
 
-    def table(self, metric: str | Metric) -> pl.DataFrame:
+    def table(self, metric: str | Metric, *, by: str | None = None) -> pl.DataFrame:
         """Return a metric that has several values as a table: its groups, and ``value``.
+
+        A reliability curve has one row per ``bin``, with ``low``, ``high``, ``rows``, ``predicted`` and ``observed``.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            The metric at one cut-off.
+        by : str, optional
+            A column of groups of users that was passed as ``by``: the values of each group, with a first column
+            ``group``. By default those of all users.
 
         Examples
         --------
@@ -775,7 +828,12 @@ class Result(Mapping[str, float]):
         [('a', 1.0), ('b', 0.0)]
         """
         name = str(metric if isinstance(metric, Metric) else parse(metric))
-        rows = [{**read_label(label), "value": value} for label, value in labelled_values(self.values, name) if label]
+        users = [({}, self.values)] if by is None else [({"group": row["group"]}, row) for row in self._groups(by)]
+        rows = [
+            who | row
+            for who, values in users
+            for row in wide_cells(cell for cell in labelled_values(values, name) if cell[0])
+        ]
         if not rows:
             raise MetricError(
                 f"{metric} has no cells",
@@ -783,6 +841,17 @@ class Result(Mapping[str, float]):
                 hint="result[...] gives its value" if name in self.values else None,
             )
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _groups(self, by: str) -> list[dict[str, Any]]:
+        """Return the values of each group of users by a column."""
+        columns = [] if self.slices is None else self.slices["by"].unique(maintain_order=True).to_list()
+        if self.slices is None or by not in columns:
+            raise ParameterError(
+                f"the result has no groups of users by {by!r}",
+                found=", ".join(columns) or "no groups",
+                hint=nearest(by, columns) or f"evaluate with users= and by={by!r}",
+            )
+        return self.slices.filter(pl.col("by") == by).to_dicts()
 
     def cells(self, metric: Metric, at: int) -> list[tuple[str, float]]:
         """Return the labels and values of a metric at its ``at``-th cut-off."""

@@ -54,6 +54,7 @@ from rankwise.stats.many_systems import (
 )
 from rankwise.stats.paired_tests import bootstrap_test, paired_t, sign, sign_flip, t_interval, wilcoxon
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
+from rankwise.stats.rank_correlation import kendall_tau, tau_ap
 from rankwise.stats.variance_components import DataSets, TwoLevel, over_data_sets, two_level
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "friedman",
     "group_interval",
     "jackknife",
+    "kendall_tau",
     "kruskal_wallis",
     "mann_whitney",
     "max_t",
@@ -112,6 +114,7 @@ __all__ = [
     "sign_flip_interval",
     "sign_flip_of_all",
     "t_interval",
+    "tau_ap",
     "true_effects",
     "tukey",
     "two_level",

@@ -1,0 +1,402 @@
+"""`rank_agreement`: whether two judgments, splits or metrics put systems in the same order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.alignment import align_users, check_comparable, common_cells
+from rankwise.comparison.comparison import Comparison, check_plain_design
+from rankwise.comparison.pairwise import bounds_of, check_zero
+from rankwise.comparison.rows import p_value
+from rankwise.core.arguments import Missing, check_choice, check_positive
+from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.errors import MetricError, ParameterError
+from rankwise.results.result import Result
+from rankwise.stats.bounded_means import bounded_test_of
+from rankwise.stats.differences import MANY, Floats, Interval, check_level
+from rankwise.stats.many_systems import SystemRanks, pairwise_p, rank_systems, ranks_of
+from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, tau_ap_limits, tau_limits
+
+__all__ = ["RankAgreement", "rank_agreement"]
+
+ResultsByName: TypeAlias = "Mapping[str, Result] | Comparison"
+_MEANS = "an order of systems needs a plain mean over users"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankAgreement:
+    """The result of `rankwise.rank_agreement`.
+
+    Attributes
+    ----------
+    tau, tau_ap : Interval
+        Kendall's τ and τ_AP of the two orders, with their confidence limits.
+    swapped : float
+        Of the pairs of systems that differ significantly in both orders, the share that differs in opposite directions;
+        NaN if there is no such pair.
+    table : polars.DataFrame
+        One row per system, in the first order: ``system``, its values ``first`` and ``second``, and ``rank_first`` and
+        ``rank_second`` with their limits (``…_low``, ``…_high``).
+    pairs : polars.DataFrame
+        One row per pair, the better one by the first order as ``system``: the differences ``first`` and ``second``
+        (positive: ``system`` is better), the adjusted ``p_first`` and ``p_second`` of the direction that was observed,
+        and ``agreement``: ``agree`` or ``swapped`` if it is shown in both, else ``first only``, ``second only``,
+        ``neither``.
+    settings : dict
+        The metrics, the options and the numbers of users.
+    """
+
+    tau: Interval
+    tau_ap: Interval
+    swapped: float
+    table: pl.DataFrame
+    pairs: pl.DataFrame
+    settings: dict[str, Any]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of pairs by agreement."""
+        kinds = ("agree", "swapped", "first only", "second only", "neither")
+        return {kind: int((self.pairs["agreement"] == kind).sum()) for kind in kinds}
+
+    @property
+    def notes(self) -> list[str]:
+        """What was compared, and what the intervals mean."""
+        first, second = self.settings["metrics"]
+        users = " and ".join(f"{n:,}" for n in dict.fromkeys(self.settings["users"]))
+        counts = self.counts
+        both = counts["agree"] + counts["swapped"]
+        share = f" ({self.swapped:.0%})" if both else ""
+        in_both = (
+            f"{both} of {len(self.pairs)} pairs are shown in both orders, {counts['swapped']} of them swapped{share}"
+        )
+        single = f"{counts['first only']} by the first alone, {counts['second only']} by the second alone"
+        limits = f"{self.tau.confidence:.0%} limits: over all orders that agree with the pairs shown; "
+        return [
+            f"first: {first}; second: {second}; {users} users",
+            f"{in_both}; {single}, {counts['neither']} by neither",
+            f"{limits}wide with few users, or systems that are nearly equal",
+            *self.settings["left_out"],
+        ]
+
+    @property
+    def views(self) -> list[TableView]:
+        """The coefficients, the systems, and the pairs that are swapped."""
+        head = ("agreement", "value", "interval")
+        rows = [(name, number(i.estimate), f"{number(i.low)} to {number(i.high)}") for name, i in self._coefficients]
+        views = [TableView(head, rows, title="Agreement of two orders.", label="rankwise-agreement")]
+        views.append(_system_view(self.table))
+        swapped = self.pairs.filter(pl.col("agreement") == "swapped")
+        if len(swapped):
+            views.append(_swapped_view(swapped))
+        *others, last = views
+        return [
+            *others,
+            TableView(last.head, last.rows, self.notes, left=last.left, title=last.title, label=last.label),
+        ]
+
+    @property
+    def _coefficients(self) -> list[tuple[str, Interval]]:
+        return [("Kendall's τ", self.tau), ("τ_AP", self.tau_ap)]
+
+    def export(self, form: Format) -> str:
+        """Return JSON, CSV, or a Markdown or LaTeX table."""
+        return export(form, self.to_dict, lambda: self.table, lambda: self.views)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        intervals = {"tau": self.tau, "tau_ap": self.tau_ap}
+        values: dict[str, Any] = {
+            name: {"value": i.estimate, "low": i.low, "high": i.high, "flags": list(i.flags)}
+            for name, i in intervals.items()
+        }
+        values |= {"swapped": self.swapped, "counts": self.counts, "settings": self.settings}
+        data: dict[str, Any] = finite(values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()})
+        return data
+
+    def __repr__(self) -> str:
+        return plain(*self.views)
+
+    def _repr_html_(self) -> str:
+        return html(*self.views)
+
+
+def _system_view(table: pl.DataFrame) -> TableView:
+    rows = [
+        (
+            row["system"],
+            *(
+                text
+                for side in ("first", "second")
+                for text in (number(row[side]), f"{row[f'rank_{side}']} ({_range(row, side)})")
+            ),
+        )
+        for row in table.to_dicts()
+    ]
+    head = ("system", "first", "rank", "second", "rank")
+    return TableView(head, rows, title="Systems by both orders.", label="rankwise-orders")
+
+
+def _range(row: Mapping[str, Any], side: str) -> str:
+    low, high = row[f"rank_{side}_low"], row[f"rank_{side}_high"]
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _swapped_view(pairs: pl.DataFrame) -> TableView:
+    rows = [
+        (
+            f"{row['system']} − {row['baseline']}",
+            *(text for side in ("first", "second") for text in (f"{row[side]:+.4f}", p_value(row[f"p_{side}"]))),
+        )
+        for row in pairs.to_dicts()
+    ]
+    head = ("swapped pair", "first", "p", "second", "p")
+    return TableView(head, rows, title="Pairs in opposite orders.", label="rankwise-swapped")
+
+
+def rank_agreement(
+    first: ResultsByName,
+    second: ResultsByName | None = None,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    missing: Missing = "error",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> RankAgreement:
+    r"""Tell how far two judgments, splits or metrics put the same systems in the same order.
+
+    .. math:: \tau = \frac{C - D}{k (k - 1) / 2}, \qquad
+              \tau_{AP} = \frac{2}{k - 1} \sum_{i = 2}^{k} \frac{C(i)}{i - 1} - 1
+
+    Of k systems, C pairs are in the same order and D in opposite ones; C(i) counts the systems above rank i of the
+    second order that are above the system there in the first order as well. :math:`\tau_{AP}` weighs the top more, and
+    takes the first order as the reference. Both lie in [−1, 1].
+
+    The orders are of means over users, which have errors: with systems that are nearly equal, two orders of the same
+    truth differ. The limits take this into account. In each order, all pairs are tested together at half the level, so
+    that with the probability ``confidence`` everything that is shown of either order is true, whether the users of the
+    two are the same or not. The limits are the smallest and the largest coefficient of orders that agree with it. A
+    percentile bootstrap over users is not valid here: it repeats the disagreement that errors cause.
+
+    Parameters
+    ----------
+    first : mapping of str to Result, or Comparison
+        The results of each system; the reference of :math:`\tau_{AP}`.
+    second : mapping of str to Result, or Comparison, optional
+        The results of the same systems by another judgment or split; by default ``first``, for two metrics.
+    metrics : str or pair of str, optional
+        The metric of both orders, or that of each; by default the primary one. Without ``second``, two.
+    missing : {"error", "zero", "common"}, default="error"
+        What to do with users who have a value in some results only, as for `rankwise.compare`.
+    confidence : float, default=0.95
+        The confidence level.
+    n_resamples, seed : int, default=10_000, 0
+        Number of random draws of the tests, and their seed. Metrics with bounds are tested without them below 1,000
+        users.
+
+    Returns
+    -------
+    RankAgreement
+
+    Raises
+    ------
+    ParameterError
+        If the two do not name the same systems, or nothing says what the second order is.
+    MetricError
+        If a metric is not a plain mean over users, or neither direction of it is better.
+
+    References
+    ----------
+    Kendall 1938, A New Measure of Rank Correlation, Biometrika 30; Yilmaz, Aslam & Robertson 2008, A New Rank
+    Correlation Coefficient for Information Retrieval, SIGIR.
+
+    Examples
+    --------
+    >>> import rankwise as rw
+    >>> truth = {user: {0, user % 7} for user in range(300)}
+    >>> systems = {"a": [0, 1, 2], "b": [1, 0, 2], "c": [5, 6, 0], "d": [8, 9, 5]}
+    >>> results = {
+    ...     name: rw.evaluate({user: items for user in truth}, truth, ["ndcg@3", "recall@3"])
+    ...     for name, items in systems.items()
+    ... }
+    >>> agreement = rw.rank_agreement(results, metrics=["ndcg@3", "recall@3"])
+    >>> agreement.tau.estimate, agreement.tau_ap.estimate
+    (0.8333333333333334, 0.6666666666666667)
+    >>> agreement.table["rank_second"].to_list()
+    [1, 1, 3, 4]
+    """
+    check_level("confidence", confidence)
+    check_choice("missing", missing, Missing)
+    check_positive(n_resamples=n_resamples)
+    check_positive(least=0, seed=seed)
+    sides = _sides(first, second)
+    cells = _cells(sides, metrics, given=second is not None)
+    options: dict[str, Any] = {"missing": missing, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    orders = [_order(side, cell, **options) for side, cell in zip(sides, cells, strict=True)]
+    return _agreement(list(sides[0]), orders, cells, options)
+
+
+def _results_of(side: Any, name: str) -> dict[str, Result]:
+    """Return the results of each system by name."""
+    if isinstance(side, Comparison):
+        check_plain_design(side.settings, "an order of systems")
+        side = side.results
+    if not isinstance(side, Mapping) or not side or not all(isinstance(result, Result) for result in side.values()):
+        raise ParameterError(
+            f"{name} has one result per system, by name",
+            found=", ".join(f"{key!r}: {type(r).__name__}" for key, r in side.items()) or "no results"
+            if isinstance(side, Mapping)
+            else type(side).__name__,
+            hint='pass {"a": rw.load("runs/a"), "b": rw.load("runs/b"), …}, or a comparison that holds its results',
+        )
+    return dict(side)
+
+
+def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result]]:
+    """Return the results of both orders, of the same systems in the same order, each checked to go together."""
+    one = _results_of(first, "first")
+    other = one if second is None else _results_of(second, "second")
+    if one.keys() != other.keys():
+        apart = [f"{', '.join(sorted(a.keys() - b.keys())) or 'none'}" for a, b in ((one, other), (other, one))]
+        raise ParameterError(
+            "both orders must be of the same systems", found=f"only in first: {apart[0]}; only in second: {apart[1]}"
+        )
+    if len(one) < 2:
+        raise ParameterError("an order needs two systems or more", found=", ".join(one))
+    other = {name: other[name] for name in one}
+    for side in (one, other):
+        check_comparable(side)
+    return one, other
+
+
+def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) -> list[str]:
+    """Return the value that each order is of."""
+    names = [metrics] if isinstance(metrics, str) or metrics is None else list(metrics)
+    if not given and len(names) != 2:
+        raise ParameterError(
+            "nothing says what the second order is",
+            found=f"metrics={metrics!r}, and one mapping of results",
+            hint='pass the results by another judgment or split, or two metrics: metrics=["ndcg@10", "recall@10"]',
+        )
+    if len(names) not in (1, 2):
+        raise ParameterError("metrics is one metric, or one for each order", found=f"metrics={metrics!r}")
+    cells = []
+    for side, name in zip(sides, names * (3 - len(names)), strict=True):
+        _, cell, _ = common_cells(side, name, None, means_only=_MEANS)
+        if next(iter(side.values())).direction(cell) is None:
+            raise MetricError(f"{cell} does not order systems: neither direction of it is better")
+        cells.append(cell)
+    return cells
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The means of systems for the same users, large ones best, and what is shown of their order."""
+
+    means: Floats
+    sign: int
+    ranks: SystemRanks
+    shown: Any
+    users: int
+    left_out: str
+
+
+def _order(
+    results: Mapping[str, Result], cell: str, *, missing: Missing, confidence: float, n_resamples: int, seed: int
+) -> _Order:
+    """Return the order of systems by a metric, all pairs tested together at half the level."""
+    better = next(iter(results.values())).direction(cell)
+    check_zero(cell, missing, better)
+    aligned = align_users(results, cell, missing)
+    values, sign = aligned.values, 1 if better else -1
+    if len(values) < 2:
+        raise MetricError(
+            f"an order by {cell} needs two users or more with a value in all results", found=str(len(values))
+        )
+    level = (1 - confidence) / 2
+    largest = float(np.diff(bounds_of(results, cell))[0])
+    if len(values) < MANY and math.isfinite(largest):
+        k = len(results)
+        p, gains = np.full((k, k), math.nan), np.zeros((k, k))
+        pairs = list(combinations(range(k), 2))
+        for (i, j), difference in zip(pairs, aligned.differences(pairs), strict=True):
+            p[i, j] = p[j, i] = bounded_test_of(difference, largest).p
+            gains[i, j] = sign * difference.mean
+            gains[j, i] = -gains[i, j]
+        ranks = ranks_of(pairwise_p(p, gains), sign * values.mean(axis=0), confidence=1 - level)
+    else:
+        ranks = rank_systems(
+            values, higher_is_better=bool(better), confidence=1 - level, n_resamples=n_resamples, seed=seed
+        )
+    reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
+    return _Order(sign * values.mean(axis=0), sign, ranks, shown_orders(ranks.p_better, level), len(values), reasons)
+
+
+def _agreement(
+    systems: list[str], orders: Sequence[_Order], cells: Sequence[str], options: Mapping[str, Any]
+) -> RankAgreement:
+    first, second = orders
+    means, shown = [order.means for order in orders], [order.shown for order in orders]
+    flags = () if any(s.any() for s in shown) else ("no pair of systems is shown to differ",)
+    users = min(order.users for order in orders)
+    tau, ap = (
+        Interval(value, *limits, options["confidence"], "orders of shown pairs", users, flags)
+        for value, limits in ((kendall_tau(*means), tau_limits(*shown)), (tau_ap(*means), tau_ap_limits(*shown)))
+    )
+    pairs = _pairs(systems, first, second)
+    agree, swapped = (int((pairs["agreement"] == kind).sum()) for kind in ("agree", "swapped"))
+    settings = {
+        "metrics": list(cells),
+        **options,
+        "users": [order.users for order in orders],
+        "left_out": list(dict.fromkeys(order.left_out for order in orders if order.left_out)),
+    }
+    share = swapped / (agree + swapped) if agree + swapped else math.nan
+    return RankAgreement(tau, ap, share, _table(systems, first, second), pairs, settings)
+
+
+def _table(systems: list[str], first: _Order, second: _Order) -> pl.DataFrame:
+    """Return one row per system, in the first order."""
+    columns: dict[str, Any] = {"system": systems}
+    for side, order in (("first", first), ("second", second)):
+        columns[side] = order.sign * order.means
+        columns[f"rank_{side}"] = order.ranks.rank
+        columns[f"rank_{side}_low"] = 1 + order.shown.sum(axis=0)
+        columns[f"rank_{side}_high"] = len(systems) - order.shown.sum(axis=1)
+    return pl.DataFrame(columns).sort("rank_first", "rank_second", "system")
+
+
+def _pairs(systems: list[str], first: _Order, second: _Order) -> pl.DataFrame:
+    """Return one row per pair, the better one by the first order as the system."""
+    rows = []
+    for a, b in combinations(np.argsort(-first.means, kind="stable").tolist(), 2):
+        one, other = first.means[a] - first.means[b], second.means[a] - second.means[b]
+        up = [bool(order.shown[a, b]) for order in (first, second)]
+        down = [bool(order.shown[b, a]) for order in (first, second)]
+        rows.append(
+            {
+                "system": systems[a],
+                "baseline": systems[b],
+                "first": one,
+                "second": other,
+                "p_first": float(min(first.ranks.p_better[a, b], first.ranks.p_better[b, a])),
+                "p_second": float(min(second.ranks.p_better[a, b], second.ranks.p_better[b, a])),
+                "agreement": _agreement_of(up, down),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _agreement_of(up: Sequence[bool], down: Sequence[bool]) -> str:
+    shown = [u or d for u, d in zip(up, down, strict=True)]
+    if all(shown):
+        return "agree" if up[0] == up[1] else "swapped"
+    return "first only" if shown[0] else "second only" if shown[1] else "neither"

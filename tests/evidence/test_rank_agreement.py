@@ -1,0 +1,113 @@
+"""Agreement of two orders of systems: coefficients, shown pairs, inputs, errors, command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rankwise as rw
+from command_line import rankwise_here
+from rankwise.errors import MetricError, ParameterError
+
+EVEN = (0.5, 0.45, 0.4, 0.3)
+SWAPPED = (0.45, 0.5, 0.4, 0.3)
+
+
+def results(means, users=1500, seed=0, metric="ndcg@10"):
+    rng = np.random.default_rng(seed)
+    level = rng.normal(0, 0.1, users)
+    values = [np.clip(mean + level + rng.normal(0, 0.1, users), 0, 1) for mean in means]
+    return {
+        f"s{at}": rw.from_per_user(pl.DataFrame({"user": range(users), metric: column}))
+        for at, column in enumerate(values)
+    }
+
+
+def test_one_pair_is_swapped():
+    agreement = rw.rank_agreement(results(EVEN), results(SWAPPED, seed=1))
+    assert agreement.tau.estimate == pytest.approx(4 / 6)
+    assert agreement.tau_ap.estimate == pytest.approx(1 / 3)
+    assert list(agreement.tau) == pytest.approx([4 / 6, 4 / 6])
+    assert list(agreement.tau_ap) == pytest.approx([1 / 3, 1 / 3])
+    assert agreement.counts == {"agree": 5, "swapped": 1, "first only": 0, "second only": 0, "neither": 0}
+    assert agreement.swapped == pytest.approx(1 / 6)
+    assert agreement.table["system"].to_list() == ["s0", "s1", "s2", "s3"]
+    assert agreement.table["rank_second"].to_list() == [2, 1, 3, 4]
+    assert "s0 − s1" in repr(agreement)
+    assert "6 of 6 pairs are shown in both orders, 1 of them swapped (17%)" in repr(agreement)
+    assert json.loads(json.dumps(agreement.to_dict()))["tau"]["value"] == pytest.approx(4 / 6)
+    for form in ("json", "csv", "markdown", "latex"):
+        assert "s0" in agreement.export(form)
+
+
+def test_a_seed_gives_the_same_twice_and_users_may_differ():
+    first, second = results(EVEN), results(SWAPPED, users=1100, seed=1)
+    one, other = (rw.rank_agreement(first, second, seed=3, n_resamples=500) for _ in range(2))
+    assert one.to_dict() == other.to_dict()
+    assert "1,500 and 1,100 users" in repr(one)
+
+
+def test_few_users_show_nothing():
+    agreement = rw.rank_agreement(results(EVEN, users=5), results(EVEN, users=5, seed=1))
+    assert list(agreement.tau) == list(agreement.tau_ap) == [-1.0, 1.0]
+    assert np.isnan(agreement.swapped)
+    assert agreement.tau.flags == ("no pair of systems is shown to differ",)
+
+
+def test_two_metrics_of_one_mapping_and_where_lower_is_better():
+    rows = {f"s{at}": {u: [at * 20 + u % 3, 5, 7][: 3 - at % 2] for u in range(200)} for at in range(3)}
+    truth = {u: {u % 3, 7} for u in range(200)}
+    metrics = ["recall@3", "fallout@3"]
+    each = {name: rw.evaluate(lists, truth, metrics, items=range(100), train={0: [99]}) for name, lists in rows.items()}
+    agreement = rw.rank_agreement(each, metrics=metrics)
+    second = agreement.table.sort("second")
+    assert second["rank_second"].to_list() == sorted(second["rank_second"].to_list())
+    assert agreement.settings["metrics"] == metrics
+
+
+def test_a_comparison_is_taken_for_its_results():
+    first = results(EVEN)
+    comparison = rw.compare(first)
+    assert rw.rank_agreement(comparison, first).tau.estimate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda a: rw.rank_agreement(a), ParameterError, "nothing says what the second order is"),
+        (lambda a: rw.rank_agreement(a, metrics="ndcg@10"), ParameterError, "nothing says what the second"),
+        (lambda a: rw.rank_agreement(a, {"s0": a["s0"]}), ParameterError, "only in first: s1, s2, s3"),
+        (lambda a: rw.rank_agreement({"s0": a["s0"]}, {"s0": a["s0"]}), ParameterError, "two systems or more"),
+        (lambda a: rw.rank_agreement(a["s0"], a), ParameterError, "one result per system, by name"),
+        (lambda a: rw.rank_agreement({"s0": 3}, a), ParameterError, "'s0': int"),
+        (lambda a: rw.rank_agreement(a, a, metrics=["ndcg@10"] * 3), ParameterError, "one for each order"),
+        (lambda a: rw.rank_agreement(a, a, metrics="recall@10"), MetricError, "was not evaluated"),
+        (lambda a: rw.rank_agreement(a, a, confidence=2), ParameterError, "confidence"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call(results(EVEN, users=30))
+
+
+def test_a_metric_without_a_better_direction_is_refused():
+    each = {
+        name: rw.evaluate({1: [1], 2: [name == "a"]}, {1: {1}, 2: {1}}, ["recall@1", "arp@1"], train={1: [1]})
+        for name in "ab"
+    }
+    with pytest.raises(MetricError, match="neither direction"):
+        rw.rank_agreement(each, metrics=["recall@1", "arp@1"])
+
+
+def test_command(tmp_path):
+    args = []
+    for side, each in (("first", results(EVEN)), ("second", results(SWAPPED, seed=1))):
+        for name, result in each.items():
+            result.save(tmp_path / side / name)
+            args += [f"--{side}", f"{name}={tmp_path / side / name}"]
+    out = rankwise_here(tmp_path, "rank-agreement", *args, "--format", "json").stdout
+    assert json.loads(out)["counts"]["swapped"] == 1
+    assert "Kendall's τ" in rankwise_here(tmp_path, "rank-agreement", *args).stdout
