@@ -1,4 +1,4 @@
-"""The command line in another process, and in this one where the process does not matter."""
+"""The command line in another process, once for each command, and in this one, where the process does not matter."""
 
 from __future__ import annotations
 

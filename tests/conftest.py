@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from command_line import rankwise
 from tools import check_required
 
 settings.register_profile(
     "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=3)
+settings.register_profile("deep", settings.get_profile("ci"), max_examples=100)
 settings.load_profile("ci")
 
 
@@ -27,6 +30,15 @@ def pytest_make_parametrize_id(val):
 
 
 @pytest.fixture(scope="session")
+def saved_demo(tmp_path_factory) -> tuple[Path, CompletedProcess[str]]:
+    """The folder that ``rankwise demo`` fills, and what it prints; what shares it has the xdist group "demo"."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = rankwise(folder, "demo")
+    assert done.returncode == 0, done.stderr
+    return folder / "rankwise-demo", done
+
+
+@pytest.fixture(scope="session")
 def trec_eval() -> Path:
     folder = Path(__file__).parents[2] / "shared" / "data" / "trec_eval"
     if not folder.is_dir():
@@ -34,7 +46,7 @@ def trec_eval() -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def movietweetings() -> Path:
     folder = Path(__file__).parents[2] / "shared" / "data" / "movietweetings-100k"
     if not folder.is_dir():

@@ -1,6 +1,7 @@
 """Pages of the documentation: every block runs, in order, and prints what the page says.
 
-A page is run in an empty folder. A block of Python is executed, a block of commands is run line by
+A page is run in an empty folder. Tests give it the folder and the output of a demo that ran before, so that not every page
+makes the same data again. A block of Python is executed, a block of commands is run line by
 line, and a block of text below either is what it printed. Three comments, which no reader sees:
 
 ``<!-- file: NAME -->``      the next block is written to that file
@@ -17,14 +18,18 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 from command_line import rankwise_here
+from rankwise.experiments import demo
 
 _PART = re.compile(
     r"^<!-- setup\n(?P<setup>.*?)-->$"
@@ -33,14 +38,20 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+DEMO = re.compile(r"rankwise demo(?: --save rankwise-demo)?")
+
 
 @dataclass
 class Page:
-    """A page that is run in a folder; ``names`` are what its first block knows already."""
+    """A page that is run in a folder.
+
+    ``names`` are what its first block knows already, ``saved_demo`` the folder and the output of a demo.
+    """
 
     path: Path
     folder: Path
     names: dict[str, object] = field(default_factory=dict)
+    saved_demo: tuple[Path, subprocess.CompletedProcess[str]] | None = None
 
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
@@ -90,6 +101,9 @@ class Page:
         if line.startswith("cd "):
             self._here = (self._here / line[3:]).resolve()
             return ""
+        if self.saved_demo and DEMO.fullmatch(line):
+            shutil.copytree(self.saved_demo[0], self._here / "rankwise-demo")
+            return self.saved_demo[1].stdout
         plain = line.startswith("rankwise ") and not re.search(r"[|<>&*]", line)
         if plain:
             done = rankwise_here(self._here, *shlex.split(line)[1:])
@@ -110,13 +124,17 @@ class Page:
         return done.stdout
 
 
-def check(path: Path, folder: Path, /, **names: object) -> int:
+def check(path: Path, folder: Path, /, saved_demo: object = None, **names: object) -> int:
     """Run a page, raise unless it prints what it says, and return how many outputs it shows."""
     count = 0
-    for shown, printed in Page(path, folder, dict(names)).run():
-        assert _plain(printed) == _plain(shown), f"{path.name} shows\n{shown}\nprinted\n{printed}"
-        count += 1
+    with mock.patch.object(demo, "run", outcome_of_demo):
+        for shown, printed in Page(path, folder, dict(names), saved_demo).run():
+            assert _plain(printed) == _plain(shown), f"{path.name} shows\n{shown}\nprinted\n{printed}"
+            count += 1
     return count
+
+
+outcome_of_demo = cache(demo.run)
 
 
 def _plain(text: str) -> str:

@@ -6,9 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 import polars as pl
+from hypothesis import settings
 from hypothesis import strategies as st
 
 ITEMS = list(range(12))
+
+
+def examples(n):
+    """Return settings of ``n`` examples where the profile has 25: fewer in a quick check, more in a deep one."""
+    return settings(max_examples=max(1, n * settings().max_examples // 25))
 
 
 @st.composite

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from command_line import rankwise_here
-from rankwise.experiments import demo
 from rankwise.experiments.experiment import read_experiment
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -16,14 +16,12 @@ CONFIGS = re.findall(r"```yaml\n(.*?)```", (DOCS / "config.md").read_text("utf-8
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    demo.save(demo.run(), folder)
-    return folder
+def folder(saved_demo, tmp_path_factory):
+    return shutil.copytree(saved_demo[0], tmp_path_factory.mktemp("config") / "demo")
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("config page")
+@pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize("number", range(len(CONFIGS)))
 def test_every_configuration_of_the_page_runs(folder, number):
     path = folder / f"config-{number}.yaml"

@@ -11,6 +11,8 @@ import rankwise as rw
 from rankwise.splits import KCore
 from rankwise.tables.read import read_table
 
+pytestmark = pytest.mark.xdist_group("movietweetings")
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "movietweetings.py"
 
 
@@ -21,16 +23,21 @@ def test_the_core_has_the_known_size(movietweetings):
     assert (len(core), core["user"].n_unique(), core["item"].n_unique()) == (68_055, 4_333, 2_414)
 
 
-@pytest.fixture
-def evaluated(movietweetings, tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("example")
+
+
+@pytest.fixture(scope="module")
+def evaluated(movietweetings, folder):
     example = runpy.run_path(str(EXAMPLE))
-    return example, example["through_the_library"](movietweetings, tmp_path)
+    return example, example["through_the_library"](movietweetings, folder)
 
 
-def test_library_and_command_line(evaluated, tmp_path):
+def test_library_and_command_line(evaluated, folder):
     example, results = evaluated
     for name, result in results.items():
-        assert example["through_the_command_line"](tmp_path, name) == result.to_dict()["values"]
+        assert example["through_the_command_line"](folder, name) == result.to_dict()["values"]
 
 
 def test_the_baselines_are_in_order(evaluated):
@@ -46,14 +53,14 @@ def test_the_baselines_are_in_order(evaluated):
     assert head == pytest.approx(tail, rel=0.02)
 
 
-def test_pieces_give_the_same_bits(evaluated, tmp_path):
+def test_pieces_give_the_same_bits(evaluated, folder):
     example, results = evaluated
-    kinds = {kind: tmp_path / f"{kind}.parquet" for kind in ("train", "items", "users")}
+    kinds = {kind: folder / f"{kind}.parquet" for kind in ("train", "items", "users")}
     pieces = rw.evaluate(
-        tmp_path / "neighbours.parquet",
-        tmp_path / "test.parquet",
+        folder / "neighbours.parquet",
+        folder / "test.parquet",
         example["METRICS"],
-        reference=tmp_path / "popularity.parquet",
+        reference=folder / "popularity.parquet",
         relevance_threshold=8,
         chunk_rows=1000,
         **kinds,
@@ -64,9 +71,9 @@ def test_pieces_give_the_same_bits(evaluated, tmp_path):
     assert pieces.diagnostics == whole.diagnostics
 
 
-def test_the_table_in_the_documentation(evaluated, tmp_path):
+def test_the_table_in_the_documentation(evaluated, folder):
     example, results = evaluated
-    table = example["report"](results, example["predicted_ratings"](tmp_path))
+    table = example["report"](results, example["predicted_ratings"](folder))
     page = (EXAMPLE.parents[1] / "docs" / "movietweetings.md").read_text(encoding="utf-8")
     assert page.split("```text\n")[1].split("\n```")[0] == table
     said = page.split("## Reading it")[1]

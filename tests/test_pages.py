@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,22 @@ ELSEWHERE = {
 PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in ELSEWHERE)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def with_demo(runs_demo):
+    """Return the pages that run ``rankwise demo``, or the others."""
+    return [
+        page for page in PAGES if bool(re.search("^rankwise demo", page.read_text("utf-8"), re.MULTILINE)) == runs_demo
+    ]
+
+
+@pytest.mark.parametrize("page", with_demo(False), ids=lambda path: path.stem)
 def test_the_blocks_print_what_the_page_shows(page, tmp_path):
     check(page, tmp_path)
+
+
+@pytest.mark.xdist_group("demo")
+@pytest.mark.parametrize("page", with_demo(True), ids=lambda path: path.stem)
+def test_blocks_after_the_demo_print_what_the_page_shows(page, saved_demo, tmp_path):
+    check(page, tmp_path, saved_demo=saved_demo)
 
 
 def test_outputs_are_compared(tmp_path):

@@ -47,7 +47,7 @@ def test_evaluate_agrees_with_the_library(folder):
 
 
 def test_every_output(folder):
-    done = rankwise(
+    done = rankwise_here(
         folder,
         "evaluate",
         "run.csv",
@@ -76,7 +76,7 @@ def test_every_output(folder):
     ("format_", "start"), [("table", "metric"), ("csv", "metric,k,cell,value"), ("latex", r"\begin{table}")]
 )
 def test_formats(folder, format_, start):
-    done = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
+    done = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "--format", format_)
     assert done.stdout.startswith(start)
 
 
@@ -86,9 +86,9 @@ def test_standard_input(folder):
 
 
 def test_gates(folder):
-    held = rankwise(folder, "evaluate", "run.csv", "truth.csv", "--require", "recall@2 >= 0.5")
+    held = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "--require", "recall@2 >= 0.5")
     assert held.returncode == 0, held.stderr
-    failed = rankwise(
+    failed = rankwise_here(
         folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--require", "recall@2 >= 0.9", "--require", "mrr>0"
     )
     assert failed.returncode == 1
@@ -138,32 +138,32 @@ def test_errors(folder, arguments, code, said):
 
 
 def test_metrics(folder):
-    listing = rankwise(folder, "metrics").stdout
+    listing = rankwise_here(folder, "metrics").stdout
     assert "accuracy" in listing
     assert "ndcg[@k] " in listing
-    assert "DCG@k / IDCG@k" in rankwise(folder, "metrics", "nDCG").stdout
-    known = json.loads(rankwise(folder, "metrics", "--format", "json").stdout)
+    assert "DCG@k / IDCG@k" in rankwise_here(folder, "metrics", "nDCG").stdout
+    known = json.loads(rankwise_here(folder, "metrics", "--format", "json").stdout)
     assert {"name", "aliases", "family", "range", "needs"} <= set(known[0])
 
 
 def test_inspect(folder):
-    done = rankwise(folder, "inspect", "run.csv")
+    done = rankwise_here(folder, "inspect", "run.csv")
     assert done.returncode == 0, done.stderr
     for said in ("csv (comma)", "score: column 'score', Float64", "rows: 4", "users: 2"):
         assert said in done.stdout
-    facts = json.loads(rankwise(folder, "inspect", "run.csv", "--format", "json").stdout)
+    facts = json.loads(rankwise_here(folder, "inspect", "run.csv", "--format", "json").stdout)
     assert facts["as recommendations"]["repeated user-item pairs"] == 0
     (folder / "hostile.csv").write_text("user,item,\x1b[2J\u202e\nann\x1b[1m,5,6\n")
     for form in ("table", "json"):
         text = rankwise_here(folder, "inspect", "hostile.csv", "--format", form).stdout
         assert not HIDDEN.search(text.replace("\n", ""))
     (folder / "odd.csv").write_text("a,b\n1,2\n")
-    assert "there is no column for the user" in rankwise(folder, "inspect", "odd.csv").stdout
+    assert "there is no column for the user" in rankwise_here(folder, "inspect", "odd.csv").stdout
 
 
 def test_what_was_seen(folder):
     (folder / "train.csv").write_text("user,item\n1,5\n3,6\n")
-    done = rankwise(
+    done = rankwise_here(
         folder,
         "evaluate",
         "run.csv",
@@ -185,6 +185,6 @@ def test_what_was_seen(folder):
     assert said["values"] == ours.values == {"mrr": pytest.approx(2 / 3)}
     assert said["counts"]["seen_items_taken_out"] == 1
     assert {row["by"] for row in said["slices"]} == {"history", "relevant items"}
-    refused = rankwise(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen")
+    refused = rankwise_here(folder, "evaluate", "run.csv", "truth.csv", "-m", "mrr", "--exclude-seen")
     assert refused.returncode == 2
     assert "pass --train FILE" in refused.stderr

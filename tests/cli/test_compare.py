@@ -11,8 +11,6 @@ import pytest
 import rankwise as rw
 from command_line import rankwise, rankwise_here
 
-pytestmark = pytest.mark.slow  # every test starts processes
-
 TRUTH = {user: {user % 7, 8} for user in range(120)}
 
 
@@ -42,7 +40,7 @@ def test_groups_of_users(folder):
     (folder / "users.csv").write_text("\n".join(["user,team", *lines]))
     runs = ["weak.csv", "strong.csv", "--truth", "truth.csv", "--users", "users.csv"]
     for name in ("weak", "strong"):
-        rankwise(
+        rankwise_here(
             folder,
             "evaluate",
             f"{name}.csv",
@@ -58,12 +56,12 @@ def test_groups_of_users(folder):
         )
     shown = []
     for source in (runs, ["weak=weak-teams", "strong=strong-teams"]):
-        done = rankwise(folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json")
+        done = rankwise_here(folder, "compare", *source, "-m", "ndcg@2", "--by", "team", "--format", "json")
         assert done.returncode == 0, done.stderr
         shown.append(json.loads(done.stdout)["pairs"])
     assert [row["group"] for row in shown[0]] == ["a", "b"]
     assert shown[0] == shown[1]
-    done = rankwise(folder, "compare", "weak", "strong", "--by", "team")
+    done = rankwise_here(folder, "compare", "weak", "strong", "--by", "team")
     assert done.returncode == 2
     assert "no result has groups of users by 'team'" in done.stderr
 
@@ -76,7 +74,7 @@ def test_all_sources_give_the_same(folder):
         ["weak.csv", "strong.csv", "--truth", "truth.csv"],
     ]
     for source in sources:
-        done = rankwise(folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json")
+        done = rankwise_here(folder, "compare", *source, "-m", "ndcg@2", "-m", "recall@2", "--format", "json")
         assert done.returncode == 0, done.stderr
         pairs = json.loads(done.stdout)["pairs"]
         assert [pair["p"] for pair in pairs] == expected.table["p"].to_list()
@@ -88,13 +86,13 @@ def test_formats(folder):
     done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
     assert "strong − weak" in done.stdout
     assert "better" in done.stdout
-    done = rankwise(folder, "compare", "weak", "strong", "-o", "table.tex")
+    done = rankwise_here(folder, "compare", "weak", "strong", "-o", "table.tex")
     assert done.returncode == 0
     assert r"\toprule" in (folder / "table.tex").read_text()
 
 
 def test_the_gate(folder):
-    good = rankwise(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
+    good = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
     assert good.returncode == 0, good.stderr
     assert "passed: strong against baseline in ndcg@2: it is better" in good.stderr
     same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
@@ -107,7 +105,7 @@ def test_the_gate(folder):
     ):
         done = rankwise_here(folder, *same, *more)
         assert (done.returncode, said in done.stderr) == (code, True), (more, done.stderr)
-    bad = rankwise(
+    bad = rankwise(  # a process, whose exit code is the gate
         folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2", "--alpha", "0.01"
     )
     assert bad.returncode == 1
@@ -149,16 +147,16 @@ def test_a_gate_that_cannot_test_has_not_passed(folder):
     pl.DataFrame({"user": [1], "ndcg@2": [0.9]}).write_csv(folder / "one.csv")
     pl.DataFrame({"user": range(60), "odd": [0.1, 0.2] * 30}).write_csv(folder / "odd.csv")
     pl.DataFrame({"user": range(60), "odd": [0.3, 0.5] * 30}).write_csv(folder / "odder.csv")
-    done = rankwise(folder, "compare", "new=one.csv", "--no-regression", "one.csv")
+    done = rankwise_here(folder, "compare", "new=one.csv", "--no-regression", "one.csv")
     assert (done.returncode, "could not be tested" in done.stderr) == (1, True)
-    done = rankwise(folder, "compare", "odder.csv", "--no-regression", "odd.csv")
+    done = rankwise_here(folder, "compare", "odder.csv", "--no-regression", "odd.csv")
     assert (done.returncode, "neither direction" in done.stderr) == (1, True)
 
 
 def test_paths_with_an_equals_sign(folder):
     (folder / "lr=0.1").mkdir()
     (folder / "weak").rename(folder / "lr=0.1" / "weak")
-    done = rankwise(folder, "compare", "lr=0.1/weak", "strong", "-m", "ndcg@2")
+    done = rankwise_here(folder, "compare", "lr=0.1/weak", "strong", "-m", "ndcg@2")
     assert done.returncode == 0, done.stderr
 
 
@@ -171,13 +169,13 @@ def test_seeds_and_data_sets(folder):
     expected = rw.compare({"weak": rw.load(folder / "weak"), "new": seeds}, primary="ndcg@2")
     sources = [["new=seeds"], ["new=seeds/s*"], ["new=seeds/s1", "new=seeds/s2", "new=seeds/s10"]]
     for source in sources:
-        done = rankwise(folder, "compare", "weak", *source, "-m", "ndcg@2", "--format", "json")
+        done = rankwise_here(folder, "compare", "weak", *source, "-m", "ndcg@2", "--format", "json")
         assert done.returncode == 0, done.stderr
         row = json.loads(done.stdout)["pairs"][0]
         assert row["p"] == expected["new"]["p"]
         assert (row["seeds_baseline"], row["seeds_system"]) == (1, 3)
     names = ["a@x=weak", "b@x=strong", "a@y=strong", "b@y=weak"]
-    done = rankwise(folder, "compare", *names, "-m", "ndcg@2", "--format", "json")
+    done = rankwise_here(folder, "compare", *names, "-m", "ndcg@2", "--format", "json")
     pairs = json.loads(done.stdout)["pairs"]
     assert [row["group"] for row in pairs] == [None, "x", "y"]
     assert pairs[0]["difference"] == 0
@@ -190,6 +188,6 @@ def test_seeds_and_data_sets(folder):
         (["weak", "new=strong", "new=./strong"], "is given twice for 'new'"),
         (["a@x=weak.csv", "b@x=strong.csv", "--truth", "truth.csv"], "--truth is for one data set"),
     ]:
-        done = rankwise(folder, "compare", *given)
+        done = rankwise_here(folder, "compare", *given)
         assert done.returncode == 2
         assert said in done.stderr.replace("\n", " ")

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from command_line import rankwise, rankwise_here
+from command_line import rankwise_here
 from rankwise.cli.main import cli
 
 RANKWISE = f"{sys.executable} -m rankwise"
@@ -172,9 +172,9 @@ def test_a_result_is_saved_although_stdout_is_full(tmp_path):
 def test_errors_name_options(tmp_path):
     (tmp_path / "run.csv").write_text("user,item,score\n1,5,0.9\n1,5,0.5\n")
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")
-    done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv")
+    done = rankwise_here(tmp_path, "evaluate", "run.csv", "truth.csv")
     assert (done.returncode, "with --duplicates first" in done.stderr) == (3, True)
-    done = rankwise(tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "novelty@2")
+    done = rankwise_here(tmp_path, "evaluate", "run.csv", "truth.csv", "-m", "novelty@2")
     assert done.stderr.endswith("hint:  pass --train FILE\n")
 
 

@@ -10,8 +10,6 @@ import pytest
 import rankwise as rw
 from command_line import rankwise, rankwise_here
 
-pytestmark = pytest.mark.slow  # every test starts processes
-
 ROWS = "user,item,rating,timestamp,device\n" + "".join(
     f"{user},{(user * 3 + at) % 7},{at % 5 + 1},{1_380_000_000 + at * 9000 + user},tv\n"
     for user in range(6)
@@ -36,13 +34,13 @@ def test_split_by_time(folder):
     split = rw.splits.GlobalTime(share=0.2).split(folder / "ratings.csv")
     card = json.loads((folder / "out" / "split.json").read_text())
     assert card["id"] == split.card["id"]
-    again = rankwise(folder, "split", "ratings.csv", "--rule", "out/split.json", "-o", "again")
+    again = rankwise_here(folder, "split", "ratings.csv", "--rule", "out/split.json", "-o", "again")
     assert again.stdout == done.stdout
-    twice = rankwise(folder, "split", "ratings.csv", "-o", "out")
+    twice = rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     assert twice.returncode == 6
     assert "new or empty" in twice.stderr
     assert "--overwrite replaces a split" in twice.stderr
-    half = rankwise(folder, "split", "ratings.csv", "--test-ratio", "0.5", "-o", "out", "--overwrite")
+    half = rankwise_here(folder, "split", "ratings.csv", "--test-ratio", "0.5", "-o", "out", "--overwrite")
     assert half.returncode == 0, half.stderr
     assert len(pl.read_parquet(folder / "out" / "test.parquet")) == 15
 
@@ -80,7 +78,7 @@ def test_every_rule(folder, options, rule):
 
 
 def test_folds(folder):
-    done = rankwise(
+    done = rankwise_here(
         folder,
         "split",
         "ratings.csv",
@@ -122,9 +120,9 @@ def test_what_split_refuses(folder, options, code, said):
 
 
 def test_evaluate_on_a_split_folder(folder):
-    rankwise(folder, "split", "ratings.csv", "-o", "out")
+    rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     (folder / "run.csv").write_text("user,item,score\n1,5,0.9\n2,3,0.5\n")
-    done = rankwise(folder, "evaluate", "run.csv", "out", "-m", "recall@2", "-m", "novelty@2", "--format", "json")
+    done = rankwise_here(folder, "evaluate", "run.csv", "out", "-m", "recall@2", "-m", "novelty@2", "--format", "json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["provenance"]["split"]["rule"]["share"] == 0.2
@@ -132,18 +130,18 @@ def test_evaluate_on_a_split_folder(folder):
 
 
 def test_audit(folder):
-    rankwise(folder, "split", "ratings.csv", "-o", "out")
-    done = rankwise(folder, "audit", "out")
+    rankwise_here(folder, "split", "ratings.csv", "-o", "out")
+    done = rankwise_here(folder, "audit", "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("PASS    L1")
     assert "needs --features FILE with timestamps, or --items FILE and --users FILE" in done.stdout
     files = ["out/train.parquet", "out/test.parquet"]
-    assert rankwise(folder, "audit", *files, "--claim", "time").stdout == done.stdout
+    assert rankwise_here(folder, "audit", *files, "--claim", "time").stdout == done.stdout
     failed = rankwise(folder, "audit", *reversed(files), "--claim", "time", "--format", "json")
     assert failed.returncode == 1
     said = {check["code"]: check["status"] for check in json.loads(failed.stdout)["checks"]}
     assert said["L3"] == said["L8"] == "fail"
-    rows = rankwise(folder, "audit", *reversed(files), "--rows", "L3")
+    rows = rankwise_here(folder, "audit", *reversed(files), "--rows", "L3")
     assert len(rows.stdout.splitlines()) == 1 + 6
 
 

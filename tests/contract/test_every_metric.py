@@ -23,7 +23,7 @@ from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from rankwise.results.result import labelled_values
-from strategies import worlds
+from strategies import examples, worlds
 
 EVERY = registry.every()
 NAMES = [cls.name for cls in EVERY]
@@ -85,14 +85,41 @@ def test_values_are_within_the_range(world):
             assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12, (cell, value)
 
 
-@given(SCORED, st.integers(1, 3), st.sampled_from([1, 7, 1000]), st.randoms())
-def test_how_the_work_is_cut_does_not_matter(world, threads, block, shuffled):
-    whole = run(world)
-    assert not differing(whole, run(world, threads=threads, block_size=block))
-    users = list(world.lists)
-    shuffled.shuffle(users)
-    again = replace(world, lists={user: world.lists[user] for user in users})
-    assert not differing(whole, run(again))
+def shuffled_rows(world, shuffled):
+    def mixed(table):
+        rows = [(user, list(own.items())) for user, own in table.items()]
+        shuffled.shuffle(rows)
+        for _, own in rows:
+            shuffled.shuffle(own)
+        return {user: dict(own) for user, own in rows}
+
+    train = [(user, own[::-1]) for user, own in world.train.items()][::-1]
+    return replace(world, lists=mixed(world.lists), truth=mixed(world.truth), train=dict(train))
+
+
+def raised(world):
+    """The world with other scores in the same order."""
+    lists = {u: {i: math.exp(s) - 7 for i, s in own.items()} for u, own in world.lists.items()}
+    return replace(world, lists=lists)
+
+
+@examples(40)
+@given(
+    SCORED,
+    st.sets(st.sampled_from(["work", "rows", "names", "scores"]), min_size=1),
+    st.integers(1, 3),
+    st.sampled_from([1, 7, 1000]),
+    st.randoms(),
+)
+def test_threads_order_names_and_a_monotone_transform_change_nothing(world, changed, threads, block, shuffled):
+    other = shuffled_rows(world, shuffled) if "rows" in changed else world
+    other = raised(other) if "scores" in changed else other
+    if "names" in changed:
+        other = other.renamed(lambda user: f"u{user:03}", lambda item: f"i{item:03}")
+    work = {"threads": threads, "block_size": block} if "work" in changed else {}
+    by_score = {c for cls, c in zip(EVERY, CELLS, strict=True) if cls.family == "rating" or cls.name in BY_SCORE}
+    cells = [cell for cell in CELLS if "scores" not in changed or cell not in by_score]
+    assert not differing(run(world, cells), run(other, cells, **work))
 
 
 @given(SCORED, st.randoms())
@@ -115,35 +142,6 @@ def test_pieces_merge_in_any_order(world, shuffled):
     first, second = map(evaluator, pieces)
     assert not differing(whole, evaluator(pieces[0]).merge(second).result())
     assert not differing(whole, evaluator(pieces[1]).merge(first).result())
-
-
-@given(SCORED, st.randoms())
-def test_the_order_of_rows_does_not_matter(world, shuffled):
-    def mixed(table):
-        rows = [(user, list(own.items())) for user, own in table.items()]
-        shuffled.shuffle(rows)
-        for _, own in rows:
-            shuffled.shuffle(own)
-        return {user: dict(own) for user, own in rows}
-
-    other = replace(world, lists=mixed(world.lists), truth=mixed(world.truth))
-    train = [(user, own[::-1]) for user, own in world.train.items()]
-    assert not differing(run(world), run(replace(other, train=dict(train[::-1]))))
-
-
-@given(SCORED)
-def test_names_of_users_and_items_do_not_matter(world):
-    renamed = world.renamed(lambda user: f"u{user:03}", lambda item: f"i{item:03}")
-    assert not differing(run(world), run(renamed))
-
-
-@given(SCORED)
-def test_a_monotone_transform_of_scores_changes_nothing(world):
-    cells = [
-        cell for cls, cell in zip(EVERY, CELLS, strict=True) if cls.family != "rating" and cls.name not in BY_SCORE
-    ]
-    moved = {u: {i: math.exp(s) - 7 for i, s in own.items()} for u, own in world.lists.items()}
-    assert not differing(run(world, cells), run(replace(world, lists=moved), cells))
 
 
 @given(SCORED)

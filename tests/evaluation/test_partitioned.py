@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
@@ -20,7 +20,7 @@ from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics import registry
 from rankwise.tables.table import Tables
-from strategies import worlds
+from strategies import examples, worlds
 
 BY_USER = ("recommendations", "truth", "train", "users", "reference")
 
@@ -65,7 +65,7 @@ def job_and_tables(world, asked):
 
 
 @given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5), st.sampled_from(["judged", "all"]))
-@settings(max_examples=20)
+@examples(20)
 def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     asked = Settings.read(EVERY, {"population": population, "by": "group", "progress": False})
     job, tables, _ = job_and_tables(world, asked)
@@ -90,7 +90,7 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
 
 
 @given(worlds(scores=True, judged=True).map(scored))
-@settings(max_examples=3)
+@examples(3)
 def test_a_piece_may_lack_rows_of_any_table(world):
     job, tables, empty = job_and_tables(world, Settings.read(EVERY, {"population": "all"}))
     for lacking in product([False, True], repeat=len(BY_USER)):
@@ -104,7 +104,7 @@ def test_a_piece_may_lack_rows_of_any_table(world):
 
 
 @given(worlds(scores=True).map(scored))
-@settings(max_examples=1)
+@examples(1)
 def test_such_a_job_goes_to_processes_by_pickle_alone(world):
     job, _, _ = job_and_tables(world, Settings.read("recall@3", {}))
     with pytest.raises(ParameterError, match="no Arrow form"):

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
@@ -18,7 +18,7 @@ from rankwise.metrics import registry
 from rankwise.metrics.kinds import Catalogue, Grouped, Pooled
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Tables
-from strategies import worlds
+from strategies import examples, worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -73,7 +73,7 @@ def same(ours, theirs):
     return np.allclose(ours, theirs.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(worlds(scores=True, judged=True), st.sampled_from(TIES), st.booleans())
 def test_torch_agrees_with_numpy(world, ties, tied):
     lists = {

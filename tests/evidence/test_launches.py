@@ -100,6 +100,51 @@ def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(sha
         assert worst - least == pytest.approx(3.8415, abs=2e-3)
 
 
+@pytest.mark.parametrize("slope", [-0.1, 0.0, 0.1])
+def test_limits_of_a_correlation_lie_where_the_ratio_says_or_at_the_end(slope):
+    table = launches(20, slope=slope)
+    effects = stats.true_effects(*(table[name] for name in ("ndcg", "online", "ndcg_se", "online_se", "covariance")))
+    s = np.array(effects.covariance)
+    least = deviance(s, table)
+    limits = effects.correlation.low, effects.correlation.high
+    assert limits[0] < 0 < limits[1]
+    for limit in limits:
+
+        def at(logs, limit=limit):
+            a, c = np.exp(logs)
+            return deviance(np.array([[a, limit * math.sqrt(a * c)], [limit * math.sqrt(a * c), c]]), table)
+
+        start = np.log(np.maximum(np.diagonal(s), 1e-3))
+        worst = minimize(at, start, method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-6}).fun - least
+        assert worst == pytest.approx(3.8415, abs=5e-3) or (abs(limit) == 1 and worst < 3.8415)
+
+
+def test_four_launches_tell_nothing_of_a_correlation():
+    effects = stats.true_effects([0.1, 0.2, -0.1, 0.0], [0.0, 0.1, 0.1, -0.1], [1.0] * 4, [1.0] * 4)
+    assert (effects.correlation.low, effects.correlation.high) == (-1.0, 1.0)
+
+
+def test_weights_are_least_squares_without_what_errors_share():
+    rng = np.random.default_rng(5)
+    x, shared = rng.normal(size=(12, 2)), rng.uniform(0.01, 0.05, (12, 2))
+    y = x @ [0.5, -0.2] + rng.normal(0, 0.1, 12)
+    weights, share = stats.cross_validated_prediction(x, y, np.full(12, 0.1), shared)
+
+    def expected(x, y, shared):
+        """Covariances of n rows are estimated with n − 1 degrees of freedom; so is what errors add to them."""
+        covariance = np.cov(x.T, y, ddof=1)
+        return np.linalg.solve(covariance[:2, :2], covariance[:2, 2] - shared.mean(axis=0))
+
+    assert weights == pytest.approx(expected(x, y, shared), rel=1e-9)
+    line = mean = 0.0
+    for row in range(12):
+        rest = np.arange(12) != row
+        best = expected(x[rest], y[rest], shared[rest])
+        mean += (y[row] - y[rest].mean()) ** 2 - 0.01
+        line += (y[row] - y[rest].mean() - (x[row] - x[rest].mean(axis=0)) @ best) ** 2 - 0.01 + 2 * shared[row] @ best
+    assert share == pytest.approx(1 - line / mean, rel=1e-9)
+
+
 def test_units_do_not_matter():
     table = launches()
     scaled = table.with_columns(

@@ -8,14 +8,14 @@ import typing
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
 from rankwise.metrics import registry
 from rankwise.metrics.kinds import Catalogue, PerUser, Pooled
-from strategies import evaluations
+from strategies import evaluations, examples
 
 from .test_against_functional_with_facts import twins
 
@@ -154,7 +154,7 @@ def check_per_user(metrics, data, k):
             assert same(own, expected), (cell, user, own, expected)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(evaluations(judged=True), K)
 def test_per_user(data, k):
     """All metrics in one evaluation, so that each sees many worlds."""
@@ -162,7 +162,7 @@ def test_per_user(data, k):
 
 
 @pytest.mark.parametrize("name", PER_USER)
-@settings(max_examples=3)
+@examples(3)
 @given(evaluations(judged=True), K)
 def test_one_metric_per_user(name, data, k):
     """Alone: a metric that forgets to declare an input is right beside others that declare it."""

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from strategies import worlds
+from strategies import examples, worlds
 
 K = st.integers(1, 12)
 
@@ -367,7 +367,7 @@ def check_every_user(names, world, k):
             assert same(own, expected), (name, user, own, expected)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(worlds(judged=True), K)
 def test_every_user(world, k):
     """All metrics in one evaluation, so that each sees many worlds."""
@@ -375,7 +375,7 @@ def test_every_user(world, k):
 
 
 @pytest.mark.parametrize("name", TWINS)
-@settings(max_examples=3)
+@examples(3)
 @given(worlds(judged=True), K)
 def test_every_user_of_one_metric(name, world, k):
     """Alone: a metric that forgets to declare an input is right beside others that declare it."""
@@ -505,14 +505,14 @@ def check_all_users(names, world, k):
         assert {label for label, value in expected.items() if not math.isnan(value)} <= set(ours)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(worlds(judged=True), K)
 def test_all_users(world, k):
     check_all_users(WHOLE, world, k)
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@settings(max_examples=3)
+@examples(3)
 @given(worlds(judged=True), K)
 def test_all_users_of_one_metric(name, world, k):
     check_all_users([name], world, k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -62,13 +63,14 @@ def test_every_sum_is_tried():
 def test_equal_weights_change_nothing(world, k):
     train = {90: list(range(12))}  # every item once
     options = {"train": train, "items": range(12), "population": "all"}
+    weighted = {}
     for name in ADDITIVE:
         plain = str(rw.parse(name) if rw.parse(name).cutoff == "none" else rw.parse(name) @ k)
-        cells = [plain, at(name, k, rw.IPS), at(name, k, rw.SNIPS), at(name, k, rw.Stratified)]
-        result = rw.evaluate(world.lists, world.truth, cells, **options)
-        expected = result[plain]
-        for cell in cells[1:]:
-            assert result[cell] == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True), cell
+        weighted[plain] = [at(name, k, wrapper) for wrapper in (rw.IPS, rw.SNIPS, rw.Stratified)]
+    result = rw.evaluate(world.lists, world.truth, [*weighted, *chain(*weighted.values())], **options)
+    for plain, cells in weighted.items():
+        for cell in cells:
+            assert result[cell] == pytest.approx(result[plain], rel=1e-12, abs=1e-12, nan_ok=True), cell
             assert result.per_user[cell].to_list() == pytest.approx(
                 result.per_user[plain].to_list(), rel=1e-12, abs=1e-12, nan_ok=True
             )

@@ -148,9 +148,9 @@ def test_an_unfair_draft_has_no_verdict():
 @pytest.mark.parametrize("credit", ["sum", "winner"])
 def test_equal_rankers_are_seldom_told_apart(credit):
     wrong = sum(
-        rw.interleaving(experiment(0.0, users=80, seed=s), credit=credit).table["p"][0] < 0.05 for s in range(60)
+        rw.interleaving(experiment(0.0, users=80, seed=s), credit=credit).table["p"][0] < 0.05 for s in range(30)
     )
-    assert wrong <= 9
+    assert wrong <= 5
 
 
 def test_requests_with_equal_lists_are_left_out():

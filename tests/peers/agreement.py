@@ -61,50 +61,34 @@ def tables(folder: Path) -> dict[str, Any]:
     return {"views": views, "given": {**given, "items": read["items"].with_columns(vectors)}}
 
 
-def rankwise_value(library: Library, name: str, text: str, folder: Path) -> float:
-    """Evaluate one metric under the convention, and nothing else.
+def rankwise_values(library: Library, names: Iterable[str], folder: Path) -> dict[str, float | str]:
+    """Return rankwise's values under the convention by the names of a library, or why there are none.
 
-    Raises
-    ------
-    rankwise.RankwiseError
-        If it cannot be evaluated.
+    Names of one view are evaluated together; if that raises, by halves, so that each says what is wrong.
     """
-    metric = rw.conventions()[library.convention].parse(text)
-    k = name.partition("@")[2]
-    if k and metric.cutoff != "none" and not metric.k:
-        metric, text = metric @ int(k), f"{text}@{k}"
-    at = tables(folder)
-    lists = at["views"].get(library.view(name), at["views"]["lists"])
-    result = rw.evaluate(lists, metrics=text, convention=library.convention, **at["given"])
-    return result[f"{metric}{library.cell(name)}"]
-
-
-def _all_at_once(library: Library, names: Iterable[str], folder: Path) -> dict[str, float]:
-    """Evaluate what can be evaluated together: all cut-offs of a name in one call."""
-    convention = rw.conventions()[library.convention]
-    cutoffs: dict[str, list[str]] = {}
+    by_view: dict[str, list[tuple[str, str, str]]] = {}
     for name in names:
-        base, at, k = name.partition("@")
-        if at:
-            cutoffs.setdefault(base, []).append(k)
-    out: dict[str, float] = {}
-    for base, ks in cutoffs.items():
-        text = library.reads(base)
-        if text is None or not _is_read(library, text) or len(ks) < 2:
-            continue
-        metric = convention.parse(text)
-        if metric.cutoff == "none" or metric.k:
-            continue
-        at = tables(folder)
-        lists = at["views"].get(library.view(base), at["views"]["lists"])
-        try:
-            result = rw.evaluate(
-                lists, metrics=f"{text}@[{','.join(ks)}]", convention=library.convention, **at["given"]
-            )
-        except rw.RankwiseError:
-            continue  # one by one, so that each says what is wrong
-        cell = library.cell(base)
-        out |= {f"{base}@{k}": result.values[f"{metric @ int(k)}{cell}"] for k in ks}
+        text = library.reads(name)
+        if text is not None and _is_read(library, text):
+            metric = rw.conventions()[library.convention].parse(text)
+            k = name.partition("@")[2]
+            if k and metric.cutoff != "none" and not metric.k:
+                metric, text = metric @ int(k), f"{text}@{k}"
+            by_view.setdefault(library.view(name), []).append((name, text, f"{metric}{library.cell(name)}"))
+    out: dict[str, float | str] = {}
+    at = tables(folder)
+    for view, asked in by_view.items():
+        lists, waiting = at["views"].get(view, at["views"]["lists"]), [asked]
+        while waiting:
+            some = waiting.pop()
+            texts = list(dict.fromkeys(text for _, text, _ in some))
+            try:
+                result = rw.evaluate(lists, metrics=texts, convention=library.convention, **at["given"])
+                out |= {name: result[cell] for name, _, cell in some}
+            except rw.RankwiseError as error:
+                half = len(some) // 2
+                waiting += [some[:half], some[half:]] if half else []
+                out |= {} if half else {some[0][0]: str(error)}
     return out
 
 
@@ -122,28 +106,23 @@ def compare(library: Library, values: Mapping[str, Values], cases: Path) -> list
     """
     found: dict[str, dict[str, list[str]]] = {}
     for place, numbers in values.items():
-        ours = _all_at_once(library, numbers, cases / place)
+        ours = rankwise_values(library, numbers, cases / place)
         for name, number in numbers.items():
             problems = found.setdefault(name.partition("@")[0], {"equal": [], "different": []})
-            problem = _difference(library, name, number, cases / place, ours)
+            problem = _difference(library, ours.get(name), number)
             if problem is not None:
                 kind = "different" if problem else "equal"
                 problems[kind].append(f"{place} {name}: {problem}")
     return [_outcome(library, base, problems) for base, problems in found.items()]
 
 
-def _difference(library: Library, name: str, number: float, folder: Path, ours: Values) -> str | None:
-    """Return how rankwise's number differs, empty if it does not; None if there is none."""
-    text = library.reads(name)
-    if text is None or not _is_read(library, text):
+def _difference(library: Library, value: float | str | None, number: float) -> str | None:
+    """Return how rankwise's value differs, empty if it does not; None if there is none."""
+    if value is None or (isinstance(value, str) and "needs a cut-off" in value):
         return None
-    try:
-        value = ours[name] if name in ours else rankwise_value(library, name, text, folder)
-    except rw.RankwiseError as error:
-        if "needs a cut-off" in str(error):
-            return None
-        return f"{number} beside {error}"
-    near = math.isclose(value, number, rel_tol=library.tolerance, abs_tol=library.tolerance)
+    near = isinstance(value, float) and math.isclose(
+        value, number, rel_tol=library.tolerance, abs_tol=library.tolerance
+    )
     return "" if near else f"{number} beside {value}"
 
 

@@ -127,7 +127,8 @@ evaluated(5).save(".")
 
 
 @pytest.mark.slow
-def test_a_reader_beside_two_writers_reads_whole_results(tmp_path):
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.deep)])
+def test_a_reader_beside_two_writers_reads_whole_results(tmp_path, times):
     folder = evaluated().save(tmp_path / "out")
     code = "results = [evaluated(hits) for hits in {hits}]\nwhile True:\n    [r.save('out') for r in results]"
     writers = [process(tmp_path, code.format(hits=hits)) for hits in ((1, 2), (3, 4))]
@@ -136,7 +137,7 @@ def test_a_reader_beside_two_writers_reads_whole_results(tmp_path):
         while len(seen) < 4 and time.monotonic() < end:
             seen.add(saved_hits(folder))
         assert seen == {1, 2, 3, 4}
-        for _ in range(300):
+        for _ in range(times):
             assert saved_hits(folder) in seen
     finally:
         for writer in writers:

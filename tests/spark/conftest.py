@@ -39,10 +39,13 @@ def spark(jvm):
         session = (
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.default.parallelism", "2")
             .config("spark.log.level", "ERROR")
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short jobs
+            .config(
+                "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+            )  # short jobs, small heaps
             .getOrCreate()
         )
     yield session

@@ -68,6 +68,7 @@ RULES = [
     UserHoldout(0.4, fold_in=LeaveOut(2, short="test"), strong=False),
     UserHoldout(0.3, fold_in=GlobalTime(share=0.5, gap="1s"), validation=GlobalTime(last=4)),
 ]
+ONE_WITH_THE_SAME_PARTS = {tuple(rule.split(NUMBERS).masks): rule for rule in RULES}.values()
 
 
 def plain(value):
@@ -134,7 +135,8 @@ def text(spark):
 def test_same_rows_as_in_memory(rule, numbers):
     made, memory = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
-    assert as_multiset(collected(made.known()).to_arrow()) == as_multiset(memory.known())
+    if rule in ONE_WITH_THE_SAME_PARTS:  # what is known are whole parts, which depend on their names alone
+        assert as_multiset(collected(made.known()).to_arrow()) == as_multiset(memory.known())
 
 
 @pytest.mark.slow
@@ -219,9 +221,9 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     found = evaluate(lists, made.test, metrics, train=made, **options)
     assert found.values == expected.values
     assert found.slices.equals(expected.slices)
-    for popularity in ("novelty@3", "coverage@3"):  # of which no bucket needs the training rows
-        expected = rw.evaluate(lists, memory.test, popularity, train=memory)
-        assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
+    popularity = ["novelty@3", "coverage@3"]  # of which no bucket needs the training rows
+    expected = rw.evaluate(lists, memory.test, popularity, train=memory)
+    assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
     masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
     taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True)
     assert taken.values == masked.values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -14,6 +15,8 @@ from command_line import rankwise_here
 from rankwise import splits
 from rankwise.errors import ColumnError, ParameterError
 from rankwise.splits import GlobalTime, LeaveOut
+from rankwise.splits.interactions import read_times
+from rankwise.tables.read import read_table
 
 EITHER = ["02/11/2020", "03/10/2020", "07/12/2020", "08/01/2020"]
 """Dates that two formats fit, under which other rows are the last ones of their users."""
@@ -222,3 +225,35 @@ def test_a_format_with_half_a_time_is_refused():
     table = pl.DataFrame({"user": [4, 4], "item": [5, 6], "timestamp": ["02/11/2020 10", "03/11/2020 11"]})
     with pytest.raises(ParameterError, match="time_format is the format of dates"):
         LeaveOut(1).split(table, time_format="%d/%m/%Y %H")
+
+
+@pytest.mark.parametrize(
+    ("last", "whole"),
+    [(2.0**53 - 1, True), (2.0**52 + 1, True), (2.0**53, False), (1000.5, False), (-(2.0**53), False)],
+)
+def test_whole_fractions_are_integers_as_far_as_all_of_these_are_floats(last, whole):
+    frame = pl.DataFrame({"user": [1, 1], "item": [5, 6], "timestamp": [1.0, last]})
+    ticks = read_times(read_table(frame, "interactions"), "ns").values
+    assert ticks.dtype == (np.int64 if whole else np.float64)
+    assert ticks.tolist() == [1, last]
+
+
+def test_times_beyond_62_bits_are_refused():
+    for number in (2**62, -(2**62)):
+        with pytest.raises(ColumnError, match="out of range"):
+            LeaveOut(1).split({"user": [1, 1], "item": [5, 6], "timestamp": [1, number]})
+    assert (
+        len(LeaveOut(1).split({"user": [1, 1], "item": [5, 6], "timestamp": [1, 2**62 - 1]}, time_unit="ns").test) == 1
+    )
+
+
+@pytest.mark.parametrize(("largest", "unit"), [(1e11, "s"), (1e14, "ms"), (1e17, "us")])
+def test_units_are_told_by_magnitude(largest, unit):
+    units = ["s", "ms", "us", "ns"]
+
+    def told(number):
+        frame = pl.DataFrame({"user": [1, 1], "item": [5, 6], "timestamp": [-int(number), 1]})
+        return read_times(read_table(frame, "interactions"), None).unit
+
+    assert told(0.999 * largest) == unit
+    assert told(largest) == units[units.index(unit) + 1]

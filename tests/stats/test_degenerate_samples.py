@@ -120,6 +120,14 @@ def test_intervals_of_constants():
     assert (census.low, census.high) == (0.5, 0.5)
 
 
+def test_effects_without_variance():
+    """Values that do not vary at all: no difference is an effect of 0, and any other has no unit."""
+    same, other = np.full(4, 0.5), np.full(4, 0.7)
+    assert (stats.effect(same, same).d_av, stats.effect(same, same).d_z) == (0.0, 0.0)
+    assert math.isnan(stats.effect(other, same).d_av)
+    assert math.isnan(stats.effect([0.5], [0.5]).d_av)
+
+
 def test_p_is_never_0():
     x = np.random.default_rng(0).normal(5, 1, 5000)
     for test in TESTS:

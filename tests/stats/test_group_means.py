@@ -92,6 +92,11 @@ def test_groups_without_variance_have_no_interval():
 
 
 def test_what_it_refuses():
-    for values, groups in (([0.1, 0.2], ["a", "a"]), ([0.1, math.nan], ["a", "b"]), ([0.1, 0.2], ["a"])):
-        with pytest.raises(InputError, match="two groups or more"):
+    for values, groups, said in (
+        ([0.1, 0.2], ["a", "a"], "two groups or more"),
+        ([0.1, math.nan], ["a", "b"], "two groups or more"),
+        ([0.1, 0.2], ["a"], "each value has a group"),
+        ([0.1, 0.2, 0.3], ["a", "b", None], "a row has no group"),
+    ):
+        with pytest.raises(InputError, match=said):
             group_interval(values, groups)

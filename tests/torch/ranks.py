@@ -1,12 +1,16 @@
-"""What one process of several does: run by test_distributed, as `ranks.py RANK SIZE FOLDER`.
+"""What two and three processes do: run by test_distributed, as `ranks.py FOLDER`.
 
-All cases run in one start of the processes; what they gave goes to a file of each process.
+All cases run in one start of the processes; what they gave goes to a file of each process. The processes are copies of
+one that has loaded PyTorch, which takes longer than all cases.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
+import traceback
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -94,13 +98,36 @@ def cases(rank, size):
     yield "n_items differ", outcome(other)
 
 
-def main(rank, size, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
+def one_process(rank, size, folder):
+    torch.set_num_threads(1)
+    one_minute = timedelta(minutes=1)  # for a process that waits for one that failed
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=one_minute
+    )
     results = dict(cases(rank, size))
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(results))
     dist.barrier()
     dist.destroy_process_group()
 
 
+def main(folder):
+    for size in (2, 3):
+        (folder / str(size)).mkdir()
+        started = []
+        for rank in range(size):
+            if not (process := os.fork()):
+                code = 1
+                try:
+                    one_process(rank, size, folder / str(size))
+                    code = 0
+                except BaseException:  # noqa: BLE001 - the copy must end here
+                    traceback.print_exc()
+                finally:
+                    os._exit(code)
+            started.append(process)
+        if codes := [code for process in started if (code := os.waitpid(process, 0)[1])]:
+            sys.exit(f"{size} processes: {codes}")
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(Path(sys.argv[1]))

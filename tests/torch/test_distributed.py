@@ -14,26 +14,28 @@ pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
 import ranks  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ranks"),
+    pytest.mark.skipif(sys.platform == "win32", reason="copies processes as POSIX does"),
+]
 
 
-@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.xdist_group(f"ranks{n}")) for n in (2, 3)])
-def outcomes(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def pickles(tmp_path_factory):
+    """The folder with what every process got in every case."""
+    folder = tmp_path_factory.mktemp("ranks")
+    command = [sys.executable, "-W", "error::UserWarning:rankwise", ranks.__file__, str(folder)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=240, cwd=Path(ranks.__file__).parent)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def outcomes(request, pickles):
     """What every process got in every case."""
-    size, folder = request.param, tmp_path_factory.mktemp(f"ranks{request.param}")
-    command = [sys.executable, "-W", "error::UserWarning:rankwise", ranks.__file__]
-    running = [
-        subprocess.Popen(
-            [*command, str(rank), str(size), str(folder)],
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=Path(ranks.__file__).parent,
-        )
-        for rank in range(size)
-    ]
-    errors = [process.communicate(timeout=240)[1] for process in running]
-    assert [process.returncode for process in running] == [0] * size, "\n".join(errors)
-    return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(size)]
+    size = request.param
+    return [pickle.loads((pickles / str(size) / f"{rank}.pickle").read_bytes()) for rank in range(size)]
 
 
 def single(names, rows=range(ranks.N_USERS), **options):

@@ -102,10 +102,12 @@ def _text(text: str) -> str:
 def _styled(chart: Any, names: Sequence[str] = ()) -> Any:
     """Return a chart in the style of all, with room in its legend for the longest of the names."""
     longest = max(map(len, names), default=10)
-    styled: Any = (
-        chart.configure(background="transparent", font=_FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
+    # At once: each call of a method of a chart copies all of it.
+    styled: Any = chart.configure(
+        background="transparent",
+        font=_FONT,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
             labelColor=_INK,
             titleColor=_INK,
             gridColor=_GRID,
@@ -117,9 +119,9 @@ def _styled(chart: Any, names: Sequence[str] = ()) -> Any:
             titleFontSize=12,
             titleLimit=0,
             labelFlush=False,
-        )
-        .configure_header(labelColor=_INK, titleColor=_INK, labelFontSize=12, labelLimit=0)
-        .configure_legend(
+        ),
+        header=alt.HeaderConfig(labelColor=_INK, titleColor=_INK, labelFontSize=12, labelLimit=0),
+        legend=alt.LegendConfig(
             labelColor=_INK,
             titleColor=_INK,
             labelLimit=0,
@@ -129,8 +131,8 @@ def _styled(chart: Any, names: Sequence[str] = ()) -> Any:
             columnPadding=18,
             symbolLimit=0,
             symbolOpacity=1,
-        )
-        .configure_title(color=_INK)
+        ),
+        title=alt.TitleConfig(color=_INK),
     )
     return styled
 

@@ -416,8 +416,9 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
 
     weights = 1.0 / (offset + distance)
     level = float(count @ weights) / count.sum()
-    mean = 1.0 / level - offset
-    root = np.sqrt(2.0 * (count @ np.log(level / weights)))
+    mean = float((count * weights) @ distance / (count @ weights))
+    # level / weights, which is nearly 1 of very many values, minus 1.
+    root = np.sqrt(max(2.0 * (count @ np.log1p(level * (distance - mean))), 0.0))
     curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
     density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
     correction = density * (1.0 / root - 1.0 / curvature)

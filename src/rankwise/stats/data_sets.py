@@ -35,6 +35,7 @@ __all__ = [
     "corrected_resampled_t",
     "finite_population",
     "friedman",
+    "groups_of",
     "jackknife",
     "jackknife_error",
     "kruskal_wallis",
@@ -85,15 +86,9 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     """
     check_level("confidence", confidence)
     data = column("values", values)
-    ids = pl.Series(cluster, strict=False)
-    gaps = ids.null_count() + (int(ids.is_nan().sum()) if ids.dtype.is_float() else 0)
-    if gaps:
-        raise InputError("a row has no cluster", found=f"{gaps} such rows")
-    distinct, codes = np.unique(ids.to_numpy(), return_inverse=True)
-    if len(codes) != len(data) or np.isnan(data).any():
-        raise InputError(
-            "each value has a cluster, and none is NaN", found=f"{len(data)} values, {len(codes)} clusters"
-        )
+    distinct, codes = groups_of("cluster", cluster, len(data))
+    if gaps := int(np.isnan(data).sum()):
+        raise InputError("values hold NaN", found=f"{gaps} such rows")
     n = len(distinct)
     mean = float(data.mean()) if n else math.nan
     if n < 2:
@@ -102,6 +97,18 @@ def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interva
     interval = t_around(mean, error, freedom, confidence=confidence, method="clustered t", n=n)
     flags = ("one cluster has most rows: no interval",) if math.isnan(error) else interval.flags
     return replace(interval, flags=flags)
+
+
+def groups_of(name: str, values: Any, rows: int) -> tuple[Any, Any]:
+    """Return the distinct groups, and the number of that of each row; raise unless every row has one."""
+    if np.shape(values) != (rows,):
+        raise InputError(f"each value has a {name}", found=f"{rows} values, {name}s of shape {np.shape(values)}")
+    ids = pl.Series(values, strict=False)
+    gaps = ids.null_count() + (int(ids.is_nan().sum()) if ids.dtype.is_float() else 0)
+    if gaps:
+        raise InputError(f"a row has no {name}", found=f"{gaps} such rows")
+    distinct, codes = np.unique(ids.to_numpy(), return_inverse=True)
+    return distinct, codes
 
 
 def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:

@@ -184,7 +184,8 @@ def _sample(x: Any, y: Any, x_error: Any, y_error: Any, covariance: Any) -> _Sam
     """Return checked pairs."""
     columns = {"x": column("x", x), "y": column("y", y)}
     columns |= {"x_error": column("x_error", x_error), "y_error": column("y_error", y_error)}
-    columns["covariance"] = np.broadcast_to(np.asarray(covariance, dtype=np.float64), columns["x"].shape)
+    shared = numbers("covariance", covariance)
+    columns["covariance"] = np.full(len(columns["x"]), shared) if shared.ndim == 0 else column("covariance", shared)
     lengths = {name: len(part) for name, part in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError("there is one value and one standard error per pair", found=str(lengths))
@@ -416,6 +417,8 @@ def cross_validated_prediction(x: Any, y: Any, y_error: Any, covariance: Any) ->
     variance = column("y_error", y_error) ** 2
     if columns.ndim != 2 or columns.shape != shared.shape or not len(columns) == len(effect) == len(variance):
         raise InputError("x and covariance have one row per effect", found=f"{columns.shape} and {shared.shape}")
+    if not all(np.isfinite(part).all() for part in (columns, effect, variance, shared)):
+        raise InputError("x, y, y_error and covariance hold NaN or infinite values")
     if len(columns) < columns.shape[1] + 3:
         raise InputError("three more rows than columns are needed", found=f"{columns.shape}")
 

@@ -24,7 +24,8 @@ import numpy as np
 
 from rankwise.core.arguments import GroupStatistic, check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, numbers
+from rankwise.stats.data_sets import groups_of
+from rankwise.stats.differences import Floats, Interval, check_level, column
 
 __all__ = ["compare_groups", "group_interval"]
 
@@ -134,15 +135,17 @@ class _GroupMeans:
         """Return the means of one system, or of the baseline, the system and their difference."""
         check_choice("statistic", statistic, GroupStatistic)
         check_positive(n_resamples=n_resamples)
-        x = np.stack([numbers("values", values) for values in systems], axis=1)
-        names, codes = np.unique(np.asarray(groups), return_inverse=True)
-        if len(codes) != len(x) or len(names) < 2 or not np.isfinite(x).all():
+        columns = [column("values", values) for values in systems]
+        names, codes = groups_of("group", groups, len(columns[0]))
+        if len(names) < 2 or any(len(values) != len(codes) or np.isnan(values).any() for values in columns):
             raise InputError(
-                "group means need a value and a group for each user, and two groups or more",
-                found=f"{len(x)} users, {len(codes)} groups of users, {len(names)} different",
+                "group means need a value of each user, and two groups or more",
+                found=f"{len(codes)} users, {' and '.join(str(len(values)) for values in columns)} values, "
+                f"{len(names)} groups",
             )
+        x = np.stack(columns, axis=1)
         count = np.bincount(codes)
-        mean = np.stack([np.bincount(codes, column) / count for column in x.T], axis=1)
+        mean = np.stack([np.bincount(codes, values) / count for values in columns], axis=1)
         centred = x - mean[codes]
         if statistic == "ratio":
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,6 +16,7 @@ import rankwise as rw
 import split_reference as plain
 from rankwise import splits
 from rankwise.errors import ColumnError, IdError, ParameterError
+from rankwise.splits.audit_checks import _missing_below, _unseen
 from rankwise.splits.audit_parts import Limits
 from sampled_negatives import sampled
 
@@ -487,3 +488,26 @@ def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
 def test_a_part_that_is_missing(parts):
     with pytest.raises(ParameterError, match=r"an audit needs the (train|test) part"):
         rw.audit(*parts)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [([1, 1, 1, 2, 2, 7], 9 / 4), ([1, 1, 1, 3], 3), ([1, 5], 0), ([2, 3], 0), ([2, 1], 0.5)]
+)
+def test_ids_without_a_row_are_estimated_as_by_chao(counts, expected):
+    """Of f ids with one row and g with two f² / 2g; f (f − 1) / 2 where none has two."""
+    assert _unseen(pl.Series(counts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([25] * 4 + [26] * 3 + [27] * 2 + [28, 60], 7),  # steps of 2: seven ids, then three
+        ([25] * 1 + [26] * 1 + [27] * 4 + [28] * 4 + [60], 2 * 2 / 8),
+        ([3] * 6 + [4] * 8 + [9], 6 * 6 / 8),  # steps of 1
+        ([3] * 6 + [5] * 8, 0),  # no second step, and a narrow distribution
+        ([1] * 6 + [2] * 3, 0),  # nothing is below one
+        ([3] * 6 + [4] * 3 + [6], 6),  # twice the least is wide enough
+    ],
+)
+def test_missing_ids_below_a_cut_go_on_as_counts_fall(counts, expected):
+    assert _missing_below(np.array(counts)) == expected

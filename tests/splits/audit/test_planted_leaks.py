@@ -67,12 +67,12 @@ def test_statistics_that_training_allows():
 
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 def test_features_that_know_nothing_of_the_test(split):
-    """Twenty tables of features, some of which come close: 340 columns, and no false alarm."""
+    """Eight tables of features, some of which come close: 136 columns, and no false alarm."""
     ids = TABLE.select("item").unique().sort("item")
     n, train = len(ids), split.train
     late = train.filter(pl.col("timestamp") > train["timestamp"].quantile(0.8))
     of_train = counts("item", train, ids)
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         table = ids.with_columns(
             year=pl.Series(rng.integers(1950, 2024, n)),
