@@ -59,7 +59,7 @@ def test_bounding_functions_are_above_the_metric_at_every_rank(decided):
 def test_bounds_hold_where_a_solver_fails(monkeypatch):
     """Another solver gives the same limits; without any, the limits are the smallest and the largest value."""
     given_rank, values = rank_probabilities(60, 10, replacement=True), metrics(60)
-    counts = np.eye(11)[np.arange(200) % 4]
+    counts = np.eye(11)[np.arange(220) % 11]
     expected = rank_bounds(given_rank, values, counts)
     solve, failures = scipy.optimize.linprog, {("highs", False)}
 
