@@ -289,6 +289,13 @@ def test_errors_of_an_audit_name_the_part(parts, where):
     assert caught.value.where == where
 
 
+def test_errors_of_an_audit_name_the_file_of_a_part(tmp_path):
+    TABLE.rename({"user": "who"}).write_csv(tmp_path / "test.csv")
+    with pytest.raises(InputError) as caught:
+        rw.audit(TABLE, tmp_path / "test.csv")
+    assert caught.value.where == str(tmp_path / "test.csv")
+
+
 @pytest.mark.parametrize(
     ("times", "row", "value"),
     [
