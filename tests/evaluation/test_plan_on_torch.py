@@ -90,7 +90,7 @@ def test_torch_agrees_with_numpy(world, ties, tied):
         for column, sums in ours.item_sums.items():
             assert same(sums, theirs.item_sums[column]), column
         for leaf in job.plan.leaves:
-            if isinstance(leaf, Pooled):
+            if isinstance(leaf, Pooled) and leaf.name != "reliability_curve":  # a table of bins, without a value
                 sums = leaf.sums(block, leaf.ks[0])
                 tensors = tuple(map(torch.from_numpy, sums))
                 assert same(leaf.pool(sums, 20), leaf.pool(tensors, 20)), leaf

@@ -16,7 +16,7 @@ import numpy as np
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block
-from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
 from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.metrics.arithmetic import Limits, divide, or_nan
 from rankwise.metrics.base import metric
@@ -323,8 +323,9 @@ class _InBins(_OfProbabilities):
 
 def _by_bin(sums: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Return rows, labels and gaps, each of shape (n_bins, …)."""
-    stacked = np.stack([np.asarray(column, dtype=np.float64) for column in sums])
-    n, labels, gaps = np.split(stacked, 3)
+    columns = [np.float64(column) if isinstance(column, float) else column for column in sums]
+    xp, size = namespace(*columns), len(columns) // 3
+    n, labels, gaps = (xp.stack(columns[at : at + size]) for at in range(0, 3 * size, size))
     return n, labels, gaps
 
 
@@ -381,16 +382,17 @@ class ExpectedCalibrationError(_InBins):
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean gap, NaN without rows."""
         n, labels, gaps = _by_bin(sums)
-        gap, rate = np.abs(divide(gaps, n)), divide(labels, n)
-        variance = np.maximum(rate * (1.0 - rate), 0.0)
+        xp = namespace(n)
+        gap, rate = xp.abs(divide(gaps, n)), divide(labels, n)
+        variance = xp.clip(rate * (1.0 - rate), min=0.0)
         if self.norm == "l2":
-            bias = np.where(n > 1, divide(variance, n - 1.0), gap**2)
+            bias = xp.where(n > 1, divide(variance, n - 1.0), gap**2)
             terms = gap**2 - bias if self.debiased else gap**2
         else:
-            terms = 2.0 * gap - _raised_gap(gap, np.sqrt(divide(variance, n))) if self.debiased else gap
-        rows = n.sum(axis=0)
-        mean = np.maximum(divide((n * terms).sum(axis=0), rows), 0.0)
-        return or_nan(np.sqrt(mean) if self.norm == "l2" else mean, rows > 0)
+            terms = 2.0 * gap - _raised_gap(gap, xp.sqrt(divide(variance, n))) if self.debiased else gap
+        rows = xp.sum(n, axis=0)
+        mean = xp.clip(divide(xp.sum(n * terms, axis=0), rows), min=0.0)
+        return or_nan(xp.sqrt(mean) if self.norm == "l2" else mean, rows > 0)
 
     def reduce(self, users: UserColumns) -> dict[str, State]:
         """Return the sums over users, which must have no weights if the number of rows matters."""
@@ -403,13 +405,15 @@ class ExpectedCalibrationError(_InBins):
         return super().reduce(users)
 
 
-def _raised_gap(gap: Floats, error: Floats) -> Floats:
+def _raised_gap(gap: Array, error: Array) -> Array:
     """Return the mean absolute value of normal numbers with these means and standard deviations."""
-    from scipy.special import erf
-
-    z = divide(gap, error)
-    raised: Floats = error * math.sqrt(2.0 / math.pi) * np.exp(-(z**2) / 2.0) + gap * erf(z / math.sqrt(2.0))
-    return np.where(error > 0, raised, gap)
+    xp, z = namespace(gap), divide(gap, error)
+    if is_tensor(gap):
+        erf = xp.erf
+    else:
+        from scipy.special import erf
+    raised = error * math.sqrt(2.0 / math.pi) * xp.exp(-(z**2) / 2.0) + gap * erf(z / math.sqrt(2.0))
+    return xp.where(error > 0, raised, gap)
 
 
 @metric(
@@ -460,8 +464,9 @@ class Brier(_InBins):
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean squared error, NaN without rows."""
         squares, *bins = sums
-        rows = _by_bin(bins)[0].sum(axis=0)
-        return or_nan(divide(np.asarray(squares), rows), rows > 0)
+        n, _, _ = _by_bin(bins)
+        rows = namespace(n).sum(n, axis=0)
+        return or_nan(divide(squares, rows), rows > 0)
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean squared error, and its parts as cells."""

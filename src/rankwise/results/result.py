@@ -231,7 +231,7 @@ def result_views(
     groups = [] if slices is None else slices.to_dicts()
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
-    views = [_value_view(long, values, f"metric{corner}")] if long else []
+    views = [_value_view(long, values, f"metric{corner}")] if long or not wide else []
     views += [_group_view(groups, f"group{corner}", wide)] if groups and long else []
     views += [_wide_view(name, values, groups, corner) for name in wide]
     title = _title(notes)
