@@ -191,6 +191,10 @@ def test_grades_of_events():
     [
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genres"), "there is no column 'genres'"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", by="item:genre"), "no items"),
+        (
+            lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items={"item": [1, 1], "kind": ["x", "y"]}, by="item:kind"),
+            "duplicate item",
+        ),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", by="repeat"), "no train"),
         (lambda: rw.evaluate(LISTS, TRUTH, "gini@3", by="repeat", train=TRAIN), "which no metric reads"),
         (lambda: rw.evaluate(LISTS, metrics="gini@3", by="repeat", train=TRAIN), "no truth"),
