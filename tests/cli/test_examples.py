@@ -16,6 +16,7 @@ from command_line import rankwise_here
 from rankwise.cli.main import cli
 from rankwise.cli.run import NEXT
 from rankwise.errors import UsageError
+from rankwise.experiments import demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
@@ -54,8 +55,8 @@ def test_the_demo_without_an_extra(tmp_path, monkeypatch):
     def no_report(outcome, comparison):
         raise UsageError("x", hint='pip install "rankwise[report]"')
 
-    monkeypatch.setattr("rankwise.experiments.demo.configuration", not_installed)
-    monkeypatch.setattr("rankwise.experiments.demo.page", no_report)
+    monkeypatch.setattr(demo, "configuration", not_installed)
+    monkeypatch.setattr(demo, "page", no_report)
     done = CliRunner().invoke(cli, ["demo", "--save", str(tmp_path / "here")])
     assert done.exit_code == 0
     assert 'pip install "rankwise[config]"' in done.stderr

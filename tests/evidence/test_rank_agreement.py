@@ -107,7 +107,7 @@ def test_command(tmp_path):
     for side, each in (("first", results(EVEN)), ("second", results(SWAPPED, seed=1))):
         for name, result in each.items():
             result.save(tmp_path / side / name)
-            args += [f"--{side}", f"{name}={tmp_path / side / name}"]
-    out = rankwise_here(tmp_path, "rank-agreement", *args, "--format", "json").stdout
+            args += [*(["--second"] if side == "second" else []), f"{name}={tmp_path / side / name}"]
+    out = rankwise_here(tmp_path, "agreement", *args, "--format", "json").stdout
     assert json.loads(out)["counts"]["swapped"] == 1
-    assert "Kendall's τ" in rankwise_here(tmp_path, "rank-agreement", *args).stdout
+    assert "Kendall's τ" in rankwise_here(tmp_path, "agreement", *args).stdout

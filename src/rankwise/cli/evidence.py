@@ -1,4 +1,4 @@
-"""``rankwise validate-metrics``, ``judged`` and ``rank-agreement``: launches, labels of a model, orders of systems."""
+"""``rankwise validate-metrics``, ``judged`` and ``agreement``: launches, labels of a model, orders of systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from rankwise.cli.options import PATH, choice_option, examples, named_paths, output_options, write_out
 from rankwise.core.arguments import Missing, Sampled
 
-__all__ = ["judged_command", "rank_agreement_command", "validate_metrics_command"]
+__all__ = ["agreement_command", "judged_command", "validate_metrics_command"]
 
 confidence_option = click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
@@ -82,20 +82,14 @@ def judged_command(
 
 
 @click.command(
-    "rank-agreement",
-    epilog=examples(
-        "rankwise rank-agreement --first a=human/a --first b=human/b --second a=model/a --second b=model/b",
-        "rankwise rank-agreement --first runs/a --first runs/b -m ndcg@10 -m recall@10",
-    ),
+    "agreement", epilog=examples("rankwise agreement results/random results/popularity -m mrr@10 -m ndcg@10")
 )
-@click.option(
-    "--first", multiple=True, required=True, metavar="[NAME=]RESULT", help="Result of a system; may be repeated."
-)
+@click.argument("first", nargs=-1, required=True, metavar="[NAME=]A [NAME=]B …")
 @click.option(
     "--second",
     multiple=True,
     metavar="[NAME=]RESULT",
-    help="Result of a system by another judgment or split; may be repeated.  [default: those of --first]",
+    help="Result of a system by another judgment or split; may be repeated.  [default: the same]",
 )
 @click.option(
     "--metrics",
@@ -111,7 +105,7 @@ def judged_command(
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the tests.")
 @output_options
 @click.pass_context
-def rank_agreement_command(
+def agreement_command(
     ctx: click.Context,
     /,
     first: tuple[str, ...],

@@ -125,7 +125,7 @@ _COMMANDS = {
     "metrics": "List the metrics, or define one.",
     "off-policy": "Estimate what other policies would have earned on logged impressions.",
     "plan": "Write down what will be compared, before the results.",
-    "rank-agreement": "Tell whether two judgments, splits or metrics order systems alike.",
+    "agreement": "Tell whether two judgments, splits or metrics order systems alike.",
     "report": "Write an HTML report about results.",
     "run": "Run everything that a configuration file describes.",
     "split": "Split interactions into training and test.",
@@ -145,7 +145,7 @@ _FILES = {
     "metrics": "evaluate",
     "off-policy": "off_policy",
     "plan": "run",
-    "rank-agreement": "evidence",
+    "agreement": "evidence",
     "report": "compare",
     "validate-metrics": "evidence",
 }
