@@ -70,3 +70,9 @@ def test_mean_ranks_and_their_critical_difference_are_those_of_the_literature(k,
     assert found.pairs.diagonal().tolist() == [1.0] * k
     assert found.pairs == pytest.approx(found.pairs.T)
     assert found.pairs[0, 1] >= stats.wilcoxon(values[:, 0], values[:, 1]).p
+
+
+@given(GRADES, st.data())
+def test_covariances_are_those_of_both_sides(x, data):
+    y = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(x), max_size=len(x)))
+    assert differences(x, y).covariance == pytest.approx(np.cov(x, y), abs=1e-12)
