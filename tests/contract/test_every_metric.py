@@ -103,7 +103,7 @@ def raised(world):
     return replace(world, lists=lists)
 
 
-@examples(40)
+@examples(30)
 @given(
     SCORED,
     st.sets(st.sampled_from(["work", "rows", "names", "scores"]), min_size=1),
@@ -158,6 +158,7 @@ def test_what_stands_below_k_does_not_matter(world):
     assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
 
 
+@examples(15)
 @given(SCORED)
 def test_a_slice_is_an_evaluation_of_its_users(world):
     """What a group is said to score is what it scores alone."""

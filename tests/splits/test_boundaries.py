@@ -495,3 +495,12 @@ def test_filters_of_one_kind_are_all_counted():
 def test_parameters_of_other_types(go):
     with pytest.raises(ParameterError):
         go()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.999])
+def test_a_share_of_many_rows_is_exact(share):
+    """Of few rows a partial sort sorts them all, and any row beyond the limit would do for it."""
+    rows = pl.DataFrame({"user": np.arange(5000) % 40, "item": np.arange(5000)})
+    split = splits.Holdout(share, seed=3).split(rows)
+    assert len(split.test) == round(5000 * share)
+    assert len(split.train) == 5000 - len(split.test)

@@ -8,13 +8,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import EmptyError
 from rankwise.options import Population
-from strategies import worlds
+from strategies import examples, worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -27,7 +27,7 @@ TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
 SCORED = worlds(scores=True, judged=True)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCORED, st.sampled_from(TIES), st.booleans(), st.integers(1, 4))
 def test_scores_like_lists(world, ties, tied, batch):
     tensors = tensors_of(world, ties=tied)
@@ -37,7 +37,7 @@ def test_scores_like_lists(world, ties, tied, batch):
     assert not differences(metrics.result(), theirs)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(
     SCORED,
     st.sampled_from(get_args(Population)),
@@ -71,7 +71,7 @@ def test_who_is_evaluated(world, population, undefined, threshold, without_list)
     assert not differences(metrics.result(), theirs)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCORED, st.integers(1, 4))
 def test_groups_of_training_users(world, batch):
     names = ["ndcg@3", "novelty@3", "gini@3", "reo@3"]
@@ -89,7 +89,7 @@ def test_groups_of_training_users(world, batch):
 SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_below_k]
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCORED, st.sampled_from(["expected", "item", "item_desc"]), st.booleans())
 def test_scores_cut_at_k(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
@@ -113,7 +113,7 @@ def test_items_in_a_list_that_tie_with_its_last_keep_their_place():
     assert not differences(metrics.result(), theirs)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCORED, st.sampled_from(["expected", "optimistic", "pessimistic"]), st.booleans())
 def test_complete_rankings(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
@@ -140,7 +140,7 @@ def test_complete_rankings(world, ties, tied):
     assert not differences(metrics.result(), theirs)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(SCORED, st.sampled_from(TIES), st.booleans())
 def test_lists_of_complete_rankings(world, ties, tied):
     """Where every candidate is ranked, lists are complete: also for metrics with a cut-off."""
@@ -153,7 +153,7 @@ def test_lists_of_complete_rankings(world, ties, tied):
     assert not differences(metrics.result(), theirs)
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(worlds(judged=True), st.integers(1, 3))
 def test_ready_lists(world, batch):
     names = [n for n in EVERY if "scores" not in rw.parse(n).reads.rows]

@@ -511,3 +511,27 @@ def test_ids_without_a_row_are_estimated_as_by_chao(counts, expected):
 )
 def test_missing_ids_below_a_cut_go_on_as_counts_fall(counts, expected):
     assert _missing_below(np.array(counts)) == expected
+
+
+def test_places_among_candidates_are_told_in_numbers():
+    """Of lists of 3 and 5 candidates: in random order a relative place has mean 1/2 and variance (n + 1) / 12 (n − 1)."""
+    train = pl.DataFrame({"user": [1, 2, 3], "item": [9, 9, 9]})
+    test = pl.DataFrame({"user": [1, 2, 3], "item": [0, 2, 4]})
+    candidates = pl.DataFrame(
+        [(user, item) for user, n in ((1, 5), (2, 3), (3, 5)) for item in range(n)],
+        schema=["user", "item"],
+        orient="row",
+    )
+    found = rw.audit(train, test, candidates=candidates)["L17"]
+    places = np.array([0, 2 / 2, 4 / 4])
+    spread = 6 / (12 * 4) + 4 / (12 * 2) + 6 / (12 * 4)
+    assert found.value == pytest.approx((places - 0.5).sum() / spread**0.5)
+    chance = (1 / 5 + 1 / 3 + 1 / 5) / 3
+    assert f"33.3% stand first, 66.7% last; by chance {chance:.1%} each; mean place 0.667" in found.said
+    assert "of 3 positives among 13 candidates of 3 users" in found.said
+
+
+def test_heavy_targets_are_told_in_numbers():
+    train = pl.DataFrame({"user": range(20), "item": 9})
+    test = pl.DataFrame({"user": [0] * 6 + [1] * 2 + [2, 3], "item": range(10)})
+    assert "test rows per user: median 1.5, most 6 (60.00% of 10 rows of 4 users)" in rw.audit(train, test)["L20"].said
