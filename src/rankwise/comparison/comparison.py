@@ -134,10 +134,10 @@ def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: b
     return [] if bounded else [_NO_BOUND]
 
 
-def check_plain_design(settings: Mapping[str, Any], what: str, *, requests: bool = False) -> None:
-    """Raise if a comparison has several seeds or data sets, or clusters of users, unless they are of ``requests``."""
+def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests: bool = False) -> None:
+    """Raise if a comparison has several seeds or data sets, or clusters of users, unless they are users who have requests."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
-    if design == ["clusters"] and settings["clusters"] == "user" and requests:
+    if design == ["clusters"] and settings["clusters"] == "user" and over_requests:
         return
     if design:
         raise ParameterError(

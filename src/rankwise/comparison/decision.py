@@ -308,7 +308,7 @@ def decide(
     ('ship', 0)
     """
     if isinstance(results, Comparison):
-        check_plain_design(results.settings, "a decision", requests=True)
+        check_plain_design(results.settings, "a decision", over_requests=True)
     by_name = results.results if isinstance(results, Comparison) else results
     if not isinstance(by_name, Mapping):
         raise ParameterError(

@@ -333,7 +333,7 @@ def make_report(
             hint="make the report from the results that were compared",
         )
     if comparison is not None:
-        check_plain_design(comparison[1], "a report", requests=True)
+        check_plain_design(comparison[1], "a report", over_requests=True)
     unknown = [name for name in runs or {} if name not in results]
     if unknown:
         raise ParameterError(f"recommendations of {unknown[0]!r}, which is not a result", found=", ".join(results))
