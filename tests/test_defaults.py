@@ -28,6 +28,7 @@ SEVERAL = {
     "required": {True, False},
     "share": {0.1, 0.2},
     "strong": {True, False},
+    "threshold": {0.5, 3.5},
     "users": {400, 1},
 }
 NOT_INSTALLED = {

@@ -135,7 +135,7 @@ def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: b
 
 
 def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests: bool = False) -> None:
-    """Raise if a comparison has several seeds or data sets, or clusters of users, unless they are users who have requests."""
+    """Raise if a comparison has several seeds or data sets, or clusters other than users with requests."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
     if design == ["clusters"] and settings["clusters"] == "user" and over_requests:
         return

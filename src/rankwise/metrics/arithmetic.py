@@ -214,7 +214,13 @@ def mean_difference(values: Iterable[float]) -> float:
 
 
 def category_shares(
-    categories: Categories, user: Array, item: Array, n_users: int, *, weight: Array | None = None, smoothing: float = 0
+    categories: Categories,
+    user: Array,
+    item: Array,
+    n_users: int,
+    *,
+    weight: Array | None = None,
+    smoothing: float = 0.0,
 ) -> tuple[Array, Array]:
     """Return the share of every category among each user's items, and which users have any.
 
