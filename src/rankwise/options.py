@@ -433,6 +433,29 @@ class Options(Choices):
         choices=MeanOver,
         taken_by="lists",
     )
+    codes: str | Mapping[Any, Any] | None = declare_option(
+        None,
+        "Codes that lists have in place of items, as generative models decode them (semantic ids). A column of "
+        "``items``, or a mapping of each code, text or a tuple, to its item or items. Items of one code tie. A code of "
+        "no item keeps its place; such codes are counted, as are those that are cut short and those that a list "
+        "repeats, of which the first counts.",
+        metavar="COLUMN",
+        type="str or mapping",
+        hash=False,
+        not_compared="it says how the lists of one system name items",
+        taken_by="lists",
+    )
+    titles: str | Mapping[Any, Any] | None = declare_option(
+        None,
+        "Titles that lists have in place of items, as language models write them. A column of ``items``, or a mapping "
+        "of each title to its item or items. Case, blanks, and quotes around a title make no difference; otherwise "
+        "titles are taken as codes are.",
+        metavar="COLUMN",
+        type="str or mapping",
+        hash=False,
+        not_compared="it says how the lists of one system name items",
+        taken_by="lists",
+    )
     jackknife: int | None = declare_option(
         None,
         "Number of jackknife groups for confidence intervals of metrics that are not "

@@ -202,6 +202,8 @@ class Partial:
         Digests of the rows of tables that came in chunks (`rankwise.core.digests`), which add up.
     sample : SampleCounts
         What tells lists of sampled negatives from others, if nothing says what lists were ranked from.
+    outside_catalogue : polars.Series or None
+        The distinct ids of lists that are no items of the catalogue, if there are any.
     """
 
     users: pl.DataFrame
@@ -215,6 +217,7 @@ class Partial:
     shared_counts: Mapping[str, int] = field(default_factory=dict)
     digests: Mapping[str, int] = field(default_factory=dict)
     sample: SampleCounts = field(default_factory=SampleCounts)
+    outside_catalogue: pl.Series | None = None
 
     def merge(self, *others: Partial) -> Partial:
         """Return the partial of all users, merged with others; their order does not matter.
@@ -258,6 +261,7 @@ class Partial:
                 for name in sorted({name for partial in partials for name in partial.digests})
             },
             sample=SampleCounts.merged([partial.sample for partial in partials]),
+            outside_catalogue=_distinct([partial.outside_catalogue for partial in partials]),
         )
 
     def check(self, other: Partial) -> None:
@@ -279,6 +283,8 @@ class Partial:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
         outside = None if self.outside is None else self.outside.to_frame("user")
         frames = {"users": self.users, "items": self.items, "outside": outside}
+        if self.outside_catalogue is not None:
+            frames["outside_catalogue"] = self.outside_catalogue.to_frame("item")
         frames |= {"sample_negatives": self.sample.negatives, "sample_items": self.sample.items}
         values = {
             "settings": self.about.settings,
@@ -316,6 +322,7 @@ class Partial:
             shared_counts=values["shared_counts"],
             digests=values["row_digests"],
             sample=SampleCounts(**values["sample"], negatives=frames["sample_negatives"], items=frames["sample_items"]),
+            outside_catalogue=frames["outside_catalogue"]["item"] if "outside_catalogue" in frames else None,
         )
 
 
@@ -343,6 +350,15 @@ def _check_once(ids: pl.Series | None) -> None:
             where=f"user {ids.filter(again)[0]!r}",
             hint="pass all rows of a user in one chunk (sort the table by user)",
         )
+
+
+def _distinct(ids: Sequence[pl.Series | None]) -> pl.Series | None:
+    """Return every id once, as text where some are; None without any."""
+    present = [one for one in ids if one is not None]
+    if not present:
+        return None
+    kind = pl.String() if any(one.dtype == pl.String for one in present) else present[0].dtype
+    return pl.concat([one.cast(kind) for one in present]).unique().sort()
 
 
 def _schema(frame: pl.DataFrame | None) -> str:

@@ -36,13 +36,14 @@ from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
 from rankwise.evaluation.input_warnings import sample_counts
-from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece
+from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece, check_scores
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
 from rankwise.evaluation.truth_slices import refuse_truth_slices
 from rankwise.metrics.base import parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
+from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.requests import check_no_requests, naming_requests
 from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
 from rankwise.tables.training import check_train_groups, keep_judged, train_groups
@@ -123,6 +124,7 @@ class Job:
     encoder: Encoder
     about: JobFingerprint
     counted: Counted | None = None
+    names: ItemNames | None = None
 
     def __reduce__(self) -> Any:
         return partial(prepare, counted=self.counted), (self.settings, self.shared)
@@ -254,8 +256,22 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
         frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
     return Job(
-        settings, shared, plan, facts, user_table, Encoder(rules, shared, facts), JobFingerprint(about, frames), counted
+        settings,
+        shared,
+        plan,
+        facts,
+        user_table,
+        Encoder(rules, shared, facts),
+        JobFingerprint(about, frames),
+        counted,
+        None if settings.items_named else item_names(settings, shared.items),
     )
+
+
+def item_names(settings: Settings, items: Table | None) -> ItemNames | None:
+    """Return the items of the codes or titles that lists have in place of items; None if they have ids."""
+    kind = settings.item_names
+    return None if kind is None else ItemNames.of(kind, getattr(settings, kind), items)
 
 
 def work(job: Job, piece: Tables) -> Partial:
@@ -280,7 +296,10 @@ def work(job: Job, piece: Tables) -> Partial:
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)
+    outside = None
     if recommendations is not None:
+        recommendations = _of_items(job, recommendations)
+        outside = _outside_catalogue(job, recommendations, piece.truth or job.shared.truth)
         piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
     for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
@@ -300,7 +319,46 @@ def work(job: Job, piece: Tables) -> Partial:
             raise error if recommendations is None else naming_requests(error, recommendations) from error
         break
     result = _partial_of(job, piece, encoded, measured)
+    if outside is not None and recommendations is not None:
+        result = _counting_outside(result, recommendations, outside)
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
+
+
+def _of_items(job: Job, lists: Recommendations) -> Recommendations:
+    """Return lists of items, where they are of codes or titles."""
+    if job.names is None:
+        return lists
+    check_scores(job.plan.leaves, lists)
+    return job.names.translated(lists)[0]
+
+
+def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) -> pl.Series | None:
+    """Return the distinct ids of lists that are no items; None where nothing says which items there are."""
+    settings, shared = job.settings, job.shared
+    if settings.of_slice or lists.is_exact or lists.format == "ratings":
+        return None
+    if settings.catalogue == "items" and shared.items is not None:
+        return outside_catalogue(lists, [shared.items])
+    train = shared.train
+    if train is not None and job.counted is not None:  # this piece has the rows of its users alone
+        popularity = job.counted.popularity
+        train = None if popularity is None else train.with_frame(popularity)
+    if train is None:
+        return None
+    training = train.trained  # most items are there
+    return outside_catalogue(lists, [training] if settings.catalogue == "train" or truth is None else [training, truth])
+
+
+def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:
+    """Return a partial with the rows and the lists in which ids are that are no items, and these ids."""
+    if outside.is_empty():
+        return result
+    rows = lists.frame.filter(pl.col("item").cast(outside.dtype).is_in(outside.implode()))
+    counts = {
+        "recommendations_outside_catalogue": len(rows),
+        "lists_with_items_outside_catalogue": rows["user"].n_unique(),
+    }
+    return replace(result, counts=Counter(result.counts) + Counter(counts), outside_catalogue=outside)
 
 
 def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -> Recommendations:

@@ -15,9 +15,9 @@ from rankwise.blocks.partial import Partial
 from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
-from rankwise.evaluation.engine import finish, merge, prepare, work
+from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
-from rankwise.evaluation.plan import plan_passes, several_passes_error
+from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
@@ -33,6 +33,7 @@ from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
+from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
 from rankwise.tables.requests import without_requests
@@ -68,6 +69,8 @@ def read_inputs(
 ) -> Tables:
     """Read everything that was given, a split in place of ground truth and training included."""
     check_population(users)
+    if settings.codes is not None:
+        recommendations = codes_as_text(recommendations)
     if _may_be_split(truth):
         from rankwise.splits.reading import truth_and_train
 
@@ -107,7 +110,7 @@ class Evaluator:
         As in `rankwise.evaluate`; all chunks share them.
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
-    ties, **options
+    ties, codes, titles, **options
         As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
         ``jackknife``, which need all lists at once or change the tables.
 
@@ -143,10 +146,12 @@ class Evaluator:
         users: Any = None,
         reference: Any = None,
         ties: Ties | None = None,
+        codes: str | Mapping[Any, Any] | None = None,
+        titles: str | Mapping[Any, Any] | None = None,
         exact: bool = False,
         **options: Unpack[PieceOptions],
     ) -> None:
-        settings = Settings.read(metrics, options, PieceOptions, ties=ties, exact=exact)
+        settings = Settings.read(metrics, options, PieceOptions, ties=ties, codes=codes, titles=titles, exact=exact)
         sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
         self._start(settings, sources)
 
@@ -186,8 +191,11 @@ class Evaluator:
         InputError
             If the data cannot be evaluated as it is. The evaluator is left unchanged.
         """
+        settings = self._job.settings
+        if settings.codes is not None:
+            recommendations = codes_as_text(recommendations)
         piece = read_tables(
-            self._job.settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
+            settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
         )
         truth = piece.truth or self.shared.truth
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
@@ -387,7 +395,20 @@ def evaluate(
     check_dense(tables)
     tables = with_grades(tables, settings.grades)
     tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
-    return merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
+    tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
+    passes = [replace(each, items_named=True) for each in passes]
+    result = merge_results([evaluate_tables(each, tables) for each in passes], requested_metrics)
+    return replace(result, provenance=result.provenance | {"unknown_names": unknown_names}) if unknown_names else result
+
+
+def _with_items_named(tables: Tables, settings: Settings, metrics: Iterable[Metric]) -> tuple[Tables, list[str]]:
+    """Return tables whose lists are of items, where they were of codes or titles, and some names of no item."""
+    names, lists = item_names(settings, tables.items), tables.recommendations
+    if names is None or lists is None:
+        return tables, []
+    check_scores((leaf for metric in metrics for leaf in metric.leaves), lists)
+    lists, unknown = names.translated(lists)
+    return replace(tables, recommendations=lists), unknown
 
 
 def without_truth(settings: Settings) -> Settings:

@@ -39,6 +39,7 @@ __all__ = [
     "check_exact",
     "check_piece",
     "check_sampled",
+    "check_scores",
     "check_threshold",
     "plan_passes",
     "several_passes_error",
@@ -364,7 +365,7 @@ def check_piece(plan: Plan, recommended: Recommendations, threshold: float | Non
         check_sampled(plan, protocol.label)
     if recommended.k is not None:
         _check_tail(plan, recommended, recommended.k)
-    _check_scores(plan, recommended)
+    check_scores(plan.leaves, recommended)
 
 
 def check_depth(plan: Plan, recommended: Recommendations, depth: int, ties: Ties) -> None:
@@ -407,11 +408,11 @@ def _check_tail(plan: Plan, recommended: Table, k: int) -> None:
         )
 
 
-def _check_scores(plan: Plan, recommended: Table) -> None:
+def check_scores(leaves: Iterable[Metric], recommended: Table) -> None:
     """Raise if a metric needs scores and these lists have none."""
     if "score" in recommended.frame.columns:
         return
-    for leaf in plan.leaves:
+    for leaf in leaves:
         if "scores" in leaf.reads.rows:
             raise MetricError(
                 f"{leaf.name} needs predicted scores",

@@ -45,6 +45,7 @@ from rankwise.options import (
 if TYPE_CHECKING:
     from rankwise.convention.convention import Convention
     from rankwise.metrics.base import Metric, MetricLike
+    from rankwise.tables.catalogue import NameKind
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -130,6 +131,8 @@ class ListOptions(RatingOptions, total=False):
     ties: Ties | None
     exclude_seen: bool
     mean_over: MeanOver
+    codes: str | Mapping[Any, Any] | None
+    titles: str | Mapping[Any, Any] | None
 
 
 _TAKEN: dict[type, tuple[TakenBy, ...]] = {
@@ -307,6 +310,8 @@ class Settings(Options):
     """Whether ``exclude_seen``, ``warm_and_cold`` and ``jackknife`` are done to the tables."""
     exceptions: tuple[tuple[str, AveragingRule], ...] = ()
     """By name without cut-offs: the rules of metrics that differ from the common rule."""
+    items_named: bool = field(default=False, compare=False)
+    """Whether the codes or titles of lists are turned into items."""
     of_slice: bool = False
     """Whether the ground truth is a slice, of whose users none may have a list."""
     grades: Mapping[str, float] | None = field(default=None, hash=False)
@@ -366,6 +371,24 @@ class Settings(Options):
         options = choices if convention is None else convention_options(convention, metrics, choices)
         return cls(metrics=metrics, **{**options, **explicit})
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.codes is None and self.titles is None:
+            return
+        from rankwise.tables.catalogue import named_items  # the command line makes its options without tables
+
+        if self.codes is not None and self.titles is not None:
+            raise ParameterError("lists have codes or titles in place of items", found="codes= and titles=")
+        if self.ranks == "keep":
+            raise ParameterError(f"lists of {self.item_names} have no gaps to keep", found='ranks="keep"')
+        object.__setattr__(self, "codes", named_items("codes", self.codes))
+        object.__setattr__(self, "titles", named_items("titles", self.titles))
+
+    @property
+    def item_names(self) -> NameKind | None:
+        """What lists have in place of items; None for ids."""
+        return "codes" if self.codes is not None else "titles" if self.titles is not None else None
+
     @cached_property
     def rules(self) -> AveragingRules:
         """The population of each metric, and the value of users for whom it is undefined."""
@@ -404,6 +427,9 @@ class Settings(Options):
         saved = {name: getattr(self, name) for name, entry in options_of(Options).items() if entry.compare}
         if not isinstance(self.weights, str | None):
             saved["weights"] = "given"
+        if self.item_names is not None:
+            names = getattr(self, self.item_names)
+            saved[self.item_names] = names if isinstance(names, str) else "given"
         if self.relevance_threshold == ANY_ROW:
             saved["relevance_threshold"] = None
         if not self.by_request:  # without requests it says nothing

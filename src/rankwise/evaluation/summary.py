@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Fact
-from rankwise.blocks.partial import ADDED, ItemColumn, Partial
+from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
@@ -25,7 +25,7 @@ from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics.base import Metric, ValueKind, finalise, reduce_users, value_kinds, values_of_users
-from rankwise.metrics.inputs import CatalogueSums, RecommendationCount
+from rankwise.metrics.inputs import CatalogueSums
 from rankwise.metrics.states import AggregateState, UserColumns, add_groups
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
@@ -424,6 +424,8 @@ class Summary:
         merged, users = self.merged, self.share.everyone
         counts = {name: count for name, count in sorted(merged.counts.items()) if count}
         counts |= {name: count for name, count in merged.shared_counts.items() if count}
+        if merged.outside_catalogue is not None:
+            counts["recommended_items_outside_catalogue"] = len(merged.outside_catalogue)
         counts["users"] = users.users
         counts["users_without_list"] = users.users - users.with_list
         if "truth" in merged.inputs:
@@ -617,11 +619,8 @@ def catalogue(
     """Return the sums of the catalogue's items, and what was counted on the way."""
     if not plan.needs_catalogue or merged.items is None:
         return None, {}
-    frame, outside = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
-    counts = {"catalogue_items": len(frame)}
-    if outside:
-        counts["recommended_items_outside_catalogue"] = outside
-    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), counts
+    frame = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
+    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), {"catalogue_items": len(frame)}
 
 
 def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:
@@ -652,10 +651,10 @@ def _diagnostics(plan: Plan, items: CatalogueSums) -> dict[str, dict[str, float]
     return {name: diagnosis for name, diagnosis in diagnoses.items() if diagnosis}
 
 
-def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> tuple[pl.DataFrame, int]:
-    """Return the sums of the items of the catalogue, and how many others were recommended."""
+def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> pl.DataFrame:
+    """Return the sums of the items of the catalogue."""
     if catalogue is None:
-        return items, 0
+        return items
     ids = matching(catalogue, "item", items["item"]).select("item").unique()
     other = catalogue.frame["item"].cast(pl.String)
     other = other.filter(~other.is_in(ids["item"].cast(pl.String).implode()))
@@ -674,13 +673,9 @@ def _in_catalogue(plan: Plan, items: pl.DataFrame, catalogue: Table | None) -> t
             found=f"{len(outside)} items outside it, such as {outside['item'][0]!r}",
             hint="leave the catalogue out, or add them to it",
         )
-    shown = [name for name in items.columns if name != "item" and ItemColumn.read(name).key == RecommendationCount.name]
-    if shown:
-        outside = outside.filter(pl.any_horizontal(pl.col(name) > 0 for name in shown))
-    counts = pl.exclude("item")
     inside = ids.join(items, on="item", how="left")
-    inside = inside.with_columns(counts.fill_null(0)) if items.width > 1 else inside
-    return inside.sort("item"), len(outside)
+    inside = inside.with_columns(pl.exclude("item").fill_null(0)) if items.width > 1 else inside
+    return inside.sort("item")
 
 
 def _catalogue_in_words(settings: Settings, facts: SideTables) -> str:

@@ -175,7 +175,14 @@ _COUNTS = {
     "lists_with_rank_gaps": "lists with gaps in their ranks",
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
-    "recommended_items_outside_catalogue": "recommended items outside the catalogue",
+    "recommendations_outside_catalogue": "recommendations outside the catalogue",
+    "codes_unknown": "recommended codes of no item, kept in their places",
+    "codes_truncated": "recommended codes cut short, kept in their places",
+    "codes_shared": "recommended codes of several items, which tie",
+    "codes_repeated": "recommended codes whose items a list has already, dropped",
+    "titles_unknown": "recommended titles of no item, kept in their places",
+    "titles_shared": "recommended titles of several items, which tie",
+    "titles_repeated": "recommended titles whose items a list has already, dropped",
     "lists_whose_scores_rise": "lists whose scores rise where their ranks fall (ranks decided)",
     "padding": "padded places",
     "recommendations_of_cold_items": "recommendations of items never seen in training",
@@ -321,6 +328,8 @@ def footnote(
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
     notes += [*_exceptions(counts), short_lists]
+    if unknown := provenance.get("unknown_names"):
+        notes.append(f"of no item, such as {', '.join(map(repr, unknown))}")
     for name, row in diagnostics.items():
         sizes = f"{row['effective_sample_size']:,.0f} of {row['relevant_items']:,.0f}"
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
@@ -332,6 +341,9 @@ def footnote(
         weights, unweighted = settings["weights"], provenance.get("unweighted")
         text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
         rules.append(text + (f", except in {', '.join(unweighted)}" if unweighted else ""))
+    named = {kind: settings[kind] for kind in ("codes", "titles") if settings.get(kind) is not None}
+    columns = {kind: "" if names == "given" else f" (column {names!r} of the items)" for kind, names in named.items()}
+    rules += [f"lists of {kind}{column}" for kind, column in columns.items()]
     if (requests := provenance.get("requests")) is not None:
         rules += _request_rules(requests, settings)
     if candidates is not None:
@@ -407,15 +419,33 @@ def _exceptions(counts: Mapping[str, int]) -> list[str]:
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
     notes: dict[str, str] = {}
+    names_of_no_item = sum(counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown"))
     for name, text in words.items():
+        if name == "recommendations_outside_catalogue" and counts.get(name) == names_of_no_item:
+            continue  # they are told below
         if count := counts.get(name):
             firsts, addition = _SAID_WITH.get(name, ((), ""))
             first = next((first for first in firsts if counts.get(first) == count), None)
             if first is None:
-                notes[name] = _counted(count, text)
+                notes[name] = _counted(count, text) + _within(counts, name)
             else:
                 notes[first] += addition
     return list(notes.values())
+
+
+_PARTS = {
+    "recommendations_outside_catalogue": {
+        "recommended_items_outside_catalogue": "distinct items",
+        "lists_with_items_outside_catalogue": "lists",
+    }
+}
+"""Counts that say more of another one: how many distinct items, and in how many lists."""
+
+
+def _within(counts: Mapping[str, int], name: str) -> str:
+    """Return what else was counted of the same rows, in brackets."""
+    parts = [_counted(counts[part], text) for part, text in _PARTS.get(name, {}).items() if part in counts]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _counted(count: int, text: str) -> str:
@@ -427,7 +457,7 @@ def _counted(count: int, text: str) -> str:
     '1 without relevant items'
     """
     if count == 1 and not text.startswith("with"):
-        text = re.sub(r"\b(list|row|place|item|recommendation|user)s\b", r"\1", text, count=1)
+        text = re.sub(r"\b(list|row|place|item|recommendation|user|code|title)s\b", r"\1", text, count=1)
     return f"{count:,} {text}"
 
 

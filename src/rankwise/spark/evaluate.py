@@ -385,6 +385,11 @@ def evaluate(
     """
     session = active_session(spark)
     settings = Settings.read(metrics, options)
+    if settings.item_names is not None:
+        raise ParameterError(
+            f"rankwise.spark takes lists of items, and not of {settings.item_names}",
+            hint=f"join them with the items first, or pass {settings.item_names} to rankwise.evaluate",
+        )
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
     check_buckets(buckets)
     if collect is not None:
