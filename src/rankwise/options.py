@@ -412,10 +412,26 @@ class Options(Choices):
         "training items, and by the mean number of training users of these items. Their groups are "
         "``low``, ``middle``, ``high``, and ``none`` for users without training interactions. Bias "
         "disparity has no slices: its cells are groups of users already. Slices of relevant items are ``item:COLUMN``, "
-        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``; edges of numbers: ``item:price[5,20]``.",
+        "``item:popularity``, ``item:cold``, ``repeat`` and ``truth:COLUMN``. Edges cut numbers: ``age[30,50]``, "
+        "``item:price[5,20]``.",
         metavar="COLUMN",
         type="str or list of str",
         not_compared="it adds slices, and moves no value",
+    )
+    cross: bool = declare_option(
+        False,
+        "Evaluate the groups of all names in `by` together, and not those of each. With "
+        '``by=["country", "item:popularity"]`` groups are pairs, ``AT × head``.',
+        moves_numbers=False,
+        not_compared="it adds slices, and moves no value",
+        taken_by="lists",
+    )
+    min_size: int = declare_option(
+        30,
+        "Number of users below which a group is marked as small. Nothing is hidden: ``*`` stands beside the number.",
+        metavar="USERS",
+        least=1,
+        not_compared="it marks groups, and moves no value",
     )
     weights: str | Mapping[Any, float] | None = declare_option(
         None,
@@ -506,7 +522,9 @@ class Options(Choices):
         if self.relevance == "graded":
             object.__setattr__(self, "relevance_threshold", None)
         check_choice("mean_over", self.mean_over, MeanOver)
-        check_positive(threads=self.threads, block_size=self.block_size, depth=self.depth)
+        check_positive(threads=self.threads, block_size=self.block_size, depth=self.depth, min_size=self.min_size)
+        if self.cross and len(self.by if isinstance(self.by, tuple | list) else ()) < 2:
+            raise ParameterError("cross= takes the groups of several names together", found=f"by={self.by!r}")
         if self.jackknife is not None:
             check_count(least=2, jackknife=self.jackknife)
         given: Any = () if self.by is None else self.by
@@ -532,10 +550,14 @@ class Options(Choices):
             "by": tuple(dict.fromkeys(by)),
             "exclude_seen": bool(self.exclude_seen),
             "judged_only": bool(self.judged_only),
+            "cross": bool(self.cross),
             "warm_and_cold": bool(self.warm_and_cold),
             "columns": None if self.columns is None else dict(self.columns),
             "relevance_threshold": _plain(float, self.relevance_threshold),
-        } | {name: _plain(int, getattr(self, name)) for name in ("jackknife", "threads", "block_size", "depth")}
+        } | {
+            name: _plain(int, getattr(self, name))
+            for name in ("jackknife", "threads", "block_size", "depth", "min_size")
+        }
         for name, value in plain.items():  # plain values travel as JSON
             object.__setattr__(self, name, value)
 

@@ -28,7 +28,14 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
-from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, largest_grades, with_grades
+from rankwise.evaluation.truth_slices import (
+    TruthSlices,
+    columns_of_truth,
+    crossed_users,
+    largest_grades,
+    with_bins,
+    with_grades,
+)
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -75,7 +82,7 @@ def read_inputs(
         from rankwise.splits.reading import truth_and_train
 
         truth, train = truth_and_train(truth, train, settings.columns)
-    return read_tables(
+    tables = read_tables(
         {**columns_of_truth(settings), **(settings.columns or {})},
         recommendations=recommendations,
         truth=truth,
@@ -86,6 +93,7 @@ def read_inputs(
         required=required,
         progress=settings.progress,
     )
+    return replace(tables, users=with_bins(tables.users, settings.by))
 
 
 def _may_be_split(truth: Any) -> bool:
@@ -489,9 +497,11 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
     """Raise if an option needs all lists at once, or training interactions, and lacks them."""
-    if settings.jackknife is not None and chunk_rows is not None:
+    if (settings.jackknife is not None or settings.cross) and chunk_rows is not None:
         raise ParameterError(
-            "jackknife needs all lists at once", found=f"chunk_rows={chunk_rows}", hint="leave chunk_rows out"
+            f"{'cross' if settings.cross else 'jackknife'} needs all lists at once",
+            found=f"chunk_rows={chunk_rows}",
+            hint="leave chunk_rows out",
         )
     seen = settings.exclude_seen or settings.warm_and_cold
     if seen and (train is None or chunk_rows is not None):
@@ -514,6 +524,7 @@ def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
     if settings.warm_and_cold:
         tables = with_history(tables)
         settings = replace(settings, by=(*settings.by, HISTORY))
+    settings, tables = crossed_users(settings, tables)
     assert tables.recommendations is not None
     lists = tables.recommendations.frame
     if "score" in lists.columns:

@@ -105,6 +105,7 @@ class PieceOptions(AveragingOptions, total=False):
     judged_only: bool
     depth: int | None
     by: str | Sequence[str]
+    min_size: int
     weights: str | Mapping[Any, float] | None
     columns: Mapping[str, str | None] | None
     threads: int | None
@@ -131,6 +132,7 @@ class ListOptions(RatingOptions, total=False):
     ties: Ties | None
     exclude_seen: bool
     mean_over: MeanOver
+    cross: bool
     codes: str | Mapping[Any, Any] | None
     titles: str | Mapping[Any, Any] | None
 

@@ -3,6 +3,9 @@
 The ground truth is restricted to the slice, and lists stay as they are: an item of another slice keeps its rank, and is
 no hit. A user counts in the slices in which relevant items are. Metrics that describe lists have no value in a slice
 of the ground truth; the share of recommended items that are in the slice stands in ``recommended_share``.
+
+Columns of users are cut at edges here as well (`with_bins`), and crossed with each other (`crossed_users`) or with
+slices.
 """
 
 from __future__ import annotations
@@ -11,22 +14,33 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError, nearest
 from rankwise.evaluation.settings import Settings
+from rankwise.evaluation.summary import UserTable
 from rankwise.options import Population
-from rankwise.results.intervals import is_truth_slice
+from rankwise.results.intervals import CROSSED, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.columns import EVENT
 from rankwise.tables.requests import REQUEST, users_of_requests
 from rankwise.tables.table import Table, Tables
-from rankwise.tables.training import matching
+from rankwise.tables.training import check_train_groups, matching, train_groups, with_user_column
 
-__all__ = ["SHARE", "TruthSlices", "columns_of_truth", "largest_grades", "refuse_truth_slices", "with_grades"]
+__all__ = [
+    "SHARE",
+    "TruthSlices",
+    "columns_of_truth",
+    "crossed_users",
+    "largest_grades",
+    "refuse_truth_slices",
+    "with_bins",
+    "with_grades",
+]
 
 SHARE = "recommended_share"
 """The column of slices with the share of recommended items that are in the slice."""
@@ -127,9 +141,11 @@ class TruthSlices:
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> tuple[TruthSlices, Settings, Tables]:
         """Return the slices, the settings without them, and tables whose rows say which slice they are in."""
-        names = tuple(name for name in settings.by if is_truth_slice(name))
+        by, names = settings.by, tuple(name for name in settings.by if is_truth_slice(name))
         if not names:
             return cls((), ()), settings, tables
+        if settings.cross:
+            by = names = (CROSSED.join(settings.by),)
         truth, lists = tables.truth, tables.recommendations
         if truth is None or lists is None:
             raise ParameterError(f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one")
@@ -148,13 +164,14 @@ class TruthSlices:
                 hint="rename the column of the table of users",
             )
         for at, name in enumerate(names):
-            labels, ordered = _labels(name, tables)
-            groups.append(ordered)
-            truth = truth.with_frame(truth.frame.with_columns(labels(truth).alias(f"{_KEPT}{at}")))
-            if not name.startswith("truth:"):
-                lists = lists.with_frame(lists.frame.with_columns(labels(lists).alias(f"{_KEPT}{at}")))
-        by = tuple(name for name in settings.by if not is_truth_slice(name))
-        return cls(names, tuple(groups)), replace(settings, by=by), replace(tables, truth=truth, recommendations=lists)
+            slicing = _crossed(settings.by, tables) if settings.cross else _slicing(name, tables)
+            groups.append(slicing.groups)
+            truth = truth.with_frame(truth.frame.with_columns(slicing.labels(truth).alias(f"{_KEPT}{at}")))
+            if not slicing.of_truth:
+                lists = lists.with_frame(lists.frame.with_columns(slicing.labels(lists).alias(f"{_KEPT}{at}")))
+        by = tuple(name for name in by if name not in names)
+        settings = replace(settings, by=by, cross=False)
+        return cls(names, tuple(groups)), settings, replace(tables, truth=truth, recommendations=lists)
 
     def added(
         self, result: Result, settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]
@@ -250,11 +267,96 @@ def _share(tables: Tables, column: str, group: str | None) -> float:
     return len(lists.frame.filter(_is_in(lists.frame, column, group))) / len(lists.frame)
 
 
-_Labels = Callable[[Table], pl.Series]
+class _Slicing(NamedTuple):
+    """What names the slice of each row of a table, and the slices of the ground truth in order.
+
+    ``of_truth`` says that only rows of the ground truth can be named.
+    """
+
+    labels: Callable[[Table], pl.Series]
+    groups: list[str | None]
+    of_truth: bool = False
 
 
-def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
-    """Return what names the slice of each row of a table, and the slices of the ground truth in order."""
+def _crossed(names: Sequence[str], tables: Tables) -> _Slicing:
+    """Return slices that are combinations of slices, and of groups of users."""
+    assert tables.truth is not None
+    parts = [_slicing(name, tables) if is_truth_slice(name) else _of_users(name, tables) for name in names]
+
+    def labels(table: Table) -> pl.Series:
+        return _together([part.labels(table) for part in parts])
+
+    present = {*_ordered(labels(tables.truth), None)}
+    groups = map(CROSSED.join, product(*([str(g) for g in part.groups if g is not None] for part in parts)))
+    ordered: list[str | None] = [group for group in groups if group in present]
+    return _Slicing(labels, ordered + ([None] if None in present else []), any(part.of_truth for part in parts))
+
+
+def _together(labels: Sequence[pl.Series]) -> pl.Series:
+    """Return the combination of several labels of each row; of rows with several categories, all combinations."""
+    names = [f"{at}" for at in range(len(labels))]
+    frame = pl.DataFrame(dict(zip(names, labels, strict=True))).with_row_index("row")
+    several = [name for name in names if isinstance(frame.schema[name], pl.List)]
+    for name in several:
+        frame = frame.explode(name, empty_as_null=True)
+    frame = frame.select("row", label=pl.concat_str(names, separator=CROSSED))
+    if several:
+        frame = frame.group_by("row", maintain_order=True).agg(pl.col("label").drop_nulls())
+    return frame["label"]
+
+
+def _of_users(name: str, tables: Tables) -> _Slicing:
+    """Return slices that are groups of users."""
+    assert tables.truth is not None
+    groups_of = _groups_of(name, tables)
+
+    def labels(table: Table) -> pl.Series:
+        return groups_of(users_of_requests(table.frame["user"])).cast(pl.String)
+
+    groups = groups_of(users_of_requests(tables.truth.frame["user"])).unique().sort(nulls_last=True)
+    return _Slicing(labels, groups.cast(pl.String).to_list())
+
+
+def _groups_of(name: str, tables: Tables) -> Callable[[pl.Series], pl.Series]:
+    """Return what gives each user's group by a column of users or by training."""
+    check_train_groups([name], tables.users, tables.train)
+    table = UserTable.check(tables.users, (name,), None, train_groups([name], tables.train))
+    return lambda ids: table.groups_of(ids.to_frame("user"), name)
+
+
+def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
+    """Return settings and tables in which all groupings of users are one, if they are to be crossed."""
+    if not settings.cross or any(map(is_truth_slice, settings.by)):
+        return settings, tables
+    name = CROSSED.join(settings.by)
+    groupings = [_groups_of(one, tables) for one in settings.by]
+
+    def combined(ids: pl.Series) -> pl.Series:
+        groups = [groups_of(ids) for groups_of in groupings]
+        orders = [[*group.drop_nulls().unique().sort().cast(pl.String)] for group in groups]
+        order = [*map(CROSSED.join, product(*orders))]
+        return _together([group.cast(pl.String) for group in groups]).cast(pl.Enum(order))
+
+    present = [table for table in (tables.truth, tables.recommendations) if table is not None]
+    users = with_user_column(tables.users, present, name, "cross", combined)
+    return replace(settings, by=(name,), cross=False), replace(tables, users=users)
+
+
+def with_bins(users: Table | None, by: Iterable[str]) -> Table | None:
+    """Return the users with a column for each of their columns that is to be cut at edges, as ``age[30,50]``."""
+    for name in by if users is not None else ():
+        plain, edges = (name, None) if is_truth_slice(name) else _name_and_edges(name)
+        assert users is not None
+        if edges is None or name in users.frame.columns or plain not in users.frame.columns:
+            continue
+        binned = _binned(users.frame[plain], edges, name)
+        column = binned(users.frame[plain]).cast(pl.Enum(binned.names or []))
+        users = users.with_frame(users.frame.with_columns(column.alias(name)))
+    return users
+
+
+def _slicing(name: str, tables: Tables) -> _Slicing:
+    """Return the slices that a name says."""
     plain, edges = _name_and_edges(name)
     truth = tables.truth
     assert truth is not None
@@ -267,8 +369,14 @@ def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
         _check_column(truth, plain)
         values = truth.frame[plain]
         binned = _binned(values, edges, name)
-        return lambda table: binned(table.frame[plain]), _ordered(binned(values), binned.names)
-    items = tables.items
+        return _Slicing(lambda table: binned(table.frame[plain]), _ordered(binned(values), binned.names), of_truth=True)
+    return _of_items(name, column, edges, tables)
+
+
+def _of_items(name: str, column: str, edges: list[float] | None, tables: Tables) -> _Slicing:
+    """Return slices by a column of the items."""
+    items, truth = tables.items, tables.truth
+    assert truth is not None
     if items is None:
         raise ParameterError(f"by={name!r} is by a column of the items", found="no items", hint="pass items=")
     if column not in items.frame.columns:
@@ -288,13 +396,18 @@ def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
             hint="keep one row per item; several categories of an item are a list in its row",
         )
     binned = _binned(items.frame[column], edges, name)
-    labelled = items.with_frame(items.frame.select("item", label=binned(items.frame[column])))
+    labels = _label_of_item(items.with_frame(items.frame.select("item", label=binned(items.frame[column]))))
+    return _Slicing(labels, _ordered(labels(truth), binned.names))
 
-    def of_items(table: Table) -> pl.Series:
+
+def _label_of_item(labelled: Table) -> Callable[[Table], pl.Series]:
+    """Return what gives the label of each row's item, from a table of items with their ``label``."""
+
+    def labels(table: Table) -> pl.Series:
         ids = table.frame.select("item")
         return ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")["label"]
 
-    return of_items, _ordered(of_items(truth), binned.names)
+    return labels
 
 
 def _check_column(truth: Table, column: str) -> None:
@@ -308,7 +421,7 @@ def _check_column(truth: Table, column: str) -> None:
         )
 
 
-def _of_training(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
+def _of_training(name: str, tables: Tables) -> _Slicing:
     """Return slices by training: repeats of the user, cold items, popularity."""
     train = tables.train
     if train is None:
@@ -323,18 +436,12 @@ def _of_training(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
             )
             return joined["label"].fill_null("new")
 
-        return repeats, ["repeat", "new"]
+        return _Slicing(repeats, ["repeat", "new"])
     counts = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
     order = ["warm", "cold"] if name == "item:cold" else ["head", "middle", "tail"]
     label = pl.lit("warm") if name == "item:cold" else _popularity(counts)
-    labelled = train.with_frame(counts.select("item", label=label))
-
-    def of_items(table: Table) -> pl.Series:
-        ids = table.frame.select("item")
-        joined = ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")
-        return joined["label"].fill_null(order[-1])
-
-    return of_items, list(order)
+    label_of_item = _label_of_item(train.with_frame(counts.select("item", label=label)))
+    return _Slicing(lambda table: label_of_item(table).fill_null(order[-1]), list(order))
 
 
 def _popularity(counts: pl.DataFrame) -> pl.Expr:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
 
 __all__ = [
+    "CROSSED",
     "HISTORY",
     "RELEVANT_ITEMS",
     "WEIGHT",
@@ -52,6 +53,8 @@ RELEVANT_ITEMS = "relevant items"
 """The slices of warm and of cold relevant items, which are ground truths and not groups of users."""
 WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
+CROSSED = " × "
+"""Between the names, and between the groups, of several groupings that are taken together."""
 _FEW_CLUSTERS = 10
 """Clusters below which the variance between them is hardly known."""
 
@@ -74,10 +77,10 @@ def read_group_column(column: str) -> str | None:
 def is_truth_slice(by: str) -> bool:
     """Return whether groups are slices of relevant items, not groups of users.
 
-    >>> [is_truth_slice(by) for by in ("item:genre", "truth:channel", "repeat", "country")]
-    [True, True, True, False]
+    >>> [is_truth_slice(by) for by in ("item:genre", "truth:channel", "repeat", "country", "country × repeat")]
+    [True, True, True, False, True]
     """
-    return by.partition("[")[0] == "repeat" or by.startswith(("item:", "truth:"))
+    return any(name.partition("[")[0] == "repeat" or name.startswith(("item:", "truth:")) for name in by.split(CROSSED))
 
 
 def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:

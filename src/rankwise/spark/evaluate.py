@@ -385,6 +385,10 @@ def evaluate(
     """
     session = active_session(spark)
     settings = Settings.read(metrics, options)
+    if settings.cross:
+        raise ParameterError(
+            "rankwise.spark does not cross groups", hint="make a column of the users that has both, and pass it as by="
+        )
     if settings.item_names is not None:
         raise ParameterError(
             f"rankwise.spark takes lists of items, and not of {settings.item_names}",
