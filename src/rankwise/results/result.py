@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import RESULT
-from rankwise.core.terminal import Format, TableView, export, finite, html, plain
+from rankwise.core.terminal import Format, TableDisplay, TableView, finite
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
@@ -53,7 +53,7 @@ __all__ = ["Result", "means_of_users"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Mapping[str, float]):
+class Result(TableDisplay, Mapping[str, float]):
     """The result of an evaluation: a mapping of metric names to values, with per-user values.
 
     Its keys are canonical names, ``"ndcg@10"``; a value is also found by any alias of its metric,
@@ -109,6 +109,7 @@ class Result(Mapping[str, float]):
     replicates: pl.DataFrame | None = None
     sliced: pl.DataFrame | None = None
     kinds: Mapping[str, ValueKind] = field(default_factory=dict)
+    csv_table = "_csv_table"
 
     @property
     def protocol(self) -> Protocol | None:
@@ -425,7 +426,8 @@ class Result(Mapping[str, float]):
         """
         return tidy_values(self.metrics, self.values, self.per_user, self.label)
 
-    def _long_table(self) -> pl.DataFrame:
+    @property
+    def _csv_table(self) -> pl.DataFrame:
         """Return one row per value, those of groups of users below, and whose definition each follows."""
         table = self.scores
         if self.slices is not None:
@@ -455,14 +457,10 @@ class Result(Mapping[str, float]):
             return ""
         return short_lists(users["list_length"], max(cutoffs), self.counts)
 
-    def _views(self) -> list[TableView]:
+    @property
+    def views(self) -> list[TableView]:
+        """The values, and those of each group of users, with notes."""
         return result_views(self.metrics, self.values, self.slices, self.label, self.notes)
-
-    def __repr__(self) -> str:
-        return plain(*self._views())
-
-    def _repr_html_(self) -> str:
-        return html(*self._views())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.
@@ -494,7 +492,7 @@ class Result(Mapping[str, float]):
             LaTeX has one ``table`` of values, labelled ``tab:rankwise-values``, and one of groups;
             it needs the package booktabs.
         """
-        return export(format, self.to_dict, self._long_table, self._views)
+        return super().export(format)
 
     def save(self, folder: str | Path) -> Path:
         """Save the result in a folder, atomically; `rankwise.load` reads it.
