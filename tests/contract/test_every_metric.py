@@ -22,7 +22,7 @@ from rankwise.errors import ParameterError
 from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
-from rankwise.results.result import labelled_values
+from rankwise.results.values import labelled_values
 from strategies import examples, worlds
 
 EVERY = registry.every()

@@ -27,7 +27,7 @@ def test_numbers():
 
 def test_one_row_a_metric_one_column_a_cutoff():
     result = rw.evaluate({1: [5, 6]}, {1: {6}}, ["recall@[1,2]", "mrr", "precision@2"])
-    (view,) = result._views()
+    (view,) = result.views
     assert [view.head, *view.rows] == [
         ("metric", "@1", "@2", "whole"),
         ("recall", "0.0000", "1.0000", ""),
@@ -38,7 +38,7 @@ def test_one_row_a_metric_one_column_a_cutoff():
 
 def test_the_footnote_says_what_was_out_of_the_ordinary():
     lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
-    who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr")._views()[-1].notes
+    who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr").views[-1].notes
     assert who.startswith("3 users: those with a relevant item (population=truth); 1 without a list")
     assert "2 rows with tied scores" in who
     assert rules == ("relevant: every row of the ground truth; lists ordered by score (column 'score'), ties=expected")
@@ -117,7 +117,7 @@ def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not()
     truth = pl.DataFrame({"user": [1], "item": [5], "stars": [4.0], "text": ["z"]})
     for threshold, rule in ((None, "> 0"), (4, ">= 4")):
         result = rw.evaluate(lists, truth, "mrr", relevance_threshold=threshold)
-        _, rules, read = result._views()[-1].notes
+        _, rules, read = result.views[-1].notes
         assert rules == f"relevant: stars {rule}; lists ordered by rank (column 'rank')"
         assert read == (
             "recommendations: polars table (user=uid, item=movieId, rank), not read: 'note', 'at'; "

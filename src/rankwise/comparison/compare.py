@@ -57,9 +57,11 @@ from rankwise.core.arguments import (
 )
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
+from rankwise.results.display import plan_statements
 from rankwise.results.intervals import check_clusters, group_column, groups_in, is_truth_slice, mean_of, shared_groups
-from rankwise.results.result import Result, Values, plan_statements
+from rankwise.results.result import Result
 from rankwise.results.reuse import Uses, truth_of
+from rankwise.results.values import Values
 from rankwise.stats.bounded_means import BoundedMean
 from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize

@@ -22,8 +22,9 @@ from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION, LOOKS
 from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
 from rankwise.errors import FileError, MetricError, ParameterError
+from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice, range_of
-from rankwise.results.result import Result, plan_statements
+from rankwise.results.result import Result
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval, check_level
 from rankwise.stats.equivalence import users_to_show

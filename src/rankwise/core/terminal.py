@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import polars as pl
 
@@ -27,6 +27,7 @@ __all__ = [
     "Format",
     "Marked",
     "Style",
+    "TableDisplay",
     "TableView",
     "as_json",
     "csv_text",
@@ -409,6 +410,40 @@ def export(
     if form == "csv":
         return csv_text(table())
     return markdown(*views()) if form == "markdown" else latex(*views())
+
+
+class TableDisplay:
+    """A result that is shown as tables, in a terminal and in a notebook, and exported as text."""
+
+    csv_table: ClassVar[str] = "table"
+    """The attribute that holds the table for CSV."""
+
+    @property
+    def views(self) -> list[TableView]:
+        """The tables for readers."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON."""
+        raise NotImplementedError
+
+    def export(self, format: Format) -> str:  # noqa: A002
+        """Return the result as text.
+
+        Parameters
+        ----------
+        format : {"json", "csv", "markdown", "latex"}
+            JSON is `to_dict`, CSV the table in full precision; Markdown and LaTeX are the tables for readers.
+        """
+        texts = pl.col(pl.List(pl.String)).list.join("; ")
+        table: pl.DataFrame = getattr(self, self.csv_table)
+        return export(format, self.to_dict, lambda: table.with_columns(texts), lambda: self.views)
+
+    def __repr__(self) -> str:
+        return plain(*self.views)
+
+    def _repr_html_(self) -> str:
+        return html(*self.views)
 
 
 def as_json(data: Any) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.convention.convention import conventions as known_conventions
 from rankwise.core.arguments import rounded_number
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import EmptyError, ParameterError, UsageError
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, without_truth
 from rankwise.evaluation.input_warnings import protocol_of_lists
@@ -125,7 +125,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AcrossConventions:
+class AcrossConventions(TableDisplay):
     """The result of `rankwise.across_conventions`: metrics under many conventions.
 
     Attributes
@@ -155,7 +155,9 @@ class AcrossConventions:
             values=pl.col("value").drop_nans().drop_nulls().round(12).n_unique(),
         )
 
-    def _views(self) -> list[TableView]:
+    @property
+    def views(self) -> list[TableView]:
+        """One row per metric and convention."""
         rows = [
             (
                 row["metric"],
@@ -186,20 +188,10 @@ class AcrossConventions:
             )
         ]
 
-    def __repr__(self) -> str:
-        return plain(*self._views())
-
-    def _repr_html_(self) -> str:
-        return html(*self._views())
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rows as plain values, ready for JSON."""
         data: dict[str, Any] = finite({"rows": self.table.to_dicts()})
         return data
-
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the table as text: ``"json"``, ``"csv"``, ``"markdown"`` or ``"latex"``."""
-        return export(format, self.to_dict, lambda: self.table, self._views)
 
 
 USUAL_CUTOFFS = (1, 3, 5, 10, 20, 50, 100)

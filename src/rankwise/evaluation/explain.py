@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.across_conventions import Definition
 from rankwise.evaluation.evaluate import read_inputs
@@ -36,7 +36,7 @@ _BAR = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(TableDisplay):
     """The result of `rankwise.explain`: why a metric differs between two conventions.
 
     Attributes
@@ -72,13 +72,16 @@ class Explanation:
     choices: pl.DataFrame
     users: pl.DataFrame
     remarks: tuple[str, ...] = ()
+    csv_table = "choices"
 
     @property
     def difference(self) -> float:
         """The second value minus the first."""
         return self.second - self.first
 
-    def _views(self) -> list[TableView]:
+    @property
+    def views(self) -> list[TableView]:
+        """The choices that move the value, in the order in which they are switched."""
         first, second = self.conventions
         head = ("choice", first, second, "effect", "value", "users", "")
         largest = max((abs(effect) for effect in self.choices["effect"]), default=0.0)
@@ -117,12 +120,6 @@ class Explanation:
         who = "1 user carries" if len(moved) == 1 else f"{len(moved):,} users carry"
         return [f"{who} the difference; most of it: {', '.join(named)}"]
 
-    def __repr__(self) -> str:
-        return plain(*self._views())
-
-    def _repr_html_(self) -> str:
-        return html(*self._views())
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the table of users as plain values, ready for JSON."""
         data: dict[str, Any] = finite(
@@ -137,10 +134,6 @@ class Explanation:
             }
         )
         return data
-
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the table as text: ``"json"``, ``"csv"``, ``"markdown"`` or ``"latex"``."""
-        return export(format, self.to_dict, lambda: self.choices, self._views)
 
 
 def _bar(effect: float, largest: float) -> str:

@@ -12,7 +12,8 @@ import polars as pl
 from rankwise.errors import ColumnError, ParameterError, RankwiseError
 from rankwise.evaluation.settings import Settings
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
-from rankwise.results.result import Result, Values, means_of_users
+from rankwise.results.result import Result, means_of_users
+from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
 from rankwise.tables.requests import REQUEST, counts_of_requests, has_requests, one_id_per_request, users_and_requests
 from rankwise.tables.table import Table, Tables

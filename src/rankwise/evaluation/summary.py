@@ -29,7 +29,8 @@ from rankwise.metrics.inputs import CatalogueSums
 from rankwise.metrics.states import AggregateState, UserColumns, add_groups
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result
+from rankwise.results.values import Values
 from rankwise.tables.columns import check_was_read
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests

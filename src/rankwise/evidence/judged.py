@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.comparison.alignment import check_choices, check_comparable, check_ids
 from rankwise.core.arguments import Sampled, check_choice
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import check_level
@@ -24,7 +24,7 @@ _BOTH = 'evaluate both with population="judged", undefined="zero"'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgedResult:
+class JudgedResult(TableDisplay):
     """The result of `rankwise.judged`.
 
     Attributes
@@ -72,20 +72,9 @@ class JudgedResult:
         ]
         return [TableView(head, rows, notes, left=(0, 1), title="Human and model labels.", label="rankwise-judged")]
 
-    def export(self, form: Format) -> str:
-        """Return JSON, CSV, or a Markdown or LaTeX table."""
-        table = self.table.with_columns(pl.col("flags").list.join("; "))
-        return export(form, self.to_dict, lambda: table, lambda: self.views)
-
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         return {"settings": self.settings, "values": finite(self.table.to_dicts()), "left_out": self.left_out}
-
-    def __repr__(self) -> str:
-        return plain(*self.views)
-
-    def _repr_html_(self) -> str:
-        return html(*self.views)
 
 
 def judged(

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import ColumnError, EmptyError, ParameterError, nearest
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
@@ -36,7 +36,7 @@ _Verdict: TypeAlias = Literal["follows", "opposes", "cannot tell"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricValidation:
+class MetricValidation(TableDisplay):
     """The result of `rankwise.validate_metrics`.
 
     Attributes
@@ -85,20 +85,10 @@ class MetricValidation:
             views.append(_prediction_view(self.prediction))
         return [*views[:-1], replace(views[-1], notes=self.notes)]
 
-    def export(self, form: Format) -> str:
-        """Return JSON, CSV, or a Markdown or LaTeX table."""
-        return export(form, self.to_dict, lambda: self.table, lambda: self.views)
-
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         prediction = None if self.prediction is None else self.prediction.to_dicts()
         return {"settings": self.settings, "metrics": finite(self.table.to_dicts()), "prediction": finite(prediction)}
-
-    def __repr__(self) -> str:
-        return plain(*self.views)
-
-    def _repr_html_(self) -> str:
-        return html(*self.views)
 
 
 def _verdict_view(table: pl.DataFrame, title: str) -> TableView:

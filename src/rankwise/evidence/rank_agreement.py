@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.comparison.pairwise import bounds_of, check_zero
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.bounded_means import bounded_test_of
@@ -31,7 +31,7 @@ _MEANS = "an order of systems needs a plain mean over users"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankAgreement:
+class RankAgreement(TableDisplay):
     """The result of `rankwise.rank_agreement`.
 
     Attributes
@@ -96,19 +96,11 @@ class RankAgreement:
         swapped = self.pairs.filter(pl.col("agreement") == "swapped")
         if len(swapped):
             views.append(_swapped_view(swapped))
-        *others, last = views
-        return [
-            *others,
-            TableView(last.head, last.rows, self.notes, left=last.left, title=last.title, label=last.label),
-        ]
+        return [*views[:-1], replace(views[-1], notes=self.notes)]
 
     @property
     def _coefficients(self) -> list[tuple[str, Interval]]:
         return [("Kendall's τ", self.tau), ("τ_AP", self.tau_ap)]
-
-    def export(self, form: Format) -> str:
-        """Return JSON, CSV, or a Markdown or LaTeX table."""
-        return export(form, self.to_dict, lambda: self.table, lambda: self.views)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -120,12 +112,6 @@ class RankAgreement:
         values |= {"swapped": self.swapped, "counts": self.counts, "settings": self.settings}
         data: dict[str, Any] = finite(values | {"table": self.table.to_dicts(), "pairs": self.pairs.to_dicts()})
         return data
-
-    def __repr__(self) -> str:
-        return plain(*self.views)
-
-    def _repr_html_(self) -> str:
-        return html(*self.views)
 
 
 def _system_view(table: pl.DataFrame) -> TableView:

@@ -50,7 +50,8 @@ from rankwise.experiments.schema import (
 from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.results.intervals import is_truth_slice
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result
+from rankwise.results.values import Values
 from rankwise.stats.differences import check_level
 from rankwise.tables.files import is_table_folder
 from rankwise.tables.formats import plain_stem

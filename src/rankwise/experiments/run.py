@@ -33,7 +33,8 @@ from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.plan import check_plan, plan_file
 from rankwise.experiments.schema import MODELS, Source, options_of
 from rankwise.reporting.report import report
-from rankwise.results.result import Result, plan_statements
+from rankwise.results.display import plan_statements
+from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train

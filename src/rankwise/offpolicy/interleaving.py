@@ -59,8 +59,9 @@ class Interleaving(SavedTables):
     settings: dict[str, Any]
     form = INTERLEAVING
 
+    @property
     def views(self) -> list[TableView]:
-        """Return the table for readers, with notes."""
+        """The table for readers, with notes."""
         head = ("", "difference per user", "interval", "p", "wins, ties, losses", "verdict")
         rows = [
             (

@@ -13,7 +13,7 @@ import polars as pl
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
-from rankwise.core.terminal import Format, TableView, export, finite, html, number, plain
+from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.offpolicy.intervals import METHOD
 from rankwise.stats.differences import Interval, check_above_zero
@@ -40,16 +40,12 @@ def limits_text(low: float, high: float, text: Callable[[float], str] = signed) 
     return "–" if math.isnan(low) else f"{text(low)} to {text(high)}"
 
 
-class SavedTables:
+class SavedTables(TableDisplay):
     """A result of tables and plain values, which is shown, exported, saved and read."""
 
     form: ClassVar[SavedForm]
     """The form in which it is saved."""
     table: pl.DataFrame
-
-    def views(self) -> list[TableView]:
-        """Return the tables for readers."""
-        raise NotImplementedError
 
     def _parts(self) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
         """Return the tables, and the plain values, by name."""
@@ -63,17 +59,6 @@ class SavedTables:
         tables = {name: frame.to_dicts() for name, frame in frames.items() if name != "per_user"}
         data: dict[str, Any] = finite({**tables, **values})
         return data
-
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the result as text.
-
-        Parameters
-        ----------
-        format : {"json", "csv", "markdown", "latex"}
-            JSON holds everything except the values of users; CSV is ``table``.
-        """
-        text = pl.col(pl.List(pl.String)).list.join("; ")
-        return export(format, self.to_dict, lambda: self.table.with_columns(text), self.views)
 
     def save(self, folder: str | Path) -> Path:
         """Write ``result.json`` and the tables into a folder, which `load` reads.
@@ -109,12 +94,6 @@ class SavedTables:
         head, frames = read_folder(check_path("folder", folder), cls.form)
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         return cls(**{name: frames[name] if name in frames else head[name] for name in names})
-
-    def __repr__(self) -> str:
-        return plain(*self.views())
-
-    def _repr_html_(self) -> str:
-        return html(*self.views())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,8 +186,9 @@ class OffPolicy(SavedTables):
         requests: int = math.ceil(row["n"] * ratio**2)
         return requests
 
+    @property
     def views(self) -> list[TableView]:
-        """Return the tables for readers: values, differences, and notes."""
+        """The tables for readers: values, differences, and notes."""
         return [_value_view(self.table), _difference_view(self)]
 
 

@@ -35,8 +35,10 @@ from rankwise.reporting.plots import (
     slice_frame,
 )
 from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
+from rankwise.results.display import plan_statements
 from rankwise.results.intervals import interval_of
-from rankwise.results.result import Result, labelled_values, plan_statements
+from rankwise.results.result import Result
+from rankwise.results.values import labelled_values
 from rankwise.stats.differences import Floats
 
 __all__ = [

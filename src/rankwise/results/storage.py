@@ -26,8 +26,9 @@ from rankwise.core.terminal import finite, float_of
 from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
-from rankwise.results.result import Result, Values
+from rankwise.results.result import Result
 from rankwise.results.reuse import saved_uses
+from rankwise.results.values import Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
