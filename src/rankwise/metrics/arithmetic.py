@@ -46,6 +46,7 @@ __all__ = [
     "mean_difference",
     "need_cutoff",
     "or_nan",
+    "ratio",
     "retrieved",
     "running_sum",
     "shared_with_reference",
@@ -65,6 +66,11 @@ def divide(numerator: Array, denominator: Array) -> Array:
     # Not array-api-extra's apply_where: gathering what is divided takes three times as long.
     safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
     return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
+
+
+def ratio(numerator: Array, denominator: Array) -> Array:
+    """Divide; NaN where there is nothing to divide by."""
+    return or_nan(divide(numerator, denominator), denominator > 0)
 
 
 def at_least_one(number: Array) -> Array:

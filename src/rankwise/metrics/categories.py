@@ -31,6 +31,7 @@ from rankwise.metrics.arithmetic import (
     kullback_leibler,
     need_cutoff,
     or_nan,
+    ratio,
     rows_above,
 )
 from rankwise.metrics.base import metric
@@ -119,7 +120,7 @@ class SubtopicRecall(OverCategories):
         user, item = self._covering(block, k)
         listed = categories.count(user, item, block.n_users) > 0
         covered = xp.sum(xp.astype(listed & target, xp.float64), axis=1)
-        return or_nan(divide(covered, total), total > 0)
+        return ratio(covered, total)
 
     def _covering(self, block: Block, k: int) -> tuple[Array, Array]:
         """Return user and item of the rows of the top k that cover their categories."""

@@ -26,8 +26,8 @@ from rankwise.metrics.arithmetic import (
     Distance,
     batches,
     discount,
-    divide,
     or_nan,
+    ratio,
     retrieved,
     unit_vectors,
 )
@@ -390,7 +390,7 @@ class Serendipity(Pooled):
         total = s.total
         if self.form == "popularity":  # for cold items the second fraction is 0
             total = (total + catalogue_size * s.n_cold - s.cold_ranks) / catalogue_size
-        return or_nan(divide(total, s.length), s.length > 0)
+        return ratio(total, s.length)
 
     def _counted_rows(self, block: Block) -> tuple[Array, Array, Array, Array, _Adder]:
         """Return user, rank, item and weight of the rows that count, and what sums over them."""

@@ -18,7 +18,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
 from rankwise.errors import MetricError, ParameterError, ScoreError
-from rankwise.metrics.arithmetic import Limits, divide, or_nan
+from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
 from rankwise.metrics.kinds import Pooled, Sums
@@ -151,8 +151,7 @@ class LogLoss(_CrossEntropy):
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean loss, NaN without rows."""
-        loss, n = sums
-        return or_nan(divide(loss, n), n > 0)
+        return ratio(*sums)
 
 
 @metric(
@@ -234,7 +233,7 @@ class CalibrationRatio(_OfProbabilities):
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return predicted over observed clicks, NaN without any."""
         predicted, clicks, _ = sums
-        return or_nan(divide(predicted, clicks), clicks > 0)
+        return ratio(predicted, clicks)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -466,7 +465,7 @@ class Brier(_InBins):
         squares, *bins = sums
         n, _, _ = _by_bin(bins)
         rows = namespace(n).sum(n, axis=0)
-        return or_nan(divide(squares, rows), rows > 0)
+        return ratio(squares, rows)
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean squared error, and its parts as cells."""
@@ -528,7 +527,7 @@ class ReliabilityCurve(_InBins):
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the numbers of each bin as cells."""
         n, labels, gaps = _by_bin([total.value for total in aggregates.users.cells[self.cells[at]]])
-        predicted, observed = (or_nan(divide(sums, n), n > 0) for sums in (labels + gaps, labels))
+        predicted, observed = (ratio(sums, n) for sums in (labels + gaps, labels))
         ends = [0.0, *self._inner_edges.tolist(), 1.0]
         numbers = {"low": ends[:-1], "high": ends[1:], "rows": n, "predicted": predicted, "observed": observed}
         return CellValues(

@@ -15,7 +15,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
 from rankwise.functional.labels import Statistic
-from rankwise.metrics.arithmetic import divide, or_nan
+from rankwise.metrics.arithmetic import divide, or_nan, ratio
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Pooled, Sums
 from rankwise.metrics.probability import check_probabilities
@@ -65,8 +65,7 @@ class _MeanLoss(_OfScores):
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the mean loss, NaN without rows."""
-        loss, n = sums
-        return or_nan(divide(loss, n), n > 0)
+        return ratio(*sums)
 
     def _loss(self, error: Array) -> Array:
         return error**2
@@ -420,4 +419,4 @@ class FCP(_OfScores):
         if self.average == "users":
             concordant, discordant = divide(concordant, users[0]), divide(discordant, users[1])
         pairs = concordant + discordant
-        return or_nan(divide(concordant, pairs), pairs > 0)
+        return ratio(concordant, pairs)
