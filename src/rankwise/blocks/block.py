@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 from rankwise.blocks.hits import Hits
 from rankwise.core import kernels
 from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
+from rankwise.core.ragged import order_within
 from rankwise.errors import MetricError
 from rankwise.options import Ties
 
@@ -231,8 +232,7 @@ class Popularity:
     def _is_rare(self, share: float) -> Array:
         """Whether each item is among the least popular ``share`` of those with interactions."""
         xp = namespace(self.above)
-        by_id = xp.argsort(self.above, stable=True)  # where counts are equal
-        order = xp.take(by_id, xp.argsort(xp.take(self.count, by_id), stable=True))
+        order = order_within(self.count, self.above)  # by id where counts are equal
         n_cold = xp.sum(xp.astype(self.count == 0, xp.int64))
         n_warm = self.count.shape[0] - n_cold
         n_rare = xp.clip(xp.floor(share * xp.astype(n_warm, xp.float64) + 1e-9), min=1.0)
@@ -316,6 +316,11 @@ class Categories:
         position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
         return owner, xp.take(self.code, xp.take(first, owner) + position)
 
+    def cells(self, user: Array, items: Array) -> tuple[Array, Array]:
+        """Return one row per item and category: which of ``items``, which cell of a matrix (U, n_categories)."""
+        owner, category = self.of(items)
+        return owner, namespace(items).take(user, owner) * len(self.names) + category
+
     def matrix(self, items: Array) -> Array:
         """Return 1.0 for each category of each of ``items``, else 0.0, shape (n, n_categories)."""
         xp = namespace(items)
@@ -326,10 +331,8 @@ class Categories:
 
     def count(self, user: Array, items: Array, n_users: int) -> Array:
         """Return the number of each user's items in every category, shape (U, n_categories)."""
-        xp = namespace(items)
-        owner, category = self.of(items)
-        width = len(self.names)
-        cell = xp.take(user, owner) * width + category
+        xp, width = namespace(items), len(self.names)
+        _, cell = self.cells(user, items)
         counts = bincount(cell, xp.ones(cell.shape[0], dtype=xp.float64), n_users * width)
         return xp.reshape(counts, (n_users, width))
 
@@ -599,9 +602,7 @@ class Block:
         These rows are in no order, so values are added up from the smallest: the sum then depends
         on the values alone.
         """
-        xp = namespace(values)
-        order = xp.argsort(values, stable=True)
-        order = xp.take(order, xp.argsort(xp.take(rows.user, order), stable=True))
+        xp, order = namespace(values), order_within(rows.user, values)
         return bincount(xp.take(rows.user, order), xp.take(values, order), self.n_users)
 
     def count_rows(self, rows: ItemRows) -> Array:

@@ -49,12 +49,12 @@ from rankwise.stats.differences import (
     Interval,
     TestResult,
     differences,
-    never_zero,
     paired_differences,
     significant_digits,
     t_around,
     t_is_valid,
     too_skewed,
+    two_sided_t,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
 from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable
@@ -81,6 +81,7 @@ __all__ = [
     "joint_ranks",
     "ranks_are_approximate",
     "ranks_of_pairs",
+    "ranks_of_users",
 ]
 
 JOINT = ("max_t", "tukey")
@@ -199,8 +200,6 @@ class PairwiseTests:
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of one pair of values that are not means over users, from their jackknife."""
-        from scipy.stats import t
-
         baseline, system = self.results[pair[0]], self.results[pair[1]]
         compared = groups_compared(system.metrics, cell)
         if compared is not None:
@@ -218,7 +217,7 @@ class PairwiseTests:
         if groups < 2:
             flags.append("fewer than two groups")
         elif error > 0:
-            p = never_zero(2 * t.sf(abs(difference) / error, groups - 1))
+            p = two_sided_t(difference / error, groups - 1)
         else:
             p = 1.0 if difference == 0 else math.nan
             flags.append("identical" if difference == 0 else "zero variance")
@@ -680,43 +679,62 @@ _FEWEST = 3  # of two systems the pair says all
 
 
 def joint_ranks(family: PairwiseTests, cell: str) -> list[SystemRank]:
-    """Return the ranks of single results from their users' values, the best first.
-
-    Below 1,000 users, where the metric has a bound, all pairs are tested as `PairwiseTests` tests one.
-    """
+    """Return the ranks of single results from their users' values, the best first."""
     better = family.better(cell)
     aligned = None if better is None else family.aligned(cell)
     systems = list(family.results)
     if aligned is None or len(systems) < _FEWEST or len(aligned.values) < 2:
         return []
-    means = aligned.values.mean(axis=0).tolist()
-    if _has_limit(family, cell, aligned):
-        largest, pairs = float(np.diff(bounds_of(family.results, cell))[0]), list(combinations(range(len(systems)), 2))
-        tests = [(d.mean, bounded_test_of(d, largest).p) for d in aligned.differences(pairs)]
-        return _ranks_by_holm(systems, means, pairs, tests, family.joint_alpha, better=bool(better))
-    ranks = rank_systems(
-        aligned.values,
-        higher_is_better=bool(better),
-        confidence=1 - family.joint_alpha,
+    ranks = ranks_of_users(
+        aligned,
+        _largest(family, cell),
+        better=bool(better),
+        alpha=family.joint_alpha,
         n_resamples=family.resamples(),
         seed=family.seed,
     )
-    return _ordered(systems, means, ranks)
+    return _ordered(systems, aligned.values.mean(axis=0).tolist(), ranks)
 
 
-def _has_limit(family: PairwiseTests, cell: str, aligned: AlignedUsers) -> bool:
-    """Return whether ranks rest on limits that are valid for any distribution, as the tests of pairs do."""
+def ranks_of_users(
+    aligned: AlignedUsers, largest: float, *, better: bool, alpha: float, n_resamples: int, seed: int
+) -> SystemRanks:
+    """Return the ranks of systems from their values for the same users, all pairs tested together.
+
+    Below 1,000 users, where a difference has a bound ``largest``, pairs are tested as `PairwiseTests` tests one, and
+    corrected by Holm; else by the largest t of all pairs.
+    """
+    if not _has_limit(aligned, largest):
+        return rank_systems(
+            aligned.values, higher_is_better=better, confidence=1 - alpha, n_resamples=n_resamples, seed=seed
+        )
+    pairs = _all_pairs(aligned)
+    tests = [(d.mean, bounded_test_of(d, largest).p) for d in aligned.differences(pairs)]
+    return _ranks_by_holm(aligned.values.mean(axis=0), pairs, tests, alpha, better=better)
+
+
+def _largest(family: PairwiseTests, cell: str) -> float:
+    """Return the bound of a difference on which the test of the family rests; infinite for other tests."""
     low, high = bounds_of(family.results, cell)
-    few = family.test in ("auto", "bounded") and len(aligned.values) < MANY
-    return few and math.isfinite(high - low) and bool(np.isfinite(aligned.values).all())
+    return high - low if family.test in ("auto", "bounded") else math.inf
+
+
+def _has_limit(aligned: AlignedUsers, largest: float) -> bool:
+    """Return whether ranks rest on limits that are valid for any distribution, as the tests of pairs do."""
+    return len(aligned.values) < MANY and math.isfinite(largest) and bool(np.isfinite(aligned.values).all())
+
+
+def _all_pairs(aligned: AlignedUsers) -> list[tuple[int, int]]:
+    """Return the columns of all pairs of systems."""
+    return list(combinations(range(aligned.values.shape[1]), 2))
 
 
 def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
     """Return whether joint ranks rest on t, and users are too few for the skewness of some pair."""
     aligned = family.aligned(cell)
-    if aligned is None or _has_limit(family, cell, aligned):
+    if aligned is None or _has_limit(aligned, _largest(family, cell)):
         return False
-    return any(map(too_skewed, aligned.differences(list(combinations(range(len(family.results)), 2)))))
+    return any(map(too_skewed, aligned.differences(_all_pairs(aligned))))
 
 
 def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None) -> list[SystemRank]:
@@ -731,27 +749,21 @@ def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None
         return []
     pairs = [(systems.index(row.system), systems.index(row.baseline)) for row in rows]
     tests = [(row.means.difference, row.test.p) for row in rows]
-    return _ranks_by_holm(systems, list(means.values()), pairs, tests, alpha, better=better)
+    ranks = _ranks_by_holm(np.array([*means.values()]), pairs, tests, alpha, better=better)
+    return _ordered(systems, list(means.values()), ranks)
 
 
 def _ranks_by_holm(
-    systems: Sequence[str],
-    means: Sequence[float],
-    pairs: Sequence[tuple[int, int]],
-    tests: Sequence[tuple[float, float]],
-    alpha: float,
-    *,
-    better: bool,
-) -> list[SystemRank]:
+    means: Floats, pairs: Sequence[tuple[int, int]], tests: Sequence[tuple[float, float]], alpha: float, *, better: bool
+) -> SystemRanks:
     """Return ranks from the difference of each pair, first minus second, and its two-sided p-value."""
-    side, k = 1 if better else -1, len(systems)
+    side, k = 1 if better else -1, len(means)
     p, gain = np.full((k, k), math.nan), np.zeros((k, k))
     for (i, j), (difference, two_sided) in zip(pairs, tests, strict=True):
         p[i, j] = p[j, i] = two_sided
         gain[i, j] = side * difference
         gain[j, i] = -gain[i, j]
-    ranks = ranks_of(pairwise_p(p, gain), side * np.array(means), confidence=1 - alpha)
-    return _ordered(systems, means, ranks)
+    return ranks_of(pairwise_p(p, gain), side * means, confidence=1 - alpha)
 
 
 def _ordered(systems: Sequence[str], means: Sequence[float], ranks: SystemRanks) -> list[SystemRank]:

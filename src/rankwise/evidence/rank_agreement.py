@@ -13,15 +13,14 @@ import polars as pl
 
 from rankwise.comparison.alignment import align_users, check_comparable, common_cells
 from rankwise.comparison.comparison import Comparison, check_plain_design
-from rankwise.comparison.pairwise import bounds_of, check_zero
+from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_users
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
-from rankwise.stats.bounded_means import bounded_test_of
-from rankwise.stats.differences import MANY, Floats, Interval, check_level
-from rankwise.stats.many_systems import SystemRanks, pairwise_p, rank_systems, ranks_of
+from rankwise.stats.differences import Floats, Interval, check_level
+from rankwise.stats.many_systems import SystemRanks
 from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, tau_ap_limits, tau_limits
 
 __all__ = ["RankAgreement", "rank_agreement"]
@@ -307,21 +306,8 @@ def _order(
         raise MetricError(
             f"an order by {cell} needs two users or more with a value in all results", found=str(len(values))
         )
-    level = (1 - confidence) / 2
-    largest = float(np.diff(bounds_of(results, cell))[0])
-    if len(values) < MANY and math.isfinite(largest):
-        k = len(results)
-        p, gains = np.full((k, k), math.nan), np.zeros((k, k))
-        pairs = list(combinations(range(k), 2))
-        for (i, j), difference in zip(pairs, aligned.differences(pairs), strict=True):
-            p[i, j] = p[j, i] = bounded_test_of(difference, largest).p
-            gains[i, j] = sign * difference.mean
-            gains[j, i] = -gains[i, j]
-        ranks = ranks_of(pairwise_p(p, gains), sign * values.mean(axis=0), confidence=1 - level)
-    else:
-        ranks = rank_systems(
-            values, higher_is_better=bool(better), confidence=1 - level, n_resamples=n_resamples, seed=seed
-        )
+    level, (low, high) = (1 - confidence) / 2, bounds_of(results, cell)
+    ranks = ranks_of_users(aligned, high - low, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
     reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
     return _Order(sign * values.mean(axis=0), sign, ranks, shown_orders(ranks.p_better, level), len(values), reasons)
 

@@ -20,9 +20,19 @@ import numpy as np
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.ragged import order_within
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import ELEVEN_LEVELS
-from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, Limits, at_least_one, divide, need_cutoff, or_nan
+from rankwise.metrics.arithmetic import (
+    ABOVE_0,
+    IN_CLOSED_0_1,
+    Limits,
+    at_least_one,
+    divide,
+    need_cutoff,
+    or_nan,
+    running_count,
+)
 from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
@@ -620,9 +630,7 @@ class InterpolatedPrecision(PerUser):
         """Return interpolated precision, shape (U,)."""
         rows, xp = block.judged, block.xp
         within = xp.where(rows.rank <= k, rows.relevant, xp.zeros_like(rows.relevant))
-        n_hits = bincount(rows.user, within, block.n_users)
-        before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
-        hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
+        hits = running_count(rows.user, within, block.n_users)
         n_relevant = xp.astype(at_least_one(xp.take(block.n_relevant, rows.user)), xp.float64)
         precision = within * hits / rows.rank
         n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)
@@ -642,9 +650,7 @@ def _largest_of_each(user: Array, values: Array, n_rows: Array) -> Array:
     """Return the largest value of each user's rows, 0 without rows; rows in order of user."""
     if not values.shape[0]:
         return n_rows * 0.0
-    xp = namespace(values)
-    order = xp.argsort(values, stable=True)
-    order = xp.take(order, xp.argsort(xp.take(user, order), stable=True))
+    xp, order = namespace(values), order_within(user, values)
     last = xp.astype(xp.cumulative_sum(n_rows), xp.int64) - 1
     largest = xp.take(xp.take(values, order), xp.clip(last, min=0))
     return xp.where(n_rows > 0, largest, 0.0)

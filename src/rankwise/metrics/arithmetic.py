@@ -41,15 +41,20 @@ __all__ = [
     "discount",
     "divide",
     "gain_of",
+    "geometric_discount",
     "kullback_leibler",
     "listed_denominator",
     "mean_difference",
+    "mean_of_top",
     "need_cutoff",
     "or_nan",
+    "ratio",
     "retrieved",
+    "running_count",
     "running_sum",
     "shared_with_reference",
     "spread",
+    "sums_by_user",
     "unit_vectors",
 ]
 
@@ -65,6 +70,11 @@ def divide(numerator: Array, denominator: Array) -> Array:
     # Not array-api-extra's apply_where: gathering what is divided takes three times as long.
     safe = xp.where(denominator > 0, denominator, xp.ones_like(denominator))
     return xp.where(denominator > 0, numerator / safe, xp.zeros_like(numerator))
+
+
+def ratio(numerator: Array, denominator: Array) -> Array:
+    """Divide; NaN where there is nothing to divide by."""
+    return or_nan(divide(numerator, denominator), denominator > 0)
 
 
 def at_least_one(number: Array) -> Array:
@@ -114,6 +124,12 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
     return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
 
 
+def geometric_discount(rank: Array, patience: float) -> Array:
+    """Return the geometric discount of a rank, patience^(rank - 1): the probability that a user reads so far."""
+    xp = namespace(rank)
+    return patience ** (xp.astype(rank, xp.float64) - 1.0)
+
+
 def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:
     """Return the sum of a function of the first k ranks, for a number k or for several."""
     sums = np.cumsum(of_rank(np.arange(1, int(np.max(k)) + 1)))
@@ -161,10 +177,32 @@ def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Ar
     return length if kind == "length" else block.xp.zeros_like(length) + k
 
 
+def mean_of_top(block: Block, values: Array, k: int, denominator: Literal["length", "k"] = "length") -> Array:
+    """Return the mean of a value of every recommended row over the top k, or the sum over k, shape (U,)."""
+    return divide(block.sum_recommended(values, k), listed_denominator(block, k, denominator))
+
+
 def rows_above(user: Array) -> Array:
     """Return how many rows of the same user precede each row; users are in order."""
     xp = namespace(user)
     return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
+
+
+def running_count(user: Array, counted: Array, n_users: int) -> Array:
+    """Return how many rows of the same user count, up to each row and with it; users are in order.
+
+    >>> running_count(np.array([0, 0, 0, 1, 1]), np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 2).tolist()
+    [1.0, 1.0, 2.0, 0.0, 1.0]
+    """
+    xp = namespace(counted)
+    per_user = bincount(user, counted, n_users)
+    before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
+    return xp.cumulative_sum(counted) - xp.take(before, user)
+
+
+def sums_by_user(block: Block, user: Array, *columns: Array) -> tuple[Array, ...]:
+    """Return the sum of each column over the rows of each user, arrays of shape (U,)."""
+    return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
 def need_cutoff(metric: Metric, *, where: bool, setting: str) -> None:
@@ -233,10 +271,8 @@ def category_shares(
     defined : array of bool, shape (U,)
     """
     xp = namespace(item)
-    owner, category = categories.of(item)
+    width, (owner, cell) = len(categories.names), categories.cells(user, item)
     size = bincount(owner, xp.ones(owner.shape[0], dtype=xp.float64), item.shape[0])
-    width = len(categories.names)
-    cell = xp.take(user, owner) * width + category
     whole = 2.0**40 if weight is None else 2.0**40 * xp.take(weight, owner)
     # Multiples of 2^-40, whose sums do not depend on the order of a user's items.
     part = xp.round(whole / xp.take(size, owner)) / 2.0**40

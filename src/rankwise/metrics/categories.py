@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Categories, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.ragged import order_within
 from rankwise.metrics.arithmetic import (
     ABOVE_1,
     BETWEEN_0_AND_1,
@@ -28,9 +29,11 @@ from rankwise.metrics.arithmetic import (
     category_shares,
     discount,
     divide,
+    geometric_discount,
     kullback_leibler,
     need_cutoff,
     or_nan,
+    ratio,
     rows_above,
 )
 from rankwise.metrics.base import metric
@@ -119,7 +122,7 @@ class SubtopicRecall(OverCategories):
         user, item = self._covering(block, k)
         listed = categories.count(user, item, block.n_users) > 0
         covered = xp.sum(xp.astype(listed & target, xp.float64), axis=1)
-        return or_nan(divide(covered, total), total > 0)
+        return ratio(covered, total)
 
     def _covering(self, block: Block, k: int) -> tuple[Array, Array]:
         """Return user and item of the rows of the top k that cover their categories."""
@@ -198,15 +201,13 @@ class AlphaNDCG(OverCategories):
 def _gains(block: Block, categories: Categories, user: Array, item: Array, alpha: float) -> Array:
     """Return the gain of each hit after the hits above it; rows in order of user and rank."""
     xp = namespace(user)
-    width = len(categories.names)
-    seen = xp.zeros(block.n_users * width, dtype=xp.float64)
+    seen = xp.zeros(block.n_users * len(categories.names), dtype=xp.float64)
     gain = xp.zeros(user.shape[0], dtype=xp.float64)
     position = rows_above(user)
     deepest = int(xp.max(position)) if position.shape[0] else -1
     for nth in range(deepest + 1):  # all users' first hits together, then their second hits, …
         (rows,) = xp.nonzero(position == nth)
-        owner, category = categories.of(item[rows])
-        cell = xp.take(user[rows], owner) * width + category
+        owner, cell = categories.cells(user[rows], item[rows])
         gain[rows] = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), rows.shape[0])
         seen[cell] += 1.0
     return gain
@@ -217,27 +218,23 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     relevant = block.relevant
     xp = namespace(relevant.user)
     # Equal gains are ordered by the sets of categories, so that item ids do not matter.
-    order = xp.argsort(xp.take(categories.signature, relevant.item), stable=True)
-    order = xp.take(order, xp.argsort(xp.take(relevant.user, order), stable=True))
+    order = order_within(relevant.user, xp.take(categories.signature, relevant.item))
     user, item = xp.take(relevant.user, order), xp.take(relevant.item, order)
-    width = len(categories.names)
-    seen = xp.zeros(block.n_users * width, dtype=xp.float64)
+    seen = xp.zeros(block.n_users * len(categories.names), dtype=xp.float64)
     users, ranks, gains = [user[:0]], [user[:0]], [xp.zeros(0, dtype=xp.float64)]
     for rank in range(1, k + 1):
         if not user.shape[0]:
             break
-        owner, category = categories.of(item)
-        cell = xp.take(user, owner) * width + category
+        owner, cell = categories.cells(user, item)
         gain = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), user.shape[0])
         # Of each user's rows the first one of largest gain.
-        by_gain = xp.argsort(-gain, stable=True)
-        by_user = xp.take(by_gain, xp.argsort(xp.take(user, by_gain), stable=True))
+        by_user = order_within(user, -gain)
         chosen = by_user[rows_above(xp.take(user, by_user)) == 0]
         users.append(user[chosen])
         ranks.append(xp.full_like(user[chosen], rank))
         gains.append(gain[chosen])
-        owner, category = categories.of(item[chosen])
-        seen[xp.take(user[chosen], owner) * width + category] += 1.0
+        _, cell = categories.cells(user[chosen], item[chosen])
+        seen[cell] += 1.0
         left = xp.ones(user.shape[0], dtype=xp.bool)
         left[chosen] = False
         user, item = user[left], item[left]
@@ -359,7 +356,7 @@ class CategoryEntropy(_ListedCategories):
         """Return the entropy of each list, shape (U,)."""
         rows, xp = block.recommended, block.xp
         top, categories = rows.rank <= k, self.categories_of(block)
-        weight = self.patience ** (xp.astype(rows.rank[top], xp.float64) - 1.0) if self.weight == "geometric" else None
+        weight = geometric_discount(rows.rank[top], self.patience) if self.weight == "geometric" else None
         q, has_list = category_shares(
             categories, rows.user[top], rows.item[top], block.n_users, weight=weight, smoothing=self.smoothing
         )

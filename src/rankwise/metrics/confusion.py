@@ -21,7 +21,7 @@ from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import divide, or_nan, retrieved
+from rankwise.metrics.arithmetic import divide, or_nan, ratio, retrieved
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, Sums
@@ -186,8 +186,7 @@ class MicroAverage(MetricOfOne, Pooled):
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the ratio of the sums; NaN if nothing divides."""
-        above, below = sums
-        return or_nan(divide(above, below), below > 0)
+        return ratio(*sums)
 
 
 class _Sums(NamedTuple):

@@ -26,8 +26,9 @@ from rankwise.metrics.arithmetic import (
     Distance,
     batches,
     discount,
-    divide,
+    geometric_discount,
     or_nan,
+    ratio,
     retrieved,
     unit_vectors,
 )
@@ -56,11 +57,8 @@ class _Exposure(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the attention at each row of the top k."""
-        rows, xp = block.recommended, block.xp
-        if self.patience is None:
-            attention = discount(rows.rank)
-        else:
-            attention = self.patience ** (xp.astype(rows.rank, xp.float64) - 1.0)
+        rows, patience = block.recommended, self.patience
+        attention = discount(rows.rank) if patience is None else geometric_discount(rows.rank, patience)
         return ItemTerms(rows.user, rows.item, attention, rows.rank <= k)
 
 
@@ -390,7 +388,7 @@ class Serendipity(Pooled):
         total = s.total
         if self.form == "popularity":  # for cold items the second fraction is 0
             total = (total + catalogue_size * s.n_cold - s.cold_ranks) / catalogue_size
-        return or_nan(divide(total, s.length), s.length > 0)
+        return ratio(total, s.length)
 
     def _counted_rows(self, block: Block) -> tuple[Array, Array, Array, Array, _Adder]:
         """Return user, rank, item and weight of the rows that count, and what sums over them."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs, Ideal
 from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.ragged import order_within
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.arithmetic import (
     ABOVE_0,
@@ -24,6 +26,7 @@ from rankwise.metrics.arithmetic import (
     discount,
     divide,
     gain_of,
+    geometric_discount,
     need_cutoff,
     retrieved,
     rows_above,
@@ -219,8 +222,7 @@ def _by_gain(block: Block, metric: _Gained) -> Block:
     if not metric.gains or not isinstance(ideal, Ideal):
         return block
     xp = block.xp
-    order = xp.argsort(-metric.gain_of(ideal.gain), stable=True)
-    order = xp.take(order, xp.argsort(xp.take(ideal.user, order), stable=True))
+    order = order_within(ideal.user, -metric.gain_of(ideal.gain))
     ordered = replace(ideal, gain=xp.take(ideal.gain, order))  # users and ranks are in order
     return replace(block, row_sets=replace(block.row_sets, ideal=ordered))
 
@@ -299,7 +301,7 @@ class RBP(HitSum):
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
         hits, xp = block.hits, block.xp
-        weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
+        weight = (1.0 - self.p) * geometric_discount(hits.rank, self.p)
         if self.top_grade == "largest":
             gain = hits.gain / xp.take(self._largest(block), hits.owner)
             return hits.probability * hits.to_rows(gain) * weight
@@ -315,12 +317,13 @@ class RBP(HitSum):
         if self.normaliser == "none":
             return None
         xp, largest = block.xp, 1.0 if self.top_grade == "none" else self.max_relevance
+        attention = partial(geometric_discount, patience=self.p)
         if self.top_grade == "largest":
-            total = block.sum_ideal(lambda gain: gain, lambda rank: self.p ** (rank - 1.0), k)
+            total = block.sum_ideal(lambda gain: gain, attention, k)
             return (1.0 - self.p) * total / self._largest(block)
         if largest is None:
             return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
-        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)
+        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, attention, k)
 
 
 @metric("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)

@@ -18,10 +18,10 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
 from rankwise.errors import MetricError, ParameterError, ScoreError
-from rankwise.metrics.arithmetic import Limits, divide, or_nan
+from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
-from rankwise.metrics.kinds import Pooled, Sums
+from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
 
 __all__ = ["Brier", "CalibrationRatio", "ExpectedCalibrationError", "LogLoss", "NormalisedEntropy", "ReliabilityCurve"]
@@ -97,11 +97,10 @@ class _CrossEntropy(_OfProbabilities):
         return -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
 
 
-def _sums(block: Block, *columns: Array) -> Sums:
+def _sums_and_rows(block: Block, *columns: Array) -> Sums:
     """Sum each column over the rows of each user's list, and count the rows, arrays of shape (U,)."""
     user, xp = block.recommended.user, block.xp
-    ones = xp.ones(user.shape[0], dtype=xp.float64)
-    return tuple(bincount(user, column, block.n_users) for column in (*columns, ones))
+    return sums_by_user(block, user, *columns, xp.ones(user.shape[0], dtype=xp.float64))
 
 
 @metric(
@@ -114,7 +113,7 @@ def _sums(block: Block, *columns: Array) -> Sums:
     family="rating",
     plain=plain.log_loss,
 )
-class LogLoss(_CrossEntropy):
+class LogLoss(MeanOfRows, _CrossEntropy):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
@@ -138,21 +137,9 @@ class LogLoss(_CrossEntropy):
     0.16425
     """
 
-    average: Literal["rows", "users"] = "rows"
-
-    @property
-    def mean_of_users(self) -> bool:
-        """Whether the value is a mean of users' values, not of rows."""
-        return self.average == "users"
-
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses and the number of rows, shape (U,) both."""
-        return _sums(block, self._losses(block))
-
-    def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the mean loss, NaN without rows."""
-        loss, n = sums
-        return or_nan(divide(loss, n), n > 0)
+        return _sums_and_rows(block, self._losses(block))
 
 
 @metric(
@@ -188,7 +175,7 @@ class NormalisedEntropy(_CrossEntropy):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses, and the numbers of relevant rows and of rows, shape (U,) each."""
-        return _sums(block, self._losses(block), block.recommended.label)
+        return _sums_and_rows(block, self._losses(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return mean loss over entropy, NaN if all labels are the same."""
@@ -229,12 +216,12 @@ class CalibrationRatio(_OfProbabilities):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the probabilities, and the numbers of relevant rows and of rows, shape (U,) each."""
-        return _sums(block, self._probabilities(block), block.recommended.label)
+        return _sums_and_rows(block, self._probabilities(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return predicted over observed clicks, NaN without any."""
         predicted, clicks, _ = sums
-        return or_nan(divide(predicted, clicks), clicks > 0)
+        return ratio(predicted, clicks)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -466,7 +453,7 @@ class Brier(_InBins):
         squares, *bins = sums
         n, _, _ = _by_bin(bins)
         rows = namespace(n).sum(n, axis=0)
-        return or_nan(divide(squares, rows), rows > 0)
+        return ratio(squares, rows)
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean squared error, and its parts as cells."""
@@ -528,7 +515,7 @@ class ReliabilityCurve(_InBins):
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the numbers of each bin as cells."""
         n, labels, gaps = _by_bin([total.value for total in aggregates.users.cells[self.cells[at]]])
-        predicted, observed = (or_nan(divide(sums, n), n > 0) for sums in (labels + gaps, labels))
+        predicted, observed = (ratio(sums, n) for sums in (labels + gaps, labels))
         ends = [0.0, *self._inner_edges.tolist(), 1.0]
         numbers = {"low": ends[:-1], "high": ends[1:], "rows": n, "predicted": predicted, "observed": observed}
         return CellValues(
