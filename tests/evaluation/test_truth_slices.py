@@ -130,7 +130,7 @@ def pair(by, n=90):
 def test_intervals_of_slices(tmp_path):
     result = pair("item:kind")["poor"]
     table = result.slice_intervals("recall@6")
-    assert table.columns == ["by", "group", "users", "value", "low", "high"]
+    assert table.columns == ["by", "group", "users", "small", "metric", "value", "low", "high"]
     assert table["value"].to_list() == result.slices["recall@6"].to_list()
     one = result.interval("recall@6", by="item:kind", group="x")
     assert (table["low"][0], table["high"][0], one.n) == (one.low, one.high, table["users"][0])
@@ -258,3 +258,80 @@ def test_events_without_a_grade_or_a_column():
         rw.evaluate(LISTS, both, "recall@3", relevance={"share": 1})
     with pytest.raises(ColumnError, match="by which it is to be sliced"):
         rw.evaluate(LISTS, truth, "recall@3", by="truth:day")
+
+
+USERS = {"user": ["ann", "bob", "cyd"], "country": ["AT", "AT", "DE"], "age": [20.0, 30.0, None]}
+
+
+def test_crossed_slices_are_groups_of_users_within_slices():
+    by = ["country", "item:genre"]
+    result = rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, users=USERS, by=by, cross=True)
+    austrian = ("ann", "bob")
+    assert slices(result, "country × item:genre") == {
+        "AT × a": of_truth(lambda u, i: u in austrian and i in (0, 1, 5)),
+        "AT × b": of_truth(lambda u, i: u in austrian and i in (1, 3)),
+        "DE × a": of_truth(lambda u, i: u == "cyd" and i in (0, 1, 5)),
+        None: of_truth(lambda u, i: i in (2, 4)),  # items without a genre
+    }
+    # Five of nine recommended items have genre a; two of them are in cyd's list and three in those of Austrians.
+    assert result.slices["recommended_share"].to_list()[:3] == pytest.approx([3 / 9, 2 / 9, 3 / 9])
+    assert result.interval("recall@3", by="country × item:genre", group="AT × a").n == 2
+
+
+def test_crossed_groups_of_users_are_in_the_order_of_each():
+    by = ["country", "activity", "age[25]"]
+    result = rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, users=USERS, by=by, cross=True)
+    rows = result.slices.select("by", "group", "users").rows()
+    assert rows == [
+        ("country × activity × age[25]", "AT × low × below 25", 1),
+        ("country × activity × age[25]", "AT × low × 25 and above", 1),
+        ("country × activity × age[25]", None, 1),
+    ]
+    assert result.provenance["settings"]["by"] == ["country × activity × age[25]"]
+
+
+def test_crossing_needs_two_names_and_all_lists():
+    with pytest.raises(ParameterError, match="takes the groups of several names together"):
+        rw.evaluate(LISTS, TRUTH, "recall@3", users=USERS, by="country", cross=True)
+    with pytest.raises(ParameterError, match="cross needs all lists at once"):
+        rw.evaluate("run.parquet", TRUTH, "recall@3", users=USERS, by=["country", "age"], cross=True, chunk_rows=5)
+
+
+def test_columns_of_users_are_cut_at_edges_in_pieces_too():
+    whole = rw.evaluate(LISTS, TRUTH, "recall@3", users=USERS, by="age[25,30]")
+    assert whole.slices["group"].to_list() == ["below 25", "30 and above", None]
+    evaluator = rw.Evaluator("recall@3", truth=TRUTH, users=USERS, by="age[25,30]")
+    for user, items in LISTS.items():
+        evaluator.update({user: items})
+    assert evaluator.result().slices.equals(whole.slices)
+    with pytest.raises(ColumnError, match="cuts numbers into bins"):
+        rw.evaluate(LISTS, TRUTH, "recall@3", users=USERS, by="country[1]")
+
+
+def test_small_groups_are_marked_and_shown():
+    many = {"user": range(40), "country": ["AT"] * 31 + ["DE"] * 9}
+    lists, truth = {u: [u % 3] for u in range(40)}, {u: {0} for u in range(40)}
+    result = rw.evaluate(lists, truth, "recall@1", users=many, by="country")
+    assert "31" in repr(result)
+    assert "9*" in repr(result)
+    assert "31*" not in repr(result)
+    assert repr(result).endswith("* fewer than 30 users")
+    assert "*" not in repr(rw.evaluate(lists, truth, "recall@1", users=many, by="country", min_size=9))
+    assert result.slice_intervals()["small"].to_list() == [False, True]
+
+
+def test_intervals_of_all_groups_stand_in_every_output():
+    result = pair("item:kind")["poor"].with_intervals()
+    table = result.intervals
+    assert table["metric"].to_list() == ["recall@6", "gini@6"] * 2
+    assert f"{table['low'][0]:.4f} to {table['high'][0]:.4f}" in repr(result)
+    assert result.to_dict()["intervals"][0]["high"] == table["high"][0]
+    header, *rows = result.export("csv").splitlines()
+    low = header.split(",").index("low")
+    assert [row.split(",")[low] for row in rows if row.startswith("recall")][1] == repr(table["low"][0])
+
+
+def test_many_groups_are_rows():
+    users = {"user": range(20), "town": [f"t{u // 2}" for u in range(20)]}
+    result = rw.evaluate({u: [0] for u in range(20)}, {u: {0} for u in range(20)}, "recall@1", users=users, by="town")
+    assert "town=t0     2*    1.0000" in repr(result)

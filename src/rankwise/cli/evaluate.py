@@ -248,6 +248,7 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     help="Find the conventions and cut-offs that give this value, such as 0.2317.",
 )
 @trec_output_options
+@click.option("--intervals", is_flag=True, help="Show a 95% confidence interval of each value in each group of --by.")
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @click.option(
@@ -268,6 +269,7 @@ def evaluate_command(
     output: Path | None,
     per_topic: bool,
     catalogue_size: int | None,
+    intervals: bool,
     per_user: Path | None,
     save: Path | None,
     gates: tuple[str, ...],
@@ -327,6 +329,8 @@ def evaluate_command(
         _write_per_user(result, per_user)
     if save is not None:
         click.echo(f"saved to {result.save(save)}", err=True)
+    if intervals:
+        result = result.with_intervals()
     write_out(result, form, output)  # last, because stdout may be full or gone
     return _hold(result, required)
 

@@ -91,20 +91,28 @@ def result_views(
     slices: pl.DataFrame | None,
     label: str,
     notes: Sequence[str],
+    min_size: int,
+    intervals: pl.DataFrame | None,
 ) -> list[TableView]:
     """Return the table of values, and that of groups of users if there is one, above the notes.
 
     ``label`` goes into the first heading, so that sampled candidates are never out of sight. The
-    titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere.
+    titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere. Groups of
+    fewer than ``min_size`` users are marked, and have ``intervals`` if these are known.
     """
     corner = f", {label}" if label else ""
     groups = [] if slices is None else slices.to_dicts()
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
     views = [_value_view(long, values, f"metric{corner}")] if long or not wide else []
-    views += [_group_view(groups, f"group{corner}", wide)] if groups and long else []
+    if intervals is not None:
+        views += [_interval_view(intervals, f"group{corner}")]
+    elif groups and long:
+        views += [_group_view(groups, f"group{corner}", wide, min_size)]
     views += [_wide_view(name, values, groups, corner) for name in wide]
     title = _title(notes)
+    if any(row["users"] < min_size for row in groups):
+        notes = [*notes, f"* fewer than {min_size} users"]
     views = [replace(view, title=f"{view.title} {title}") for view in views]
     return [*views[:-1], replace(views[-1], notes=notes)]
 
@@ -156,16 +164,50 @@ def _group_head(row: Mapping[str, Any]) -> str:
     return f"{row['by']}={'–' if row['group'] is None else row['group']}"
 
 
-def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str]) -> TableView:
-    """Return one row per value, one column per group of users; values of ``wide`` metrics have tables of their own."""
-    heads = map(_group_head, groups)
-    rows = [("users", *(f"{row['users']:,}" for row in groups))]
+_MANY_GROUPS = 8  # from which on groups are rows and not columns
+
+
+def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str], min_size: int) -> TableView:
+    """Return the values of each group of users, one column per group, or one row where groups are many.
+
+    Values of ``wide`` metrics have tables of their own.
+    """
     apart = tuple(f"{name}[" for name in wide)
     names = [name for name in groups[0] if name not in ("by", "group", "users", "label")]
     names = [name for name in names if not name.startswith(apart)]
-    rows += [(name, *(number(row[name]) for row in groups)) for name in names]
     by = ", ".join(dict.fromkeys(row["by"] for row in groups))
-    return TableView((corner, *heads), rows, title=f"Values by {by}", label="rankwise-groups")
+    columns = [
+        (_group_head(row), _size(row["users"], min_size), *(number(row[name]) for name in names)) for row in groups
+    ]
+    table = [(corner, "users", *names), *columns]
+    if len(groups) < _MANY_GROUPS:
+        table = [*zip(*table, strict=True)]
+    return TableView(table[0], table[1:], title=f"Values by {by}", label="rankwise-groups")
+
+
+def _size(users: int, min_size: int) -> str:
+    """Return the number of users of a group, marked if it is small.
+
+    >>> _size(12, 30), _size(1200, 30)
+    ('12*', '1,200')
+    """
+    return f"{users:,}" + "*" * (users < min_size)
+
+
+def _interval_view(intervals: pl.DataFrame, corner: str) -> TableView:
+    """Return the values of all groups with their confidence intervals."""
+    rows = [
+        (
+            _group_head(row),
+            f"{row['users']:,}" + "*" * row["small"],
+            row["metric"],
+            number(row["value"]),
+            "" if row["low"] != row["low"] else f"{number(row['low'])} to {number(row['high'])}",
+        )
+        for row in intervals.iter_rows(named=True)
+    ]
+    heads = (corner, "users", "metric", "value", "interval of the group alone")
+    return TableView(heads, rows, left=(0, 2), title="Intervals of groups", label="rankwise-intervals")
 
 
 def footnote(

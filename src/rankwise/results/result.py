@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from rankwise.results.intervals import (
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.reuse import saved_uses
 from rankwise.results.values import (
+    GROUP_INTERVALS,
     Values,
     canonical_name,
     labelled_values,
@@ -83,6 +84,8 @@ class Result(TableDisplay, Mapping[str, float]):
     sliced : polars.DataFrame or None
         With slices of relevant items, such as ``by="item:genre"``: per-user values in each, with columns ``by`` and
         ``group``.
+    intervals : polars.DataFrame or None
+        The confidence intervals of all groups, if `with_intervals` was called.
     kinds : mapping of str to str
         How each value is aggregated: ``"mean"`` over users, ``"weighted mean"``, ``"sum"``,
         ``"pooled"`` over users, over ``"all lists"``, ``"composed"`` of other values, ``"groups"``.
@@ -108,6 +111,7 @@ class Result(TableDisplay, Mapping[str, float]):
     diagnostics: dict[str, dict[str, float]] = field(default_factory=dict)
     replicates: pl.DataFrame | None = None
     sliced: pl.DataFrame | None = None
+    intervals: pl.DataFrame | None = None
     kinds: Mapping[str, ValueKind] = field(default_factory=dict)
     csv_table = "_csv_table"
 
@@ -245,10 +249,12 @@ class Result(TableDisplay, Mapping[str, float]):
             )
         return self._as_units(inside)
 
-    def slice_intervals(self, metric: str | Metric, *, confidence: float = 0.95) -> pl.DataFrame:
-        """Return a metric in every group with its confidence interval: ``by, group, users, value, low, high``.
+    def slice_intervals(self, metric: str | Metric | None = None, *, confidence: float = 0.95) -> pl.DataFrame:
+        """Return values in every group with their confidence intervals.
 
-        Groups are those of `slices`, in their order. Intervals are those of `interval`, of each group alone.
+        Columns are ``by, group, users, small, metric, value, low, high``. Groups are those of `slices`, in their order,
+        each with all values or those of one metric. Intervals are those of `interval`, of each group alone; values
+        that are no means of users have none. ``small`` groups have fewer users than ``min_size``.
 
         Examples
         --------
@@ -260,19 +266,51 @@ class Result(TableDisplay, Mapping[str, float]):
         >>> result.slice_intervals("recall@2").select("group", "value", "low", "high").rows()
         [('a', 0.3333, 0.1729, 0.5281), ('b', 1.0, 0.8843, 1.0)]
         """
-        cell = self.cell(metric)
         if self.slices is None:
             raise MetricError("the result has no groups", hint="evaluate with by=")
-        schema = {"by": pl.String, "group": pl.String, "users": pl.Int64}
-        schema |= dict.fromkeys(("value", "low", "high"), pl.Float64)
+        cells = [cell for cell in self.values if cell in self.slices.columns] if metric is None else [self.cell(metric)]
+        means = [cell for cell in cells if self.is_mean_of_users(cell)]
+        units = self._units_by_group()
         rows = []
-        for row in self.slices.select("by", "group", "users", value=cell).iter_rows(named=True):
-            low = high = math.nan
-            if row["value"] == row["value"] and self.is_mean_of_users(cell):
-                interval = self.interval(cell, confidence=confidence, by=row["by"], group=row["group"])
-                low, high = interval.low, interval.high
-            rows.append({**row, "low": low, "high": high})
-        return pl.DataFrame(rows, schema=schema)
+        for row in self.slices.iter_rows(named=True):
+            head = {name: row[name] for name in ("by", "group", "users")} | {"small": row["users"] < self.min_size}
+            for cell in cells:
+                low = high = math.nan
+                if cell in means and row[cell] == row[cell]:
+                    inside = units[row["by"], row["group"]]
+                    interval = self._interval_within(inside, cell, confidence, "auto", 10_000, 0, None)
+                    low, high = interval.low, interval.high
+                rows.append({**head, "metric": cell, "value": row[cell], "low": low, "high": high})
+        return pl.DataFrame(rows, schema=GROUP_INTERVALS)
+
+    def _units_by_group(self) -> dict[tuple[str, str | None], pl.DataFrame]:
+        """Return the units of every group of users and slice of relevant items that has some."""
+        units: dict[tuple[str, str | None], pl.DataFrame] = {}
+        for column in self.units.columns:
+            if (by := read_group_column(column)) is not None:
+                units |= {(by, name): rows for (name,), rows in self.units.group_by(column)}
+        if (sliced := self.sliced_units) is not None:
+            units |= {(by, name): rows for (by, name), rows in sliced.group_by("by", "group")}
+        return units
+
+    def with_intervals(self, *, confidence: float = 0.95) -> Result:
+        """Return the result with a table of `slice_intervals` of all values, which every output then shows.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> users = {"user": [1, 2, 3, 4], "country": ["AT", "AT", "DE", "DE"]}
+        >>> lists = {user: [user % 2] for user in (1, 2, 3, 4)}
+        >>> result = rw.evaluate(lists, {user: {1} for user in lists}, "recall@1", users=users, by="country")
+        >>> result.with_intervals().intervals.select("group", "value", "low", "high").rows()
+        [('AT', 0.5, 0.0126, 0.9875), ('DE', 0.5, 0.0126, 0.9875)]
+        """
+        return replace(self, intervals=self.slice_intervals(confidence=confidence))
+
+    @property
+    def min_size(self) -> int:
+        """The number of users below which a group is marked as small."""
+        return int(self.provenance["settings"].get("min_size", 0))
 
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""
@@ -344,9 +382,22 @@ class Result(TableDisplay, Mapping[str, float]):
         if by is None and group is not None:
             raise ParameterError("group= needs by=, the column of the groups", found=f"group={group!r}")
         users = self.units if by is None else self.units_within(by, group)
-        user_values = users[cell] if self.is_mean_of_users(cell) else None
-        if by is not None and user_values is None:
+        if by is not None and not self.is_mean_of_users(cell):
             raise MetricError(f"{cell} is not a mean over users, so a group of users has no interval")
+        return self._interval_within(users, cell, confidence, method, n_resamples, seed, clusters)
+
+    def _interval_within(
+        self,
+        users: pl.DataFrame,
+        cell: str,
+        confidence: float,
+        method: IntervalMethod,
+        n_resamples: int,
+        seed: int,
+        clusters: str | None,
+    ) -> Interval:
+        """Return the confidence interval of a value over all units, or over those of a group."""
+        user_values = users[cell] if self.is_mean_of_users(cell) else None
         check_clusters(clusters)
         if clusters is None and self.has_requests and user_values is not None:
             clusters = "user"
@@ -431,7 +482,7 @@ class Result(TableDisplay, Mapping[str, float]):
         """Return one row per value, those of groups of users below, and whose definition each follows."""
         table = self.scores
         if self.slices is not None:
-            groups = tidy_groups(self.metrics, self.slices, self.label)
+            groups = tidy_groups(self.metrics, self.slices, self.label, self.intervals)
             table = pl.concat([table, groups], how="diagonal")
         definitions = [
             (str(metric @ ()), k, self.definition_of(cell))
@@ -460,7 +511,9 @@ class Result(TableDisplay, Mapping[str, float]):
     @property
     def views(self) -> list[TableView]:
         """The values, and those of each group of users, with notes."""
-        return result_views(self.metrics, self.values, self.slices, self.label, self.notes)
+        return result_views(
+            self.metrics, self.values, self.slices, self.label, self.notes, self.min_size, self.intervals
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.
@@ -477,6 +530,7 @@ class Result(TableDisplay, Mapping[str, float]):
                 "slices": None if self.slices is None else self.slices.to_dicts(),
                 "diagnostics": self.diagnostics,
                 "provenance": self.provenance,
+                **({} if self.intervals is None else {"intervals": self.intervals.to_dicts()}),
             }
         )
         return data

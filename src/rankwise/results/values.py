@@ -88,10 +88,32 @@ def tidy_values(
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def tidy_groups(metrics: Sequence[Metric], slices: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Return one row per value and group of users."""
+GROUP_INTERVALS: dict[str, Any] = {
+    "by": pl.String,
+    "group": pl.String,
+    "users": pl.Int64,
+    "small": pl.Boolean,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+}
+"""The columns of a table of the confidence intervals of all groups."""
+
+
+def tidy_groups(
+    metrics: Sequence[Metric], slices: pl.DataFrame, label: str, intervals: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Return one row per value and group of users, with the limits of its interval if there are intervals."""
     rows = [group | row for group in slices.to_dicts() for row in _tidy(metrics, group, label)]
-    return pl.DataFrame(rows, schema=_SCHEMA | {"by": pl.String, "group": pl.String})
+    schema = _SCHEMA | {"by": pl.String, "group": pl.String}
+    if intervals is None:
+        return pl.DataFrame(rows, schema=schema)
+    keys = ["by", "group", "name"]
+    table = pl.DataFrame(rows, schema=schema | {"name": pl.String})
+    table = table.with_columns(name=pl.when(pl.col("cell").is_null()).then("name"))
+    limits = intervals.select("by", "group", pl.col("metric").alias("name"), "low", "high")
+    return table.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left").drop("name")
 
 
 def _tidy(metrics: Sequence[Metric], values: Mapping[str, float], label: str) -> list[dict[str, Any]]:
