@@ -359,3 +359,14 @@ def test_equal_systems_are_rarely_called_different():
         naive += stats.paired_t(two.per_user["ndcg@5"], one.per_user["ndcg@5"]).p < 0.05
     assert wrong <= 7
     assert naive > 7
+
+
+def test_a_request_with_an_empty_list_counts_as_a_list_without_hits():
+    lists = pl.DataFrame({"user": ["ann", "ann", "bob"], "request": [1, 2, 1], "items": [["a", "b"], [], ["c"]]})
+    result = rw.evaluate(lists, {"ann": {"a"}, "bob": {"c"}}, "recall@2")
+    assert result.per_user.select("user", "request", "recall@2").rows() == [
+        ("ann", 1, 1.0),
+        ("ann", 2, 0.0),
+        ("bob", 1, 1.0),
+    ]
+    assert result.counts["users_without_list"] == 1

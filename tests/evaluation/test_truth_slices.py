@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from command_line import rankwise_here
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 
 ITEMS = pl.DataFrame(
@@ -335,3 +336,17 @@ def test_many_groups_are_rows():
     users = {"user": range(20), "town": [f"t{u // 2}" for u in range(20)]}
     result = rw.evaluate({u: [0] for u in range(20)}, {u: {0} for u in range(20)}, "recall@1", users=users, by="town")
     assert "town=t0     2*    1.0000" in repr(result)
+
+
+def test_grades_and_intervals_on_the_command_line(tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,event\nann,a,view\nann,b,purchase\n")
+    (tmp_path / "r.csv").write_text("user,item,rank\nann,b,1\nann,a,2\n")
+    common = ("evaluate", "r.csv", "t.csv", "-m", "ndcg@1", "--by", "truth:event")
+    done = rankwise_here(tmp_path, *common, "--grade", "view=1", "--grade", "purchase=3", "--intervals")
+    assert done.returncode == 0, done.stderr
+    assert "relevance by event: view 1, purchase 3" in done.stdout
+    assert "interval of the group alone" in done.stdout
+    wrong = rankwise_here(tmp_path, *common, "--grade", "view")
+    assert "'view' is not EVENT=GRADE" in wrong.stderr
+    both = rankwise_here(tmp_path, *common, "--grade", "view=1", "--relevance", "any")
+    assert "--grade and --relevance exclude each other" in both.stderr

@@ -111,3 +111,27 @@ def test_command(tmp_path):
     out = rankwise_here(tmp_path, "agreement", *args, "--format", "json").stdout
     assert json.loads(out)["counts"]["swapped"] == 1
     assert "Kendall's τ" in rankwise_here(tmp_path, "agreement", *args).stdout
+
+
+def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
+    users = range(40)
+    pl.DataFrame({"user": users, "item": [1] * 40}).write_csv(tmp_path / "people.csv")
+    pl.DataFrame({"user": users, "item": [2] * 40}).write_csv(tmp_path / "model.csv")
+    for name, item in (("a", 1), ("b", 2)):
+        pl.DataFrame({"user": users, "item": [item] * 40, "rank": [1] * 40}).write_csv(tmp_path / f"{name}.csv")
+    text = "systems: [a.csv, b.csv]\ndata: {truth: people.csv}\nevaluation: {metrics: [recall@1, ndcg@5]}\n"
+    (tmp_path / "c.yaml").write_text(text + "agreement: {truth: model.csv, metrics: recall@1}\noutput: {folder: out}\n")
+    done = rankwise_here(tmp_path, "run", "c.yaml")
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "out" / "agreement.json").read_text())
+    assert (data["tau"]["value"], data["counts"]["swapped"]) == (-1.0, 1)
+    assert "Kendall" in (tmp_path / "out" / "report.html").read_text()
+    assert rankwise_here(tmp_path, "run", "out/config.yaml").returncode == 0
+    again = json.loads((tmp_path / "out" / "rerun" / "agreement.json").read_text())
+    assert again["pairs"] == data["pairs"]
+    (tmp_path / "c.yaml").write_text(text + "agreement: {metrics: [recall@1, ndcg@5]}\noutput: {folder: two}\n")
+    assert rankwise_here(tmp_path, "run", "c.yaml").returncode == 0
+    assert json.loads((tmp_path / "two" / "agreement.json").read_text())["tau"]["value"] == 1.0
+    (tmp_path / "c.yaml").write_text(text + "agreement: {truth: modal.csv}\n")
+    wrong = rankwise_here(tmp_path, "check", "c.yaml")
+    assert "agreement.truth: there is no file modal.csv; did you mean 'model.csv'" in wrong.stderr

@@ -210,6 +210,20 @@ _GATE = re.compile(r"^\s*(?P<metric>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
+def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    """Return the relevance of each event, from ``EVENT=GRADE``."""
+    grades: dict[str, float] = {}
+    for text in texts:
+        event, _, grade = text.rpartition("=")
+        try:
+            grades[event] = float(grade)
+        except ValueError:
+            event = ""
+        if not event:
+            raise click.BadParameter(f"{text!r} is not EVENT=GRADE, such as purchase=3", ctx, option)
+    return grades
+
+
 @click.command(
     "evaluate",
     epilog=examples(
@@ -248,6 +262,14 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
     help="Find the conventions and cut-offs that give this value, such as 0.2317.",
 )
 @trec_output_options
+@click.option(
+    "--grade",
+    "grades",
+    multiple=True,
+    callback=_grades,
+    metavar="EVENT=GRADE",
+    help="Relevance of an event of TRUTH, such as purchase=3; may be repeated.",
+)
 @click.option("--intervals", is_flag=True, help="Show a 95% confidence interval of each value in each group of --by.")
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
@@ -269,6 +291,7 @@ def evaluate_command(
     output: Path | None,
     per_topic: bool,
     catalogue_size: int | None,
+    grades: dict[str, float],
     intervals: bool,
     per_user: Path | None,
     save: Path | None,
@@ -301,6 +324,9 @@ def evaluate_command(
 
     required = [_gate(ctx, text) for text in gates]
     options = given_options(ctx, options)
+    if grades and "relevance" in options:
+        raise click.UsageError("--grade and --relevance exclude each other", ctx)
+    options |= {"relevance": grades} if grades else {}
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
     if form == "trec":

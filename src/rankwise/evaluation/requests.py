@@ -75,7 +75,11 @@ class Requests:
         user, request = (pl.String() if pl.String in own else own[0] for own in types.values())
         if truth is not None and known == "user":
             _check_unread(truth)
-        each = lists.frame.select("user", REQUEST).unique(maintain_order=True)
+        each = lists.frame.select("user", REQUEST)
+        if lists.empty_lists is not None:
+            columns = [pl.col(name).cast(kind) for name, kind in each.schema.items()]
+            each = pl.concat([each, lists.empty_lists.select(columns)])
+        each = each.unique(maintain_order=True)
         return cls(user, request, lists.columns.get(REQUEST, REQUEST), known, each)
 
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:

@@ -25,7 +25,7 @@ from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, t
 
 __all__ = ["RankAgreement", "rank_agreement"]
 
-ResultsByName: TypeAlias = "Mapping[str, Result] | Comparison"
+ResultsByName: TypeAlias = Mapping[str, Result] | Comparison
 _MEANS = "an order of systems needs a plain mean over users"
 
 

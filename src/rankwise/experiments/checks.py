@@ -414,6 +414,8 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
         sources.append((("launches", "table"), config.launches.table))
     if config.judged is not None:
         sources.append((("judged", "human"), config.judged.human))
+    if config.agreement is not None and config.agreement.truth is not None:
+        sources.append((("agreement", "truth"), config.agreement.truth))
     return sources
 
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -28,6 +28,7 @@ from rankwise.evaluation.evaluate import evaluate
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
+from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
 from rankwise.experiments.checks import check_output
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.plan import check_plan, plan_file
@@ -111,6 +112,10 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
     if config.judged is not None:
         human = _source(experiment, config.judged.human, folder)
         values["judged"] = {**config.judged.model_dump(exclude_none=True), "human": human}
+    if config.agreement is not None:
+        values["agreement"] = config.agreement.model_dump(exclude_none=True)
+        if config.agreement.truth is not None:
+            values["agreement"]["truth"] = _source(experiment, config.agreement.truth, folder)
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
@@ -146,7 +151,7 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
-Evidence: TypeAlias = MetricValidation | JudgedResult
+Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
@@ -359,6 +364,7 @@ _OURS = (
     "comparison-*.json",
     _DECISION,
     "table.md",
+    "agreement.json",
     "judged.json",
     "launches.json",
     "table.tex",
@@ -500,8 +506,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation and JudgedResult
-        What past launches and human labels say, if the configuration names them.
+    evidence : sequence of MetricValidation, JudgedResult and RankAgreement
+        What past launches, human labels and a second order say, if the configuration names them.
     """
 
     folder: Path
@@ -586,53 +592,58 @@ def _executed(
     if decision is not None:
         decision.save(out / _DECISION)
         done.append("the decision")
-    evidence: list[Evidence] = list(_evidence(experiment, inputs, out, done, results))
-    evidence += list(_judged(experiment, inputs, out, done, evaluate, runs, results))
+    again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
+    studies: list[Evidence] = []
+    for file, study in _evidence(experiment, inputs, results, again):
+        studies.append(study)
+        study.settings["plans"] = plan_statements(result.provenance for result in results.values())
+        write_text(out / file, study.export("json"))
+        done.append(_EVIDENCE[file])
     audited = _audited(experiment, inputs, say)
-    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, evidence)
-    return Outcome(out, results, comparisons, audited, missing, decision, evidence)
+    missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
+    return Outcome(out, results, comparisons, audited, missing, decision, studies)
+
+
+_EVIDENCE = {
+    "launches.json": "the validation of metrics",
+    "judged.json": "the values by human labels",
+    "agreement.json": "the agreement of two orders",
+}
+"""The files of evidence, and what each is called in the note on an unfinished run."""
 
 
 def _evidence(
-    experiment: Experiment, inputs: Inputs, out: Path, done: list[str], results: Mapping[str, Result]
-) -> Iterator[MetricValidation]:
-    """Yield what other studies say, each written as soon as it is there."""
-    launches = experiment.config.launches
+    experiment: Experiment, inputs: Inputs, results: Mapping[str, Result], again: Callable[[Source], dict[str, Result]]
+) -> Iterator[tuple[str, Evidence]]:
+    """Yield what past launches, human labels and a second order say, each with its file.
+
+    ``again`` evaluates the systems against another ground truth.
+    """
+    launches, labels, agreement = (getattr(experiment.config, name) for name in ("launches", "judged", "agreement"))
     if launches is not None:
-        validation = validate_metrics(inputs.path(launches.table), **launches.model_dump(exclude={"table"}))
-        validation.settings["plans"] = plan_statements(result.provenance for result in results.values())
-        write_text(out / "launches.json", validation.export("json"))
-        done.append("the validation of metrics")
-        yield validation
+        options = launches.model_dump(exclude={"table"})
+        yield "launches.json", validate_metrics(inputs.path(launches.table), **options)
+    if labels is not None:
+        yield "judged.json", judged(human=again(labels.human), judge=results, **labels.model_dump(exclude={"human"}))
+    if agreement is not None:
+        second = None if agreement.truth is None else again(agreement.truth)
+        yield "agreement.json", rank_agreement(results, second, **agreement.model_dump(exclude={"truth"}))
 
 
-def _judged(
-    experiment: Experiment,
-    inputs: Inputs,
-    out: Path,
-    done: list[str],
-    evaluate: Evaluate,
-    runs: Mapping[str, Any],
-    results: Mapping[str, Result],
-) -> Iterator[JudgedResult]:
-    """Yield what human labels of some users make of results by those of a model."""
-    labels = experiment.config.judged
-    if labels is None:
-        return
-    human = {}
+def _by_other_truth(
+    experiment: Experiment, inputs: Inputs, evaluate: Evaluate, runs: Mapping[str, Any], source: Source
+) -> dict[str, Result]:
+    """Evaluate all systems against another ground truth."""
+    results = {}
     for name, system in experiment.systems.items():
         options = inputs.options(system)
         columns = {
             key: column for key, column in (options.get("columns") or {}).items() if not key.startswith("truth.")
         }
-        columns |= {f"truth.{key}": column for key, column in labels.human.columns.items()}
-        truth = inputs.table_or_path(labels.human)
-        human[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
-    corrected = judged(human=human, judge=results, **labels.model_dump(exclude={"human"}))
-    corrected.settings["plans"] = plan_statements(result.provenance for result in results.values())
-    write_text(out / "judged.json", corrected.export("json"))
-    done.append("the values by human labels")
-    yield corrected
+        columns |= {f"truth.{key}": column for key, column in source.columns.items()}
+        truth = inputs.table_or_path(source)
+        results[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
+    return results
 
 
 def _compared(experiment: Experiment, results: Mapping[str, Result], say: Say) -> list[Comparison]:

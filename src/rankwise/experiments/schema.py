@@ -38,6 +38,7 @@ from rankwise.errors import ConfigError, FileError, ParameterError, nearest
 from rankwise.evaluation.settings import ListOptions, option_fields, option_types
 from rankwise.evidence.judged import judged
 from rankwise.evidence.launches import validate_metrics
+from rankwise.evidence.rank_agreement import rank_agreement
 from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, parse_all, show_value
 from rankwise.metrics.debiased import ByPropensity
@@ -682,6 +683,17 @@ Judged: Any = _made(
         **{name: field for name, field in _fields_of(judged).items() if name not in ("human", "judge")},
     },
 )
+Agreement: Any = _made(
+    "Agreement",
+    "Whether two orders of the systems agree: every option of `rankwise.rank_agreement`.",
+    {
+        "truth": (
+            SourceOrPath | None,
+            Field(default=None, description="A second ground truth; without it `metrics` are two, over one."),
+        ),
+        **_fields_of(rank_agreement),
+    },
+)
 Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
@@ -730,6 +742,7 @@ class Config(_Strict):
     decision: Decision | None = Field(default=None, description="Ship, hold or stop.")
     launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
     judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
+    agreement: Agreement | None = Field(default=None, description="Whether two orders of the systems agree.")
     plan: bool = Field(default=False, description="Hold the run against the plan that `rankwise plan` wrote.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[

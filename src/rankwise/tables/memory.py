@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -729,7 +730,7 @@ def from_frame(
         If a column is missing, ambiguous, or of an unsuitable type; or if no column orders the
         lists, or defines relevance, although a column of numbers could.
     """
-    names = frame.columns
+    names, whole = frame.columns, frame
     if role not in KEEP_OTHERS:
         frame, names = one_row_per_item(frame, role, overrides, source)
     columns = recognise(frame.columns, role, overrides, source)
@@ -759,7 +760,11 @@ def from_frame(
             continue
         if column != "rank" or out[column].dtype.is_decimal():
             out = out.with_columns(_as_float(out[column], columns[column], source))
-    return as_table(out, role, source, layout, columns, unread=tuple(unread))
+    table = as_table(out, role, source, layout, columns, unread=tuple(unread))
+    if whole is frame or "request" not in columns:
+        return table
+    requests = whole.select(pl.col(columns[name]).alias(name) for name in ("user", "request"))
+    return replace(table, empty_lists=requests.join(out, on=["user", "request"], how="anti"))
 
 
 def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) -> InputError:

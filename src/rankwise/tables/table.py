@@ -321,6 +321,8 @@ class Table:
         Columns of the source that were not read.
     trimmed : int, default=0
         Number of ids of a text file that had blanks around them, which were removed.
+    empty_lists : polars.DataFrame or None, default=None
+        Where each row of the source is the list of a request, the ``user`` and ``request`` of empty ones.
     """
 
     frame: pl.DataFrame
@@ -333,6 +335,7 @@ class Table:
     split: Mapping[str, Any] | None = None
     unread: tuple[str, ...] = ()
     trimmed: int = 0
+    empty_lists: pl.DataFrame | None = None
 
     def with_ids(self, column: str, ids: pl.Series) -> Self:
         """Return the table with other ids in one of its columns."""
