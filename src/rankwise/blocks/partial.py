@@ -19,7 +19,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any, Self
@@ -37,8 +37,10 @@ from rankwise.errors import DuplicateError, FileError, InputError, ParameterErro
 
 __all__ = [
     "ADDED",
+    "ONES",
     "BlockCollector",
     "BlockValues",
+    "GroupSums",
     "ItemColumn",
     "JobFingerprint",
     "Partial",
@@ -186,6 +188,9 @@ class Partial:
         The settings of the evaluation and the tables that all chunks share.
     items : polars.DataFrame or None
         One row per item that was seen: ``item`` and the sums that metrics need.
+    group_items : polars.DataFrame or None
+        Sums by item in groups of users, where they are not 0: ``sum``, ``group``, ``item``, ``value``; all rows of a
+        sum and a group are together.
     counts : dict of str to int
         Counts that add up over chunks: rows read, users without ground truth, ties, ….
     outside : polars.Series or None
@@ -209,6 +214,7 @@ class Partial:
     users: pl.DataFrame
     about: JobFingerprint
     items: pl.DataFrame | None = None
+    group_items: pl.DataFrame | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     outside: pl.Series | None = None
     protocol: str = ""
@@ -246,10 +252,17 @@ class Partial:
         if with_items:
             items = pl.concat(with_items)
             items = (items.group_by("item").sum() if others else items).sort("item")
+        by_group = [partial.group_items for partial in partials if partial.group_items is not None]
+        group_items = None
+        if by_group:
+            group_items = pl.concat(by_group)
+            if others:
+                group_items = group_items.group_by("sum", "group", "item").sum().sort("sum", "group")
         return Partial(
             users=users,
             about=self.about,
             items=items,
+            group_items=group_items,
             counts=sum((Counter(partial.counts) for partial in partials), Counter[str]()),
             outside=outside,
             protocol=self.protocol,
@@ -282,7 +295,7 @@ class Partial:
     def to_bytes(self) -> bytes:
         """Write the partial in Arrow's IPC format, to be sent elsewhere and read again."""
         outside = None if self.outside is None else self.outside.to_frame("user")
-        frames = {"users": self.users, "items": self.items, "outside": outside}
+        frames = {"users": self.users, "items": self.items, "group_items": self.group_items, "outside": outside}
         if self.outside_catalogue is not None:
             frames["outside_catalogue"] = self.outside_catalogue.to_frame("item")
         frames |= {"sample_negatives": self.sample.negatives, "sample_items": self.sample.items}
@@ -314,6 +327,7 @@ class Partial:
             users=frames["users"],
             about=JobFingerprint(values["settings"], {}, values["digests"]),
             items=frames.get("items"),
+            group_items=frames.get("group_items"),
             counts=values["counts"],
             outside=frames["outside"]["user"] if "outside" in frames else None,
             protocol=values["protocol"],
@@ -411,6 +425,69 @@ class ItemColumn(_Name):
     part: str = ""
 
 
+ONES: Mapping[str, Any] = {}
+"""Stands for ones, which need no array."""
+
+
+def _sums_from(values: Any, starts: Any) -> Any:
+    """Return the sum of the values from each start to the next."""
+    return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """A sum of every item in every group of users, most of which are 0 and not kept.
+
+    Attributes
+    ----------
+    column : ItemColumn
+        What is summed, by which column of users.
+    names : tuple of str
+        The groups.
+    n_items : int
+        The number of items.
+    index : array of int, shape (n,)
+        The number of the group times the number of items, plus the item; may be repeated.
+    parts : mapping of str to array of int, shape (n,)
+        What is added there, for each part of an exact sum; `ONES` if it is 1 everywhere.
+    """
+
+    column: ItemColumn
+    names: tuple[str, ...]
+    n_items: int
+    index: Any
+    parts: Mapping[str, Any]
+
+    def frame(self, items: Any) -> pl.DataFrame:
+        """Return one row per part, group and item, in this order; ``items`` decodes their codes."""
+        index, parts = self._added()
+        item = items.decode(index % self.n_items)
+        group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(index // self.n_items)
+        rows = pl.DataFrame({"item": item, "group": group})
+        named = {part: str(replace(self.column, part=part)) for part in parts}
+        return pl.concat(
+            rows.with_columns(pl.Series("value", parts[part], pl.Int64), pl.lit(name, pl.Categorical).alias("sum"))
+            for part, name in named.items()
+        )
+
+    def _added(self) -> tuple[Any, dict[str, Any]]:
+        """Return every place once, in order, and what is added there in all."""
+        order = None if self.parts is ONES else np.argsort(self.index, kind="stable")
+        ordered = np.sort(self.index) if order is None else self.index[order]
+        first = np.flatnonzero(np.diff(ordered, prepend=-1))
+        if order is None:
+            return ordered[first], {"": np.diff(first, append=len(ordered))}
+        return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
+
+    @classmethod
+    def joined(cls, sums: Sequence[GroupSums]) -> GroupSums:
+        """Return the sums of several blocks together."""
+        first, parts = sums[0], sums[0].parts
+        if parts is not ONES:
+            parts = {part: np.concatenate([one.parts[part] for one in sums]) for part in parts}
+        return replace(first, index=np.concatenate([one.index for one in sums]), parts=parts)
+
+
 _USER = ""
 """Stands for the users among columns, none of which has this name."""
 
@@ -429,12 +506,15 @@ class BlockValues:
         Sums by item code.
     counts : dict of str to int or array
         What was counted on the way; tensors are numbers that nobody has waited for yet.
+    group_sums : dict of ItemColumn to GroupSums
+        Sums by item in the groups of users that have values of their own.
     """
 
     user: Array
     columns: dict[str, Array]
     item_sums: dict[ItemColumn, Array]
     counts: Mapping[str, Any]
+    group_sums: Mapping[ItemColumn, GroupSums] = field(default_factory=dict)
 
     def to_partial(
         self,
@@ -467,6 +547,9 @@ class BlockValues:
         return Partial(
             users=users,
             items=self._items(encoded) if with_items else None,
+            group_items=pl.concat(sums.frame(encoded.items) for sums in self.group_sums.values())
+            if with_items and self.group_sums
+            else None,
             counts=encoded.counts + Counter(self.counts),
             outside=encoded.users.decode(outside) if len(outside) else None,
             protocol=protocol,
@@ -507,6 +590,7 @@ class BlockCollector:
         self._columns: dict[str, Any] = {}
         self._wider: list[tuple[str, int, Any]] = []
         self._sums: dict[ItemColumn, Array] = {}
+        self._group_sums: dict[ItemColumn, list[GroupSums]] = {}
         self._counts: Counter[str] = Counter()
 
     def add(self, block: BlockValues, number: int) -> None:
@@ -520,6 +604,8 @@ class BlockCollector:
             for column, values in block.item_sums.items():
                 sums = self._sums
                 sums[column] = sums[column] + values if column in sums else values
+            for column, group_sums in block.group_sums.items():
+                self._group_sums.setdefault(column, []).append(group_sums)
             self._counts.update({name: int(count) for name, count in block.counts.items()})
         for name, values in columns.items():
             all_users = self._columns[name]
@@ -536,4 +622,7 @@ class BlockCollector:
             columns[name][first : first + len(values)] = values
         self._wider.clear()
         others = {name: values for name, values in columns.items() if name != _USER}
-        return BlockValues(user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts)
+        group_sums = {column: GroupSums.joined(sums) for column, sums in self._group_sums.items()}
+        return BlockValues(
+            user=columns[_USER], columns=others, item_sums=self._sums, counts=self._counts, group_sums=group_sums
+        )

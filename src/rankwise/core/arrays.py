@@ -33,6 +33,7 @@ from rankwise.core import kernels
 from rankwise.errors import InputError, ScoreError
 
 __all__ = [
+    "EXACT_PARTS",
     "LARGEST",
     "Array",
     "ExactTotal",
@@ -366,6 +367,8 @@ def _is_on_accelerator(array: Array) -> bool:
 LARGEST = 2.0**30
 """The largest term: sums of 2^31 such terms, and of 2^23 in one block, are still exact."""
 _UNITS = {"whole": 1.0, "middle": 2.0**26, "low": 2.0**52}
+EXACT_PARTS = tuple(_UNITS)
+"""The parts of a sum that `exact_sums` gives."""
 
 
 def exact_sums(index: Array, values: Array, size: int) -> dict[str, Array]:

@@ -182,7 +182,7 @@ CONFIGURATION = SavedForm(
     unversioned=2,
 )
 PARTIAL = SavedForm(
-    "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 3
+    "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 4
 )
 JOB = SavedForm(
     "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 4, upgrades=(_unchanged,)

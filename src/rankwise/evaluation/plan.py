@@ -114,9 +114,8 @@ class Plan:
             for fact in metric.reads.facts:
                 if fact not in waived:
                     readers.setdefault(fact, str(metric))
-        for item_sum, _ in self.item_sums:
-            if item_sum.by:
-                readers.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
+        for item_sum, _ in self.group_sums:
+            readers.setdefault(Groups.of_users(item_sum.by), str(self.metrics[0]))
         return readers
 
     def waived(self, metric: Metric) -> Needs:
@@ -148,13 +147,16 @@ class Plan:
         """What is summed for every item, at every cut-off that some metric needs."""
         by_cutoff: dict[tuple[ItemSum, int], None] = {}
         for leaf in self.leaves:
-            sums = [*leaf.reads.item_sums]
-            if leaf.sums_items:
-                sums += [replace(s, by=column) for s in sums if not s.by for column in self.by]
-            for item_sum in sums:
+            for item_sum in leaf.reads.item_sums:
                 cutoffs = leaf.ks if item_sum.has_cutoff else (0,)
                 by_cutoff |= dict.fromkeys((item_sum, k) for k in cutoffs)
         return list(by_cutoff)
+
+    @cached_property
+    def group_sums(self) -> list[tuple[ItemSum, int]]:
+        """What is summed for every item in each group of users that gets values of its own."""
+        summed = {one for leaf in self.leaves if leaf.sums_items for one in leaf.reads.item_sums if not one.by}
+        return [(replace(one, by=column), k) for one, k in self.item_sums if one in summed for column in self.by]
 
     def check_sums(self, evaluated: Population) -> None:
         """Raise if a metric sums over items for other users than those who are evaluated.
@@ -203,6 +205,7 @@ class Plan:
             item_sums={
                 column: sums for item_sum, k in self.item_sums for column, sums in item_sum.sums(block, k).items()
             },
+            group_sums={item_sum.column(k): item_sum.group_sums(block, k) for item_sum, k in self.group_sums},
             counts=self._counts(block),
         )
 

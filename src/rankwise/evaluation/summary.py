@@ -24,9 +24,18 @@ from rankwise.errors import ColumnError, EmptyError, IdError, InputError, Parame
 from rankwise.evaluation.input_warnings import inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import Metric, ValueKind, finalise, reduce_users, value_kinds, values_of_users
-from rankwise.metrics.inputs import CatalogueSums
-from rankwise.metrics.states import AggregateState, UserColumns, add_groups
+from rankwise.metrics.base import (
+    Metric,
+    ValueKind,
+    finalise,
+    reduce_groups,
+    reduce_users,
+    value_kinds,
+    values_of_groups,
+    values_of_users,
+)
+from rankwise.metrics.inputs import CatalogueSums, GroupRows
+from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result
@@ -233,6 +242,8 @@ class PartitionState:
         The sum of the weights; 0 without weights.
     dealt : int, default=0
         The digest of users and jackknife groups, as a number below 2^64 that adds up.
+    group_values : mapping of str to mapping of str to array, shape (G,)
+        By column: values of all groups in order, which need no state because there are no other users.
     """
 
     everyone: AggregateState
@@ -242,6 +253,7 @@ class PartitionState:
     kinds: Mapping[str, ValueKind]
     weight: ExactTotal
     dealt: int = 0
+    group_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __add__(self, other: PartitionState) -> PartitionState:
         return PartitionState(
@@ -307,24 +319,29 @@ class UserPartition:
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
         return {by: self.user_table.groups_of(self._users, by) for by in (*self.settings.by, *dealt)}
 
-    def share(self) -> PartitionState:
-        """Return the partial result of these users."""
+    def share(self, *, whole: bool = False) -> PartitionState:
+        """Return the partial result of these users; ``whole`` says that there are no others."""
         metrics, columns = self.plan.metrics, self.columns
-        groups, names = {}, {}
+        groups: dict[str, dict[str | None, AggregateState]] = {}
+        names: dict[str, pl.Series] = {}
+        values: dict[str, dict[str, Any]] = {}
         for by, of_users in self.groups.items():
-            part = metrics
+            names[by], part = of_users.unique().sort(nulls_last=True), metrics
+            numbered = names[by].to_frame("group").with_row_index("code")
+            codes = of_users.to_frame("group").join(numbered, "group", "left", nulls_equal=True, maintain_order="left")
+            grouped = UsersByGroup.of(columns, codes["code"].cast(pl.Int64).to_numpy(), len(names[by]))
             if by == JACKKNIFE:
                 part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
-            names[by] = of_users.unique()
-            rows = pl.DataFrame({"group": of_users.cast(pl.String)}).with_row_index("row")
-            groups[by] = {
-                name: reduce_users(part, columns.select(group["row"].to_numpy()))
-                for (name,), group in rows.group_by("group", maintain_order=True)
-            }
+            elif whole:
+                values[by] = values_of_groups(metrics, grouped)
+                part = tuple(metric for metric in metrics if metric.cells[0] not in values[by])
+            states = reduce_groups(part, grouped)
+            groups[by] = dict(zip(names[by].cast(pl.String).to_list(), states, strict=True))
         return PartitionState(
             everyone=reduce_users(metrics, columns),
             groups=groups,
             names=names,
+            group_values=values,
             without_group={
                 column: int((codes.code < 0).sum()) for column, codes in columns.groups.items() if column != JACKKNIFE
             },
@@ -430,19 +447,23 @@ class Summary:
 
     def _slices(self) -> pl.DataFrame | None:
         """Return the metrics of every group of users."""
-        rows = []
+        tables = []
         for by in self.settings.by:
-            for group, inside in self.share.ordered(by):
+            values, ordered = self.share.group_values.get(by, {}), self.share.ordered(by)
+            others = tuple(metric for metric in self.plan.metrics if metric.cells[0] not in values)
+            rows = []
+            for group, inside in ordered if others else ():
                 sums = None
                 if self.items is not None:
                     sums = replace(self.items, n_listed=inside.with_list, within=(by, group))
-                head = {"by": by, "group": group, "users": inside.users}
-                rows.append({**head, **self._totals(inside, sums)})
-        if not rows:
-            return None
-        columns = dict.fromkeys(name for row in rows for name in row)
-        filled = [{name: row.get(name, float("nan")) for name in columns} for row in rows]
-        return pl.DataFrame(filled, infer_schema_length=None)
+                rows.append(self._totals(inside, sums, others))
+            names = [name for metric in self.plan.metrics for name in _cells_of(metric, rows)]
+            head = {"by": [by] * len(ordered), "group": [group for group, _ in ordered]}
+            columns: dict[str, Any] = {**head, "users": [inside.users for _, inside in ordered]}
+            for name in names:
+                columns[name] = values[name] if name in values else [row.get(name, math.nan) for row in rows]
+            tables.append(pl.DataFrame(columns, schema_overrides={"group": pl.String}))
+        return pl.concat(tables, how="diagonal_relaxed").pipe(_nan_for_null) if tables else None
 
     def _replicates(self) -> pl.DataFrame | None:
         """Return every value without each group of users, where intervals need it."""
@@ -504,6 +525,20 @@ class Summary:
             "inputs": {role: cards[role] for role in ("recommendations", "truth") if role in cards}
             | {role: table.card for role, table in facts.tables.items()},
         }
+
+
+def _cells_of(metric: Metric, rows: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the names of a metric's values in groups: those of its cut-offs, and of its cells in some group."""
+    cells = []
+    for name in metric.cells:
+        own = [cell for cell in dict.fromkeys(cell for row in rows for cell in row) if cell.startswith(f"{name}[")]
+        has_value = not rows or not own or any(name in row for row in rows)
+        cells += [*([name] if has_value else []), *own]
+    return cells
+
+
+def _nan_for_null(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.exclude("by", "group", "users").fill_null(math.nan))
 
 
 def digest_of_truth(truth: Table | None) -> dict[str, int]:
@@ -577,7 +612,7 @@ def summarise(
         user_table=user_table,
         catalogue_size=0 if items is None else items.size,
     )
-    share = users.share()
+    share = users.share(whole=True)
     user_table.check_total(share.weight.value)
     return Summary(
         settings=settings,
@@ -610,7 +645,8 @@ def catalogue(
     if not plan.needs_catalogue or merged.items is None:
         return None, {}
     frame = _in_catalogue(plan, merged.items, _catalogue_table(settings, facts))
-    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list), {"catalogue_items": len(frame)}
+    by_users = None if merged.group_items is None else GroupRows(merged.group_items, frame["item"])
+    return CatalogueSums(frame, facts.of_items(frame["item"]), with_list, by_users), {"catalogue_items": len(frame)}
 
 
 def _catalogue_table(settings: Settings, facts: SideTables) -> Table | None:

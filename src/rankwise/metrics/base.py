@@ -21,6 +21,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -41,7 +42,7 @@ from rankwise.core.terminal import TableView, html
 from rankwise.errors import MetricError, ParameterError
 from rankwise.metrics.inputs import CatalogueSums, Input, Inputs
 from rankwise.metrics.registry import Registered, add, parse_text, several_metrics
-from rankwise.metrics.states import Aggregates, AggregateState, CellValues, Floats, State, UserColumns
+from rankwise.metrics.states import Aggregates, AggregateState, CellValues, Floats, State, UserColumns, UsersByGroup
 from rankwise.options import AveragingRule, AveragingRules
 
 __all__ = [
@@ -65,11 +66,13 @@ __all__ = [
     "parse",
     "parse_all",
     "preset",
+    "reduce_groups",
     "reduce_users",
     "sections",
     "show_value",
     "summary",
     "value_kinds",
+    "values_of_groups",
     "values_of_users",
 ]
 
@@ -432,6 +435,10 @@ class Metric(Registered):
         """Return the values at the cut-off number ``at``; None without sums by item that they need."""
         raise MetricError(f"{self.name} does not define its value of aggregates")
 
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the value of each group of users at the cut-off number ``at``, shape (G,); None: from states."""
+        return None
+
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Return diagnostics of the value, such as the effective sample size of its weights."""
         return {}
@@ -785,6 +792,33 @@ def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateStat
         without_relevant=users.without_relevant,
         cells=cells,
     )
+
+
+def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[AggregateState]:
+    """Return the counts of every group of users, and the states from which metrics have their values."""
+    users, starts = groups.users, groups.starts.tolist()
+    with_list = groups.counts(users.column("list_length") > 0).tolist()
+    without_relevant = groups.counts(users.column("n_relevant") == 0).tolist()
+    of_users = [metric for metric in metrics if not metric.sums_items]
+    states = []
+    for at, (first, end) in enumerate(pairwise(starts)):
+        cells = reduce_users(of_users, users.select(slice(first, end))).cells if of_users else {}
+        states.append(
+            AggregateState(
+                users=end - first, with_list=with_list[at], without_relevant=without_relevant[at], cells=cells
+            )
+        )
+    return states
+
+
+def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[str, Floats]:
+    """Return the values in every group of the metrics that have them without states, shape (G,) each."""
+    out: dict[str, Floats] = {}
+    for metric in metrics:
+        inside = groups.under(metric)
+        values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
+        out |= {cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+    return out
 
 
 def finalise(

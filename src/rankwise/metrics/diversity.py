@@ -118,7 +118,7 @@ class Gini(Catalogue):
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the Gini index of the exposure of items."""
         (exposure,) = self.reads.item_sums
-        return CellValues(self.of_counts(items.sum(exposure, k), items.size))
+        return CellValues(self.of_counts(items.positive(exposure, k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""

@@ -15,14 +15,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
+import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import HISTORY, REFERENCE, Block, Fact, Facts, Groups, Needs, RowSet
-from rankwise.blocks.partial import ItemColumn
-from rankwise.core.arrays import Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
+from rankwise.blocks.partial import ONES, GroupSums, ItemColumn
+from rankwise.core.arrays import EXACT_PARTS, Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
 
 __all__ = [
     "CatalogueSums",
+    "GroupRows",
     "HistoryCount",
     "HitCount",
     "Input",
@@ -123,7 +125,7 @@ class ItemSum:
 
     def sums(self, block: Block, k: int) -> dict[ItemColumn, Array]:
         """Sum a block's rows: an array of shape (n_items,) for each group of users and part."""
-        n_items, column = block.n_items, self._column(k)
+        n_items, column = block.n_items, self.column(k)
         terms = self.rows(block, k if block.limit is None else min(k, block.limit))
         if not self.by:
             parts = _parts(terms.item, terms.term, n_items, terms.within).items()
@@ -139,17 +141,31 @@ class ItemSum:
             for at, name in enumerate(groups.names)
         }
 
+    def group_sums(self, block: Block, k: int) -> GroupSums:
+        """Sum a block's rows in every group of users by ``by``, where they have any."""
+        terms, xp = self.rows(block, k if block.limit is None else min(k, block.limit)), block.xp
+        groups = block[Groups.of_users(self.by)]
+        code = xp.take(groups.code, xp.take(block.user, terms.user))
+        within = code >= 0 if terms.within is None else terms.within & (code >= 0)
+        term = None if terms.term is None else terms.term[within]
+        index, parts = code[within] * block.n_items + terms.item[within], ONES
+        if term is not None:
+            index, place = np.unique(index, return_inverse=True)
+            parts = _parts(place, term, len(index), None)
+        return GroupSums(self.column(k), tuple(groups.names), block.n_items, index, parts)
+
     def parts_in(self, names: Iterable[str], k: int) -> dict[str, dict[str, str]]:
         """Return the names of the columns that hold this sum, by group of users and part."""
         out: dict[str, dict[str, str]] = {}
-        target = self._column(k)
+        target = self.column(k)
         for name in names:
             column = ItemColumn.read(name)
             if (column.key, column.k, column.by) == (target.key, target.k, target.by):
                 out.setdefault(column.group, {})[column.part] = name
         return out
 
-    def _column(self, k: int) -> ItemColumn:
+    def column(self, k: int) -> ItemColumn:
+        """Return the name of the column that holds this sum at a cut-off."""
         return ItemColumn(self.key, k if self.has_cutoff else 0, self.by)
 
 
@@ -237,6 +253,64 @@ class RepeatCount(ItemSum):
         return ItemTerms(overlap.user, overlap.item)
 
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class GroupRows:
+    """Sums by item in groups of users: the rows of the catalogue that have any, and what they are.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        ``sum``, ``group``, ``item``, ``value``, as in a partial.
+    items : polars.Series
+        The items of the catalogue, in order.
+    """
+
+    def __init__(self, frame: pl.DataFrame, items: pl.Series) -> None:
+        places = items.to_frame("item").with_row_index("row")
+        rows = frame.join(places, on="item", maintain_order="left")
+        row, value = rows["row"].to_numpy().astype(np.int64), rows["value"].to_numpy()
+        heads = rows.select("sum", "group")
+        changes = heads.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1)))).to_series()
+        starts = changes.arg_true()
+        self._rows: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._groups: dict[str, dict[str, None]] = {}
+        self._known: dict[tuple[ItemSum, int, str], dict[str, str]] = {}
+        names = heads.select(pl.all().gather(starts).cast(pl.String))
+        ends = [*starts[1:], len(rows)] if len(starts) else []
+        for name, group, first, end in zip(*names, starts, ends, strict=True):
+            self._rows[name, group] = row[first:end], value[first:end]
+            self._groups.setdefault(name, {})[group] = None
+
+    def of(self, item_sum: ItemSum, k: int, by: str, group: str) -> tuple[Any, Any]:
+        """Return the rows of the items that have such a sum, shape (n,), and the sums."""
+        names = self._names(item_sum, k, by)
+        if item_sum.whole:
+            return self._rows.get((names[""], group), (_NO_ROWS, _NO_ROWS))
+        parts = {part: self._rows.get((name, group)) for part, name in names.items()}
+        present = {part: rows for part, rows in parts.items() if rows is not None}
+        if not present:
+            return _NO_ROWS, np.empty(0)
+        order = {part: np.argsort(rows[0]) for part, rows in present.items()}
+        row = next(rows[0][order[part]] for part, rows in present.items())
+        return row, read_sums({part: rows[1][order[part]] for part, rows in present.items()})
+
+    def groups(self, item_sum: ItemSum, k: int, by: str) -> list[str]:
+        """Return the groups in which some item has such a sum, in order."""
+        names = self._names(item_sum, k, by).values()
+        return sorted({group for name in names for group in self._groups.get(name, {})})
+
+    def _names(self, item_sum: ItemSum, k: int, by: str) -> dict[str, str]:
+        """Return the name of each part of a sum."""
+        key = (item_sum, k, by)
+        if key not in self._known:
+            column = replace(item_sum, by=by).column(k)
+            parts = ("",) if item_sum.whole else EXACT_PARTS
+            self._known[key] = {part: str(replace(column, part=part)) for part in parts}
+        return self._known[key]
+
+
 @dataclass(frozen=True)
 class CatalogueSums:
     """The sums of every item of the catalogue, with what is known about these items.
@@ -249,6 +323,8 @@ class CatalogueSums:
         What is known about these items, in the same order.
     n_listed : int
         The number of counted users with a list.
+    by_users : GroupRows or None
+        The sums in groups of users.
     within : tuple of str and (str or None), optional
         A column of user groups and the group that is summed over, None for users without a group; None for all users.
     without : tuple of str, optional
@@ -258,6 +334,7 @@ class CatalogueSums:
     frame: pl.DataFrame
     facts: Facts
     n_listed: int
+    by_users: GroupRows | None = None
     within: tuple[str, str | None] | None = None
     without: tuple[str, str] | None = None
 
@@ -273,20 +350,40 @@ class CatalogueSums:
 
     def sum(self, item_sum: ItemSum, k: int) -> Any:
         """Return the sum of every item."""
-        if self.within is not None:
-            column, group = self.within
-            groups = self.by_group(replace(item_sum, by=column), k)
-            if group is not None:
-                return groups[group]
-            return self.by_group(item_sum, k)[""] - sum(groups.values())  # of users without a group
+        if self.within is not None and self.within[1] is not None:
+            rows, values = self._of_group(item_sum, k, self.within[0], self.within[1])
+            sums = np.zeros(self.size, dtype=values.dtype)
+            sums[rows] = values
+            return sums
+        everyone = self.by_group(item_sum, k)[""]
+        if not self.is_part:
+            return everyone
+        others = np.zeros_like(everyone)
+        for by, group in self._left_out(item_sum, k):
+            rows, values = self._of_group(item_sum, k, by, group)
+            others[rows] += values
+        return everyone - others
+
+    def _left_out(self, item_sum: ItemSum, k: int) -> list[tuple[str, str]]:
+        """Return the groups whose users do not count: one, or all where those without a group count."""
         if self.without is not None:
-            column, group = self.without
-            left_out = self.by_group(replace(item_sum, by=column), k)[group]
-            return self.by_group(item_sum, k)[""] - left_out
-        return self.by_group(item_sum, k)[""]
+            return [self.without]
+        assert self.within is not None
+        assert self.by_users is not None
+        return [(self.within[0], group) for group in self.by_users.groups(item_sum, k, self.within[0])]
+
+    def _of_group(self, item_sum: ItemSum, k: int, by: str, group: str) -> tuple[Any, Any]:
+        assert self.by_users is not None
+        return self.by_users.of(item_sum, k, by, group)
+
+    def positive(self, item_sum: ItemSum, k: int) -> Any:
+        """Return the sums of the items that have any, in any order, shape (n,); faster for a group than `sum`."""
+        if self.within is not None and self.within[1] is not None:
+            return self._of_group(item_sum, k, self.within[0], self.within[1])[1]
+        return self.sum(item_sum, k)
 
     def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
-        """Return the sum of every item in every group of users."""
+        """Return the sum of every item in every group of users of ``item_sum.by``."""
         names = (name for name in self.frame.columns if name != "item")
         return {
             group: self.frame[parts[""]].to_numpy()

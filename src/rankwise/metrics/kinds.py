@@ -54,7 +54,7 @@ from rankwise.metrics.inputs import (
     cells_of_items,
     label,
 )
-from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns, mean_of
+from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns, UsersByGroup, mean_of
 from rankwise.options import AveragingRule
 
 __all__ = [
@@ -186,6 +186,20 @@ class MeanOfUsers(Metric):
         """Return the value of a state: the mean."""
         return mean_of(state)
 
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the mean of each group, shape (G,)."""
+        users = groups.users
+        totals, sizes = groups.totals(self.user_values(users, at), self.value_weights(users, at))
+        means = self.of_totals(totals, sizes)
+        if self.needs_relevant and users.rule.undefined == "nan" and users.rule.counts_irrelevant:
+            means = np.where(groups.counts(users.column("n_relevant") == 0) > 0, math.nan, means)
+        return means
+
+    def of_totals(self, totals: Floats, sizes: Floats) -> Floats:
+        """Return the values for sums of values and of weights: the means."""
+        means: Floats = np.where(sizes > 0, totals / np.where(sizes > 0, sizes, 1.0), math.nan)
+        return means
+
     def fill_undefined(self, values: Array, n_relevant: Array, list_length: Array, rule: AveragingRule) -> Array:
         """Return the values, with that of the rule for users for whom the metric is not defined."""
         if self.defined_for == "user":
@@ -269,6 +283,10 @@ class PerUser(MeanOfUsers):
     def value_of(self, state: State) -> float:
         """Return the mean or the sum."""
         return float(state[0].value) if self.aggregate == "sum" else mean_of(state)
+
+    def of_totals(self, totals: Floats, sizes: Floats) -> Floats:
+        """Return the means or the sums."""
+        return totals if self.aggregate == "sum" else super().of_totals(totals, sizes)
 
     def needs_jackknife(self, *, weighted: bool) -> bool:
         """Whether the value is no plain mean of users."""
@@ -379,6 +397,10 @@ class Pooled(MeanOfUsers):
             for at, cell in enumerate(self.cells)
         }
 
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the mean of each group; None if the value is that of sums over users."""
+        return super().group_values(groups, at) if self.mean_of_users else None
+
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the value for the sums over users, or the mean of users' values."""
         if self.mean_of_users:
@@ -455,10 +477,10 @@ class Catalogue(Accumulated):
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return CellValues(self.of_counts(items.sum(RecommendationCount(), k), items.size))
+        return CellValues(self.of_counts(items.positive(RecommendationCount(), k), items.size))
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
-        """Return the value for the counts of all items recommended, in any order."""
+        """Return the value for the counts of the items, in any order; those of 0 may be left out."""
         raise MetricError(f"{self.name} does not define its value of the counts")
 
 
@@ -571,6 +593,10 @@ class Composed(MetricOfMetrics, MeanOfUsers):
         if self.of == "users":
             return super().reduce(users)
         return {cell: state for part in self.parts for cell, state in part.reduce(users).items()}
+
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the mean of each group; None if the value is made of means."""
+        return super().group_values(groups, at) if self.of == "users" else None
 
     def finalise(self, aggregates: Aggregates, at: int) -> CellValues | None:
         """Return the mean, or the value for the values of the parts; None if a part has none."""

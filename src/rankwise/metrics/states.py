@@ -19,10 +19,21 @@ import polars as pl
 
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal
+from rankwise.core.ragged import bucket
 from rankwise.metrics.inputs import CatalogueSums
 from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules, Population
 
-__all__ = ["AggregateState", "Aggregates", "CellValues", "Floats", "State", "UserColumns", "add_groups", "mean_of"]
+__all__ = [
+    "AggregateState",
+    "Aggregates",
+    "CellValues",
+    "Floats",
+    "State",
+    "UserColumns",
+    "UsersByGroup",
+    "add_groups",
+    "mean_of",
+]
 
 _G = TypeVar("_G")
 
@@ -97,6 +108,57 @@ class UserColumns:
             return total, ExactTotal.of([count])
         defined = ~np.isnan(values)
         return ExactTotal.of(values[defined] * weights[defined]), ExactTotal.of(weights[defined])
+
+
+@dataclass(frozen=True)
+class UsersByGroup:
+    """Users of several groups, one group after the other.
+
+    Attributes
+    ----------
+    users : UserColumns
+        Their columns, in the order of the groups.
+    starts : array of int, shape (G + 1,)
+        The first user of each group, and the number of users.
+    """
+
+    users: UserColumns
+    starts: Any
+
+    @classmethod
+    def of(cls, users: UserColumns, codes: Any, n_groups: int) -> UsersByGroup:
+        """Return users in the order of the codes of their groups, shape (U,), from 0."""
+        starts, rows = bucket(codes, n_groups)
+        return cls(users.select(rows), starts)
+
+    def under(self, metric: Any) -> UsersByGroup:
+        """Return the users under the rule of a metric."""
+        return replace(self, users=self.users.under(metric))
+
+    def counts(self, which: Any) -> Any:
+        """Return how many users of each group something is true of, shape (G,)."""
+        return np.diff(np.concatenate([[0], np.cumsum(which)])[self.starts])
+
+    def totals(self, values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+        """Return the sum of the weighted values of each group's users who have one, and that of their weights.
+
+        They are those of `UserColumns.mean_state`, to the last bit: sums that are rounded once.
+        """
+        values = self.users.averaged(values)
+        own = self.users.weights
+        weights = own if weights is None else weights if own is None else weights * own
+        defined = ~np.isnan(values)
+        terms = np.where(defined, values if weights is None else values * weights, 0.0)
+        sizes = self.counts(defined) if weights is None else self._sums(np.where(defined, weights, 0.0))
+        return self._sums(terms), np.asarray(sizes, dtype=np.float64)
+
+    def _sums(self, terms: Floats) -> Floats:
+        """Return the sum of the terms of each group, rounded once."""
+        ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        if not np.isfinite(terms).all():
+            return np.array([ExactTotal.of(terms[first:end]).value for first, end in ends])
+        numbers = terms.tolist()
+        return np.array([math.fsum(numbers[first:end]) for first, end in ends])
 
 
 def mean_of(state: State) -> float:
