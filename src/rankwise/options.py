@@ -12,7 +12,7 @@ from dataclasses import Field, dataclass, field, fields
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankwise.core.arguments import bounded, check_choice, check_count, check_number, check_positive
+from rankwise.core.arguments import SMALL_GROUP, bounded, check_choice, check_count, check_number, check_positive
 from rankwise.errors import ParameterError
 
 __all__ = [
@@ -427,10 +427,11 @@ class Options(Choices):
         taken_by="lists",
     )
     min_size: int = declare_option(
-        30,
+        SMALL_GROUP,
         "Number of users below which a group is marked as small. Nothing is hidden: ``*`` stands beside the number.",
         metavar="USERS",
         least=1,
+        moves_numbers=False,
         not_compared="it marks groups, and moves no value",
     )
     weights: str | Mapping[Any, float] | None = declare_option(
@@ -457,7 +458,7 @@ class Options(Choices):
         "repeats, of which the first counts.",
         metavar="COLUMN",
         type="str or mapping",
-        hash=False,
+        moves_numbers=False,
         not_compared="it says how the lists of one system name items",
         taken_by="lists",
     )
@@ -468,7 +469,7 @@ class Options(Choices):
         "titles are taken as codes are.",
         metavar="COLUMN",
         type="str or mapping",
-        hash=False,
+        moves_numbers=False,
         not_compared="it says how the lists of one system name items",
         taken_by="lists",
     )

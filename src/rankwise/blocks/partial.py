@@ -127,6 +127,11 @@ class JobFingerprint:
         if digests is not None:
             self.digests = dict(digests)
 
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The tables by role, where they are in this process."""
+        return self._tables
+
     @cached_property
     def digests(self) -> dict[str, str]:
         """The hash of each table, whatever the order of its rows and columns."""
@@ -463,11 +468,14 @@ class GroupSums:
         index, parts = self._added()
         item = items.decode(index % self.n_items)
         group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(index // self.n_items)
-        rows = pl.DataFrame({"item": item, "group": group})
-        named = {part: str(replace(self.column, part=part)) for part in parts}
+        rows = pl.DataFrame({"group": group, "item": item})
         return pl.concat(
-            rows.with_columns(pl.Series("value", parts[part], pl.Int64), pl.lit(name, pl.Categorical).alias("sum"))
-            for part, name in named.items()
+            rows.select(
+                pl.lit(str(replace(self.column, part=part)), pl.Categorical).alias("sum"),
+                pl.all(),
+                pl.Series("value", sums, pl.Int64),
+            )
+            for part, sums in parts.items()
         )
 
     def _added(self) -> tuple[Any, dict[str, Any]]:
@@ -478,6 +486,22 @@ class GroupSums:
         if order is None:
             return ordered[first], {"": np.diff(first, append=len(ordered))}
         return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
+
+    @classmethod
+    def dense(cls, columns: Mapping[ItemColumn, Any]) -> list[GroupSums]:
+        """Return sums of which every group and item has a place, in arrays of shape (n_items,)."""
+        groups: dict[ItemColumn, dict[str, dict[str, Any]]] = {}
+        for column, values in columns.items():
+            plain = replace(column, group="", part="")
+            groups.setdefault(plain, {}).setdefault(column.group, {})[column.part] = values
+        sums = []
+        for column, by_group in groups.items():
+            names, parts = tuple(by_group), list(next(iter(by_group.values())))
+            stacked = {part: np.concatenate([by_group[name][part] for name in names]) for part in parts}
+            index = np.flatnonzero(np.any([values != 0 for values in stacked.values()], axis=0))
+            kept = {part: values[index] for part, values in stacked.items()}
+            sums.append(cls(column, names, len(next(iter(stacked.values()))) // len(names), index, kept))
+        return sums
 
     @classmethod
     def joined(cls, sums: Sequence[GroupSums]) -> GroupSums:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 from rankwise.errors import ParameterError
 
 __all__ = [
+    "SMALL_GROUP",
     "TRAIN_GROUP_NAMES",
     "Claim",
     "Cold",
@@ -46,6 +47,8 @@ __all__ = [
 TrainGroup: TypeAlias = Literal["activity", "popularity"]
 """Groups of users that training interactions define, as `by` names them."""
 TRAIN_GROUP_NAMES = ("low", "middle", "high", "none")
+SMALL_GROUP = 30
+"""The number of users below which a group is marked as small, by default."""
 
 Family: TypeAlias = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by", "max_t", "tukey"]
 GroupStatistic: TypeAlias = Literal["gap", "ratio", "mean_difference"]

@@ -177,15 +177,15 @@ CONFIGURATION = SavedForm(
     "configuration",
     "rankwise run",
     "`config.yaml`: every option in full, and the hash of every input; a file without a version has the current one",
-    2,
-    upgrades=(_unchanged,),
-    unversioned=2,
+    3,
+    upgrades=(_unchanged, _unchanged),
+    unversioned=3,
 )
 PARTIAL = SavedForm(
     "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 4
 )
 JOB = SavedForm(
-    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 4, upgrades=(_unchanged,)
+    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 5, upgrades=(_unchanged,) * 2
 )
 STATE_DICT = SavedForm(
     "state dict",

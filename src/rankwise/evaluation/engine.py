@@ -125,6 +125,8 @@ class Job:
     about: JobFingerprint
     counted: Counted | None = None
     names: ItemNames | None = None
+    all_truth: Table | None = None
+    """The ground truth of all pieces, where each brings its part in another form."""
 
     def __reduce__(self) -> Any:
         return partial(prepare, counted=self.counted), (self.settings, self.shared)
@@ -249,6 +251,8 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     about["jackknife"] = str(settings.jackknife)
     about["catalogue"] = settings.catalogue
     about["rules"] = repr(settings.exceptions)
+    if settings.by_request:
+        about["by_request"] = "True"
     about["facts"] = ", ".join(f"{fact}: {facts.columns_of[fact].names}" for fact in sorted(plan.facts))
     frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in shared.by_role.items()}
     if user_table.weights is not None:
@@ -299,7 +303,7 @@ def work(job: Job, piece: Tables) -> Partial:
     outside = None
     if recommendations is not None:
         recommendations = _of_items(job, recommendations)
-        outside = _outside_catalogue(job, recommendations, piece.truth or job.shared.truth)
+        outside = _outside_catalogue(job, recommendations, piece.truth)
         piece = replace(piece, recommendations=_evaluated_rows(job, recommendations, piece))
     threads = settings.threads or default_threads()
     for hashed in (True, False) if job.encoder.may_hash(recommendations) else (False,):
@@ -346,7 +350,12 @@ def _outside_catalogue(job: Job, lists: Recommendations, truth: Table | None) ->
     if train is None:
         return None
     training = train.trained  # most items are there
-    return outside_catalogue(lists, [training] if settings.catalogue == "train" or truth is None else [training, truth])
+    if settings.catalogue == "train":
+        return outside_catalogue(lists, [training])
+    whole = job.shared.truth or job.all_truth
+    if whole is None and truth is not None and not is_absent(truth):  # of this piece alone
+        return None
+    return outside_catalogue(lists, [training] if whole is None else [training, whole])
 
 
 def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Series) -> Partial:

@@ -18,7 +18,7 @@ from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseErr
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
-from rankwise.evaluation.requests import Requests
+from rankwise.evaluation.requests import PiecesByRequest, Requests
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -37,13 +37,13 @@ from rankwise.evaluation.truth_slices import (
     with_grades,
 )
 from rankwise.metrics.base import Metric, MetricLike
-from rankwise.options import ANY_ROW, Ties
+from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
-from rankwise.tables.requests import without_requests
+from rankwise.tables.requests import has_requests, without_requests
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -118,7 +118,7 @@ class Evaluator:
         As in `rankwise.evaluate`; all chunks share them.
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
-    ties, codes, titles, **options
+    ties, codes, titles, mean_over, **options
         As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
         ``jackknife``, which need all lists at once or change the tables.
 
@@ -156,10 +156,12 @@ class Evaluator:
         ties: Ties | None = None,
         codes: str | Mapping[Any, Any] | None = None,
         titles: str | Mapping[Any, Any] | None = None,
+        mean_over: MeanOver = "requests",
         exact: bool = False,
         **options: Unpack[PieceOptions],
     ) -> None:
-        settings = Settings.read(metrics, options, PieceOptions, ties=ties, codes=codes, titles=titles, exact=exact)
+        explicit = {"ties": ties, "codes": codes, "titles": titles, "mean_over": mean_over, "exact": exact}
+        settings = Settings.read(metrics, options, PieceOptions, **explicit)
         sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
         self._start(settings, sources)
 
@@ -172,12 +174,20 @@ class Evaluator:
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
         self._job = prepare(settings, read_inputs(settings, **sources))
+        self._shared = self._job.shared
+        self._requests: PiecesByRequest | None = None
         self._partials: list[Partial] = []
 
     @property
     def shared(self) -> Tables:
         """The tables that all chunks share."""
-        return self._job.shared
+        return self._shared
+
+    def _take_requests(self) -> None:
+        """Take lists of requests from now on, if there were no lists before."""
+        if self._requests is None and not self._partials:
+            self._requests = PiecesByRequest.of(self._job)
+            self._job = self._requests.job
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
         """Add a chunk: the recommendation lists of some users.
@@ -207,7 +217,9 @@ class Evaluator:
         )
         truth = piece.truth or self.shared.truth
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
-        return self.merge(work(self._job, piece))
+        if has_requests(piece.recommendations):
+            self._take_requests()
+        return self.merge(work(self._job, piece) if self._requests is None else self._requests.work(piece))
 
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add the partials of other evaluators, which may come from other machines.
@@ -232,6 +244,8 @@ class Evaluator:
             if not isinstance(other, Evaluator | Partial):
                 raise ParameterError("merge takes evaluators and partials", found=f"{type(other).__name__}")
             partials += other._partials if isinstance(other, Evaluator) else [other]
+        if any(partial.about.settings.get("by_request") == "True" for partial in partials):
+            self._take_requests()
         for other in others:
             self._job.about.check(other._job.about if isinstance(other, Evaluator) else other.about)
         for partial in partials:
@@ -245,6 +259,8 @@ class Evaluator:
 
     def result(self) -> Result:
         """Return the result of everything so far; more may be added afterwards."""
+        if self._requests is not None:
+            return self._requests.result(self._partials)
         return finish(self._job, self._partials)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Groups, Needs, Popularity
 from rankwise.blocks.partial import BlockValues
 from rankwise.convention.convention import Convention
-from rankwise.core.arrays import Array
+from rankwise.core.arrays import Array, is_tensor
 from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, choices_for, requested
 from rankwise.metrics.base import Metric, MetricLike
@@ -199,13 +199,14 @@ class Plan:
         columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
         for leaf in self.leaves:
             columns |= leaf.columns(block, self.leaf_rules[leaf @ ()])
+        by_group, dense = self.group_sums, self.item_sums
+        if is_tensor(block.list_length):  # states of tensors have one size: every group and item has a place
+            by_group, dense = [], [*dense, *by_group]
         return BlockValues(
             user=block.user,
             columns=columns,
-            item_sums={
-                column: sums for item_sum, k in self.item_sums for column, sums in item_sum.sums(block, k).items()
-            },
-            group_sums={item_sum.column(k): item_sum.group_sums(block, k) for item_sum, k in self.group_sums},
+            item_sums={column: sums for item_sum, k in dense for column, sums in item_sum.sums(block, k).items()},
+            group_sums={item_sum.column(k): item_sum.group_sums(block, k) for item_sum, k in by_group},
             counts=self._counts(block),
         )
 

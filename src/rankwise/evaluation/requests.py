@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import polars as pl
 
-from rankwise.errors import ColumnError, ParameterError, RankwiseError
+from rankwise.blocks.partial import JobFingerprint, Partial
+from rankwise.errors import ColumnError, EmptyError, ParameterError, RankwiseError
+from rankwise.evaluation.engine import Job, finish, merge, prepare, work
 from rankwise.evaluation.settings import Settings
 from rankwise.results.intervals import WEIGHT, group_column, mean_of
 from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
-from rankwise.tables.requests import REQUEST, counts_of_requests, has_requests, one_id_per_request, users_and_requests
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.requests import (
+    REQUEST,
+    counts_of_requests,
+    has_requests,
+    one_id_per_request,
+    truth_by_request,
+    users_and_requests,
+    users_as_text,
+    users_of_requests,
+)
+from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["Requests"]
+__all__ = ["PiecesByRequest", "Requests"]
 
 _READABLE = re.compile(r"\x1f|\\x1f")
 """What stands between the ids of a user and of a request in messages."""
@@ -49,26 +60,11 @@ class Requests:
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> Self | None:
         """Return the requests that lists belong to; None if they belong to users."""
-        lists = tables.recommendations
+        lists, truth = tables.recommendations, tables.truth
         assert lists is not None
+        _check_settings(settings, lists)
         if not has_requests(lists):
-            if settings.mean_over == "users":
-                raise ParameterError(
-                    'mean_over="users" needs requests, over which the mean of each user is taken first',
-                    where=lists.source,
-                    found=f"columns {', '.join(map(repr, lists.frame.columns))}",
-                    hint='name the column of the request: columns={"request": "…"}; means are over users already',
-                )
             return None
-        if settings.weights is not None and settings.mean_over == "users":
-            raise ParameterError(
-                'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
-            )
-        if settings.warm_and_cold and settings.mean_over == "users":
-            raise ParameterError(
-                'warm_and_cold has means over requests, and not mean_over="users"', hint='take by=["item:cold"]'
-            )
-        truth = tables.truth
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
         frames = [table.frame for table in (lists, truth) if table is not None]
         types = {name: [frame.schema[name] for frame in frames if name in frame.columns] for name in ("user", REQUEST)}
@@ -111,6 +107,129 @@ class Requests:
         texts = (error.what, error.where, error.found, error.hint)
         what, where, value, hint = (None if text is None else _READABLE.sub(", request ", text) for text in texts)
         return type(error)(str(what), where=where, found=value, hint=hint)
+
+
+def _check_settings(settings: Settings, lists: Table) -> None:
+    """Raise if settings and lists disagree on whether there are requests, and on what means are over."""
+    if settings.mean_over != "users":
+        return
+    if not has_requests(lists):
+        raise ParameterError(
+            'mean_over="users" needs requests, over which the mean of each user is taken first',
+            where=lists.source,
+            found=f"columns {', '.join(map(repr, lists.frame.columns))}",
+            hint='name the column of the request: columns={"request": "…"}; means are over users already',
+        )
+    if settings.weights is not None:
+        raise ParameterError(
+            'with mean_over="users" every user counts alike', found=f"weights={settings.weights!r}"[:80]
+        )
+    if settings.warm_and_cold:
+        raise ParameterError(
+            'warm_and_cold has means over requests, and not mean_over="users"', hint='take by=["item:cold"]'
+        )
+
+
+@dataclass(frozen=True)
+class PiecesByRequest:
+    """An evaluation in pieces whose lists belong to requests.
+
+    Attributes
+    ----------
+    job : Job
+        What is asked of tables with one id per request; ground truth comes with every piece.
+    truth : Table or None
+        The ground truth that all pieces share.
+    """
+
+    job: Job
+    truth: Table | None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Return the evaluation of requests, where ``job`` is that of users."""
+        settings, shared = job.settings, job.shared
+        if isinstance(settings.weights, Mapping):
+            settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
+        tables: dict[Any, Any] = users_as_text(shared.by_role)
+        made = prepare(replace(settings, by_request=True), replace(shared, truth=None, **tables))
+        rules = replace(made.encoder.rules, required=False)  # a piece may have no relevant item
+        frames = dict(made.about.frames) | ({} if shared.truth is None else {"truth": shared.truth.frame})
+        about = JobFingerprint(made.about.settings, frames)
+        encoder = replace(made.encoder, rules=rules)
+        return cls(replace(made, encoder=encoder, about=about, all_truth=shared.truth), shared.truth)
+
+    def work(self, piece: Tables) -> Partial:
+        """Evaluate the lists of some requests, whose users are in no other piece."""
+        lists = piece.recommendations
+        assert lists is not None
+        truth = self._truth_of(lists) if piece.truth is None else piece.truth
+        requests = Requests.of(self.job.settings, replace(piece, truth=truth))
+        if requests is None:
+            raise ParameterError(
+                "the lists of one piece belong to requests, and those of another to users",
+                where=lists.source,
+                found=f"columns {', '.join(map(repr, lists.frame.columns))}",
+            )
+        tables = one_id_per_request(replace(piece, truth=truth), requests.each)
+        try:
+            partial = work(self.job, tables)
+        except RankwiseError as error:
+            raise requests.explained(error) from error
+        types = {"user": str(requests.user), REQUEST: str(requests.request)}
+        cards = {
+            role: tuple({**card, "ids": card["ids"] | types, "requests": requests.truth} for card in several)
+            for role, several in partial.inputs.items()
+        }
+        return replace(partial, inputs=cards)
+
+    def _truth_of(self, lists: Recommendations) -> Table | None:
+        """Return the shared ground truth of the users, or requests, of some lists."""
+        if self.truth is None:
+            return None
+        keys = ["user", REQUEST] if has_requests(self.truth) else ["user"]
+        ids = lists.frame.select(keys)
+        if lists.empty_lists is not None:
+            ids = pl.concat([ids, lists.empty_lists.select(pl.col(name).cast(ids.schema[name]) for name in keys)])
+        own, theirs = (frame.select(pl.col(keys).cast(pl.String)) for frame in (self.truth.frame, ids))
+        rows = own.with_row_index("row").join(theirs.unique(), on=keys, how="semi", maintain_order="left")["row"]
+        return self.truth.with_frame(self.truth.frame[rows])
+
+    def result(self, partials: Sequence[Partial]) -> Result:
+        """Return the result of all pieces, and of users and requests without a list."""
+        merged = merge(partials)
+        rest = self._without_list(merged)
+        if rest is not None:
+            merged = merged.merge(replace(work(self.job, rest), protocol=merged.protocol, inputs={}))
+        cards = merged.inputs["recommendations"]
+        if self.truth is not None and not int(merged.users["n_relevant"].sum()) and self.job.settings.needs_relevant:
+            raise EmptyError("no item is relevant", where=self.truth.source, hint="is this the right column?")
+        types = {
+            name: pl.Int64() if {card["ids"][name] for card in cards} == {"Int64"} else pl.String()
+            for name in ("user", REQUEST)
+        }
+        columns = ", ".join(sorted({card["columns"].get(REQUEST, REQUEST) for card in cards}))
+        truth = "user" if any(card["requests"] == "user" for card in cards) else cards[0]["requests"]
+        inputs = {role: tuple(map(_plain_card, several)) for role, several in merged.inputs.items()}
+        requests = Requests(types["user"], types[REQUEST], columns, truth, merged.users.head(0))
+        return requests.named(finish(self.job, [replace(merged, inputs=inputs)]))
+
+    def _without_list(self, merged: Partial) -> Tables | None:
+        """Return the ground truth of users and requests that are in no piece; None if there is none."""
+        if self.truth is None:
+            return None
+        truth = truth_by_request(self.truth)
+        lists = [merged.users["user"], *([] if merged.outside is None else [merged.outside])]
+        ids = pl.concat(lists)
+        known = ids if has_requests(self.truth) else users_of_requests(ids)
+        own = truth.frame["user"] if has_requests(self.truth) else users_of_requests(truth.frame["user"])
+        rest = truth.frame.filter(~own.is_in(known.implode()))
+        return Tables(truth=truth.with_frame(rest)) if len(rest) else None
+
+
+def _plain_card(card: dict[str, Any]) -> dict[str, Any]:
+    ids = {name: kind for name, kind in card["ids"].items() if name != REQUEST}
+    return {name: value for name, value in card.items() if name != "requests"} | {"ids": ids}
 
 
 def _check_unread(truth: Table) -> None:

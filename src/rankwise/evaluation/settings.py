@@ -15,7 +15,7 @@ from dataclasses import MISSING, Field, dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
-from rankwise.core.arguments import check_number, described
+from rankwise.core.arguments import SMALL_GROUP, check_number, described
 from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
@@ -429,6 +429,8 @@ class Settings(Options):
         saved = {name: getattr(self, name) for name, entry in options_of(Options).items() if entry.compare}
         if not isinstance(self.weights, str | None):
             saved["weights"] = "given"
+        if self.min_size != SMALL_GROUP:
+            saved["min_size"] = self.min_size
         if self.item_names is not None:
             names = getattr(self, self.item_names)
             saved[self.item_names] = names if isinstance(names, str) else "given"

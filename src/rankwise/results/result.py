@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankwise.convention.convention import Convention
-from rankwise.core.arguments import check_path
+from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
 from rankwise.core.terminal import Format, TableDisplay, TableView, finite
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
@@ -310,7 +310,7 @@ class Result(TableDisplay, Mapping[str, float]):
     @property
     def min_size(self) -> int:
         """The number of users below which a group is marked as small."""
-        return int(self.provenance["settings"].get("min_size", 0))
+        return int(self.provenance["settings"].get("min_size", SMALL_GROUP))
 
     def is_mean_of_users(self, cell: str) -> bool:
         """Return whether a value is the unweighted mean of the per-user values."""

@@ -6,6 +6,7 @@ the user and of the request; all other tables keep their users, and each request
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,9 @@ __all__ = [
     "naming_requests",
     "one_id_per_request",
     "request_ids",
+    "truth_by_request",
     "users_and_requests",
+    "users_as_text",
     "users_of_requests",
     "without_requests",
 ]
@@ -85,16 +88,28 @@ def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
         raise ParameterError("exact ranks have no requests", where=lists.source, hint="rank lists, and evaluate those")
     roles = [role for role in tables.by_role if "user" in tables.by_role[role].frame.columns]
     aligned = dict(zip(roles, align([tables.by_role[role] for role in roles], "user"), strict=True))
-    changed: dict[Any, Any] = {
-        role: replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
-        for role, table in aligned.items()
-        if role in _BY_USER
-    }
+    changed: dict[Any, Any] = users_as_text(aligned)
     changed["recommendations"] = _with_requests(aligned["recommendations"])
     if "truth" in aligned:
         truth = aligned["truth"]
         changed["truth"] = _with_requests(truth if has_requests(truth) else _of_all_requests(truth, requests))
     return replace(tables, **changed)
+
+
+def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
+    """Return the tables that are looked up by user, by role, with ids as text."""
+    return {
+        role: replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
+        for role, table in tables.items()
+        if role in _BY_USER
+    }
+
+
+def truth_by_request(truth: Table) -> Table:
+    """Return a ground truth with one id per request; without one for users whose request it does not say."""
+    if has_requests(truth):
+        return _with_requests(truth)
+    return _with_requests(truth.with_frame(truth.frame.with_columns(pl.lit(None, pl.String).alias(REQUEST))))
 
 
 def _of_all_requests(truth: Table, requests: pl.DataFrame) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from rankwise.blocks.partial import BlockValues, ItemColumn, Partial
+from rankwise.blocks.partial import BlockValues, GroupSums, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
 from rankwise.core.saved_forms import STATE_DICT
@@ -378,6 +378,7 @@ def partial_of(
         users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
         items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
+        group_items=_group_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
         counts={name: n for name, n in counts.items() if name not in KINDS},
         protocol="" if protocol is None else protocol.write(),
         ties=tuple(sorted(spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind])),
@@ -407,11 +408,41 @@ def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> 
 
 
 def _items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame:
+    """Return the sums by item over all users, and those that metrics have by groups."""
+    assert spec.items is not None
+    named = {str(column): values for column, values in _columns_of_items(spec, layout, sums, by_group=False).items()}
+    return pl.DataFrame({"item": spec.items.ids} | named)
+
+
+def _group_items(spec: MetricSpec, layout: Layout, sums: Tensor) -> pl.DataFrame | None:
+    """Return the sums by item in groups of users that have values of their own."""
+    columns = _columns_of_items(spec, layout, sums, by_group=True)
+    return pl.concat(one.frame(_Ids(spec)) for one in GroupSums.dense(columns)) if columns else None
+
+
+def _columns_of_items(spec: MetricSpec, layout: Layout, sums: Tensor, *, by_group: bool) -> dict[ItemColumn, Any]:
+    """Return the sums by item, those of groups that have values of their own or all others."""
     assert spec.items is not None
     ids, rows = spec.items.ids, sums.cpu().numpy()
+    summed = {one.column(k) for one, k in (spec.plan.group_sums if by_group else spec.plan.item_sums)}
     # Before the first scores sums are a column of zeros.
-    named = {str(column): np.broadcast_to(rows[at], len(ids)) for at, column in enumerate(layout.item_sums)}
-    return pl.DataFrame({"item": ids} | named)
+    return {
+        column: np.broadcast_to(rows[at], len(ids))
+        for at, column in enumerate(layout.item_sums)
+        if replace(column, group="", part="") in summed
+    }
+
+
+@dataclass(frozen=True)
+class _Ids:
+    """The ids of the items of a metric, by number."""
+
+    spec: MetricSpec
+
+    def decode(self, numbers: Any) -> pl.Series:
+        """Return the ids of these items."""
+        assert self.spec.items is not None
+        return self.spec.items.ids.gather(numbers)
 
 
 def _card(rows: int, columns: dict[str, str]) -> dict[str, Any]:
