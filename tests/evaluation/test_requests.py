@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, ScoreError
+from rankwise.blocks.partial import Partial
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError, ParameterError, ScoreError
+from strategies import examples
 
 LISTS = pl.DataFrame(
     {
@@ -304,9 +306,11 @@ def test_errors_name_user_and_request():
     assert "user 'ann, request 1'" in str(caught.value)
 
 
-def test_what_takes_lists_of_users_refuses_requests():
-    with pytest.raises(ParameterError, match="one list per user"):
-        rw.Evaluator("ndcg@2", truth=BY_USER).update(LISTS)
+def test_what_does_not_fit_requests_is_refused():
+    with pytest.raises(ParameterError, match="those of another to users"):
+        rw.Evaluator("ndcg@2", truth=BY_USER).update(LISTS).update({"dan": [1]})
+    with pytest.raises(ParameterError, match="needs requests"):
+        rw.Evaluator("ndcg@2", truth=BY_USER, mean_over="users").update({"dan": [1]}).result()
     with pytest.raises(ParameterError, match="needs requests"):
         rw.evaluate({"ann": [1]}, {"ann": {1}}, "ndcg@2", mean_over="users")
     with pytest.raises(ParameterError, match="every user counts alike"):
@@ -370,3 +374,61 @@ def test_a_request_with_an_empty_list_counts_as_a_list_without_hits():
         ("bob", 1, 1.0),
     ]
     assert result.counts["users_without_list"] == 1
+
+
+@st.composite
+def request_worlds(draw):
+    """Lists, ground truth, training and users: ids as numbers or text, truth by request or by user."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    name = draw(st.sampled_from([int, lambda user: f"u{user}"]))
+    by_request = draw(st.booleans())
+    lists, truth = [], []
+    for user in map(name, range(6)):
+        for request in range(rng.integers(1, 4)):
+            if rng.random() < 0.8 or not lists:
+                lists += [(user, request, int(item), at) for at, item in enumerate(rng.permutation(9)[:3], 1)]
+            if rng.random() < 0.8 or not truth:
+                truth += [(user, request, int(item)) for item in rng.permutation(9)[:2]]
+    columns = ["user", "request", "item"]
+    judged = pl.DataFrame(truth, schema=columns, orient="row")
+    judged = judged if by_request else judged.drop("request").unique(maintain_order=True)
+    users = [name(user) for user in range(6)]
+    train = pl.DataFrame({"user": rng.permutation(users), "item": rng.integers(0, 9, 6)})
+    groups = pl.DataFrame({"user": users, "country": ["a", "b", None] * 2, "weight": np.arange(1.0, 7.0)})
+    return pl.DataFrame(lists, schema=[*columns, "rank"], orient="row"), judged, train, groups
+
+
+@examples(40)
+@given(
+    request_worlds(),
+    st.sampled_from([{}, {"mean_over": "users"}, {"weights": "weight"}, {"population": "all"}, {"population": "both"}]),
+)
+def test_pieces_merged_on_another_machine_are_the_whole(world, options):
+    lists, truth, train, users = world
+    metrics = ["ndcg@3", "recall@2", "coverage@3", "novelty@3", "gini@2"]
+    options = {**options, "train": train, "users": users, "by": "country"}
+    whole = rw.evaluate(lists, truth, metrics, **options)
+    here, there, together = (rw.Evaluator(metrics, truth=truth, **options) for _ in range(3))
+    for number, (_, rows) in enumerate(lists.group_by("user", maintain_order=True)):
+        (here if number % 2 else there).update(rows)
+    parts = [Partial.from_bytes(one.partial().to_bytes()) for one in (here, there) if one._partials]
+    result = together.merge(*parts).result()
+    assert dict(result) == pytest.approx(dict(whole), rel=0, abs=0, nan_ok=True)
+    assert result.per_user.equals(whole.per_user)
+    assert result.slices.equals(whole.slices)
+    assert result.counts == whole.counts
+    inputs = {"date", "inputs"}
+    said = [{k: v for k, v in one.provenance.items() if k not in inputs} for one in (result, whole)]
+    assert said[0] == said[1]
+
+
+def test_chunks_of_a_file_have_requests(tmp_path):
+    lists = LISTS.sort("user_id", maintain_order=True)
+    lists.write_parquet(tmp_path / "lists.parquet")
+    whole = rw.evaluate(lists, BY_USER, ["ndcg@2", "gini@2"])
+    pieces = rw.evaluate(tmp_path / "lists.parquet", BY_USER, ["ndcg@2", "gini@2"], chunk_rows=2)
+    assert pieces.per_user.equals(whole.per_user)
+    assert pieces.notes[-2] == whole.notes[-2]  # the rules: lists by request, and what means are over
+    none = BY_USER.with_columns(relevance=0.0)
+    with pytest.raises(EmptyError, match="no item is relevant"):
+        rw.evaluate(tmp_path / "lists.parquet", none, "ndcg@2", chunk_rows=2)

@@ -84,7 +84,10 @@ def test_every_metric(spark, collect):
 def test_lists_that_look_sampled_have_the_label_of_one_process(spark, collect):
     lists, truth = as_tables(*sampled(n_items=300, negatives=100))
     kinds = pl.DataFrame({"user": range(60), "kind": ["a", None, "b"] * 20})
-    tables = {"recommendations": lists, "truth": truth, "users": kinds, "train": truth.select("user", item=5)}
+    train = pl.concat(
+        [truth.select("user", item=5), lists.select(pl.lit(-1).alias("user"), "item").unique()], how="vertical_relaxed"
+    )
+    tables = {"recommendations": lists, "truth": truth, "users": kinds, "train": train}
     options = {"buckets": 3, "collect": collect, "by": "kind", "warm_and_cold": collect}
     one, there = evaluate(spark, tables, ["ndcg@10", "gini@10"], **options)
     check_same(one, there)

@@ -18,7 +18,7 @@ from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseErr
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
-from rankwise.evaluation.requests import PiecesByRequest, Requests
+from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -217,6 +217,8 @@ class Evaluator:
         )
         truth = piece.truth or self.shared.truth
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
+        if piece.recommendations is not None:
+            check_requests(settings, piece.recommendations)
         if has_requests(piece.recommendations):
             self._take_requests()
         return self.merge(work(self._job, piece) if self._requests is None else self._requests.work(piece))

@@ -29,7 +29,7 @@ from rankwise.tables.requests import (
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["PiecesByRequest", "Requests"]
+__all__ = ["PiecesByRequest", "Requests", "check_requests"]
 
 _READABLE = re.compile(r"\x1f|\\x1f")
 """What stands between the ids of a user and of a request in messages."""
@@ -62,7 +62,7 @@ class Requests:
         """Return the requests that lists belong to; None if they belong to users."""
         lists, truth = tables.recommendations, tables.truth
         assert lists is not None
-        _check_settings(settings, lists)
+        check_requests(settings, lists)
         if not has_requests(lists):
             return None
         known = "none" if truth is None else "request" if has_requests(truth) else "user"
@@ -109,7 +109,7 @@ class Requests:
         return type(error)(str(what), where=where, found=value, hint=hint)
 
 
-def _check_settings(settings: Settings, lists: Table) -> None:
+def check_requests(settings: Settings, lists: Table) -> None:
     """Raise if settings and lists disagree on whether there are requests, and on what means are over."""
     if settings.mean_over != "users":
         return
