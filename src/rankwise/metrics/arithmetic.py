@@ -51,6 +51,7 @@ __all__ = [
     "running_sum",
     "shared_with_reference",
     "spread",
+    "sums_by_user",
     "unit_vectors",
 ]
 
@@ -171,6 +172,11 @@ def rows_above(user: Array) -> Array:
     """Return how many rows of the same user precede each row; users are in order."""
     xp = namespace(user)
     return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
+
+
+def sums_by_user(block: Block, user: Array, *columns: Array) -> tuple[Array, ...]:
+    """Return the sum of each column over the rows of each user, arrays of shape (U,)."""
+    return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
 def need_cutoff(metric: Metric, *, where: bool, setting: str) -> None:

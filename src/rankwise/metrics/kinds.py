@@ -9,7 +9,8 @@ define the mathematics, in a method that depends on the kind:
   :math:`S_u(k) / (N_u(k) \, s(k))`, with a scale that is the same for all users. One definition gives
   the value and the curve over all cut-offs; `HitSum` also the weighting of relevant items.
 * `Pooled.sums`: a few sums for every user, and `Pooled.pool`, which turns sums into the value.
-  The same function gives one user's value, a group's and everyone's.
+  The same function gives one user's value, a group's and everyone's. `MeanOfRows` is the common case, a mean over rows
+  of lists or of the ground truth.
 * `Accumulated.of_items`: a function of what was summed for every item; `Catalogue.of_counts` is
   the common case, a function of how often each item was recommended.
 * `GroupRates`: rates of groups of items, :math:`P_a = \sum_{i \in a} part_i \,/ \sum_{i \in a} whole_i`.
@@ -41,7 +42,7 @@ from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
 from rankwise.core.ragged import bucket
 from rankwise.errors import MetricError, ParameterError
-from rankwise.metrics.arithmetic import divide, spread
+from rankwise.metrics.arithmetic import divide, ratio, spread
 from rankwise.metrics.base import GroupsCompared, Metric, ValueKind
 from rankwise.metrics.inputs import (
     CatalogueSums,
@@ -66,6 +67,7 @@ __all__ = [
     "HitSum",
     "ItemNumber",
     "ListedUsers",
+    "MeanOfRows",
     "MetricOfMetrics",
     "MetricOfOne",
     "One",
@@ -382,6 +384,28 @@ class Pooled(MeanOfUsers):
         if self.mean_of_users:
             return super().finalise(aggregates, at)
         return CellValues(self.pool_totals(aggregates.users.cells[self.cells[at]], aggregates.catalogue_size))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MeanOfRows(Pooled):
+    """A mean over rows: each user's sums are the total of a value of every row, and the number of rows.
+
+    Parameters
+    ----------
+    average : {"rows", "users"}, default="rows"
+        The mean over all rows of all users, or the mean over users of the value of each user.
+    """
+
+    average: Literal["rows", "users"] = "rows"
+
+    @property
+    def mean_of_users(self) -> bool:
+        """Whether the value is a mean of users' values, not of rows."""
+        return self.average == "users"
+
+    def pool(self, sums: Sums, catalogue_size: int) -> Array:
+        """Return the mean, NaN without rows."""
+        return ratio(*sums)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -18,10 +18,10 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, is_tensor, namespace, refuse
 from rankwise.errors import MetricError, ParameterError, ScoreError
-from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio
+from rankwise.metrics.arithmetic import Limits, divide, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import label
-from rankwise.metrics.kinds import Pooled, Sums
+from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.states import Aggregates, CellValues, Floats, State, UserColumns
 
 __all__ = ["Brier", "CalibrationRatio", "ExpectedCalibrationError", "LogLoss", "NormalisedEntropy", "ReliabilityCurve"]
@@ -97,11 +97,10 @@ class _CrossEntropy(_OfProbabilities):
         return -(rows.label * xp.log(p) + (1.0 - rows.label) * xp.log(1.0 - p))
 
 
-def _sums(block: Block, *columns: Array) -> Sums:
+def _sums_and_rows(block: Block, *columns: Array) -> Sums:
     """Sum each column over the rows of each user's list, and count the rows, arrays of shape (U,)."""
     user, xp = block.recommended.user, block.xp
-    ones = xp.ones(user.shape[0], dtype=xp.float64)
-    return tuple(bincount(user, column, block.n_users) for column in (*columns, ones))
+    return sums_by_user(block, user, *columns, xp.ones(user.shape[0], dtype=xp.float64))
 
 
 @metric(
@@ -114,7 +113,7 @@ def _sums(block: Block, *columns: Array) -> Sums:
     family="rating",
     plain=plain.log_loss,
 )
-class LogLoss(_CrossEntropy):
+class LogLoss(MeanOfRows, _CrossEntropy):
     r"""Binary cross-entropy of scores that are probabilities, over all items in the lists.
 
     .. math:: -\frac{1}{n} \sum \left(y \ln \hat p + (1 - y) \ln(1 - \hat p)\right)
@@ -138,20 +137,9 @@ class LogLoss(_CrossEntropy):
     0.16425
     """
 
-    average: Literal["rows", "users"] = "rows"
-
-    @property
-    def mean_of_users(self) -> bool:
-        """Whether the value is a mean of users' values, not of rows."""
-        return self.average == "users"
-
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses and the number of rows, shape (U,) both."""
-        return _sums(block, self._losses(block))
-
-    def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the mean loss, NaN without rows."""
-        return ratio(*sums)
+        return _sums_and_rows(block, self._losses(block))
 
 
 @metric(
@@ -187,7 +175,7 @@ class NormalisedEntropy(_CrossEntropy):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses, and the numbers of relevant rows and of rows, shape (U,) each."""
-        return _sums(block, self._losses(block), block.recommended.label)
+        return _sums_and_rows(block, self._losses(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return mean loss over entropy, NaN if all labels are the same."""
@@ -228,7 +216,7 @@ class CalibrationRatio(_OfProbabilities):
 
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the probabilities, and the numbers of relevant rows and of rows, shape (U,) each."""
-        return _sums(block, self._probabilities(block), block.recommended.label)
+        return _sums_and_rows(block, self._probabilities(block), block.recommended.label)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return predicted over observed clicks, NaN without any."""

@@ -15,19 +15,14 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
 from rankwise.functional.labels import Statistic
-from rankwise.metrics.arithmetic import divide, or_nan, ratio
+from rankwise.metrics.arithmetic import divide, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
-from rankwise.metrics.kinds import Pooled, Sums
+from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.probability import check_probabilities
 
 __all__ = ["FCP", "MAE", "MSE", "R2", "RMSE", "Classification", "ExplainedVariance"]
 
 _PAIRS = 1 << 22  # pairs of rows compared at a time
-
-
-def _sums(block: Block, user: Array, *columns: Array) -> Sums:
-    """Sum each column over the rows of each user, arrays of shape (U,)."""
-    return tuple(bincount(user, column, block.n_users) for column in columns)
 
 
 class _OfScores(Pooled):
@@ -37,35 +32,19 @@ class _OfScores(Pooled):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _MeanLoss(_OfScores):
+class _MeanLoss(MeanOfRows, _OfScores):
     """A mean loss of the scores.
-
-    Parameters
-    ----------
-    average : {"rows", "users"}, default="rows"
-        The mean over all rows of all users, or the mean over users of the value of each user.
 
     References
     ----------
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
     """
 
-    average: Literal["rows", "users"] = "rows"
-
-    @property
-    def mean_of_users(self) -> bool:
-        """Whether the value is a mean of users' values, not of rows."""
-        return self.average == "users"
-
     def sums(self, block: Block, k: int) -> Sums:
         """Return the sum of the losses and the number of rows, shape (U,) both."""
         rows = block.judged
         loss = self._loss(rows.score - rows.truth)
-        return _sums(block, rows.user, loss, namespace(loss).ones_like(loss))
-
-    def pool(self, sums: Sums, catalogue_size: int) -> Array:
-        """Return the mean loss, NaN without rows."""
-        return ratio(*sums)
+        return sums_by_user(block, rows.user, loss, namespace(loss).ones_like(loss))
 
     def _loss(self, error: Array) -> Array:
         return error**2
@@ -160,7 +139,9 @@ class R2(_OfScores):
     def sums(self, block: Block, k: int) -> Sums:
         """Return number, squared error, and the centred sums of ratings, each of shape (U,)."""
         rows = block.judged
-        n, error = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth), (rows.truth - rows.score) ** 2)
+        n, error = sums_by_user(
+            block, rows.user, namespace(rows.truth).ones_like(rows.truth), (rows.truth - rows.score) ** 2
+        )
         return n, error, *_centred_sums(block, rows.user, rows.truth, n)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
@@ -209,7 +190,7 @@ class ExplainedVariance(_OfScores):
     def sums(self, block: Block, k: int) -> Sums:
         """Return number, and the centred sums of ratings and of errors, each of shape (U,)."""
         rows = block.judged
-        (n,) = _sums(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
+        (n,) = sums_by_user(block, rows.user, namespace(rows.truth).ones_like(rows.truth))
         ratings, errors = (_centred_sums(block, rows.user, x, n) for x in (rows.truth, rows.truth - rows.score))
         return n, *ratings, *errors
 
@@ -244,10 +225,10 @@ def _centred_sums(block: Block, user: Array, x: Array, n: Array) -> Sums:
     terms give the variance over any users as if their values were at hand.
     """
     xp = namespace(x)
-    (total,) = _sums(block, user, x)
+    (total,) = sums_by_user(block, user, x)
     centre = _leading(divide(total, n), 18)
     d = x - xp.take(centre, user)
-    deviations, squares = _sums(block, user, d, d**2)
+    deviations, squares = sums_by_user(block, user, d, d**2)
     high = _leading(deviations, 26)
     return deviations, squares, n * centre, n * centre**2, centre * high, centre * (deviations - high)
 
@@ -328,7 +309,7 @@ class Classification(Pooled):
             positive = xp.astype(rows.score >= self.threshold, xp.float64)
         label = xp.astype(rows.label, xp.float64)
         cells = (positive * label, positive * (1 - label), (1 - positive) * label, (1 - positive) * (1 - label))
-        return _sums(block, rows.user, *cells)
+        return sums_by_user(block, rows.user, *cells)
 
     def pool(self, sums: Sums, catalogue_size: int) -> Array:
         """Return the statistic, NaN without rows."""
@@ -408,7 +389,7 @@ class FCP(_OfScores):
             higher = xp.take(rows.truth, left) > xp.take(rows.truth, right)
             agree = xp.take(rows.score, left) > xp.take(rows.score, right)
             pair_kinds = (xp.astype(higher & kind, xp.float64) for kind in (agree, ~agree))
-            more, fewer = _sums(block, xp.take(rows.user, left), *pair_kinds)
+            more, fewer = sums_by_user(block, xp.take(rows.user, left), *pair_kinds)
             concordant, discordant = concordant + more, discordant + fewer
             start = stop
         return concordant, discordant
