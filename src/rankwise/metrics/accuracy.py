@@ -22,7 +22,16 @@ from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import ELEVEN_LEVELS
-from rankwise.metrics.arithmetic import ABOVE_0, IN_CLOSED_0_1, Limits, at_least_one, divide, need_cutoff, or_nan
+from rankwise.metrics.arithmetic import (
+    ABOVE_0,
+    IN_CLOSED_0_1,
+    Limits,
+    at_least_one,
+    divide,
+    need_cutoff,
+    or_nan,
+    running_count,
+)
 from rankwise.metrics.base import Metric, metric, preset, show_value
 from rankwise.metrics.kinds import Composed, HitSum, PerUser, RunningSum, at_cutoffs
 
@@ -620,9 +629,7 @@ class InterpolatedPrecision(PerUser):
         """Return interpolated precision, shape (U,)."""
         rows, xp = block.judged, block.xp
         within = xp.where(rows.rank <= k, rows.relevant, xp.zeros_like(rows.relevant))
-        n_hits = bincount(rows.user, within, block.n_users)
-        before = xp.cumulative_sum(n_hits) - n_hits  # hits of users before this one
-        hits = xp.cumulative_sum(within) - xp.take(before, rows.user)
+        hits = running_count(rows.user, within, block.n_users)
         n_relevant = xp.astype(at_least_one(xp.take(block.n_relevant, rows.user)), xp.float64)
         precision = within * hits / rows.rank
         n_rows = bincount(rows.user, xp.ones_like(within), block.n_users)

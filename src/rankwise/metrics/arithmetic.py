@@ -48,6 +48,7 @@ __all__ = [
     "or_nan",
     "ratio",
     "retrieved",
+    "running_count",
     "running_sum",
     "shared_with_reference",
     "spread",
@@ -172,6 +173,18 @@ def rows_above(user: Array) -> Array:
     """Return how many rows of the same user precede each row; users are in order."""
     xp = namespace(user)
     return xp.arange(user.shape[0]) - xp.searchsorted(user, user)
+
+
+def running_count(user: Array, counted: Array, n_users: int) -> Array:
+    """Return how many rows of the same user count, up to each row and with it; users are in order.
+
+    >>> running_count(np.array([0, 0, 0, 1, 1]), np.array([1.0, 0.0, 1.0, 0.0, 1.0]), 2).tolist()
+    [1.0, 1.0, 2.0, 0.0, 1.0]
+    """
+    xp = namespace(counted)
+    per_user = bincount(user, counted, n_users)
+    before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
+    return xp.cumulative_sum(counted) - xp.take(before, user)
 
 
 def sums_by_user(block: Block, user: Array, *columns: Array) -> tuple[Array, ...]:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, JudgedRows
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.metrics.arithmetic import at_least_one, divide, or_nan, retrieved
+from rankwise.metrics.arithmetic import at_least_one, divide, or_nan, retrieved, running_count, sums_by_user
 from rankwise.metrics.base import ValueKind, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import PerUser, Pooled, Sums, Weightable
@@ -264,9 +264,7 @@ class BPref(PerUser, Weightable):
         """Return binary preference, shape (U,)."""
         rows, xp = block.judged, block.xp
         irrelevant = self._irrelevant(rows)
-        per_user = bincount(rows.user, irrelevant, block.n_users)
-        before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
-        above = xp.cumulative_sum(irrelevant) - xp.take(before, rows.user)
+        above = running_count(rows.user, irrelevant, block.n_users)
         n_relevant = xp.astype(block.n_relevant, xp.float64)
         n_irrelevant = xp.astype(block.n_judged, xp.float64) - n_relevant
         if self.negative_grades == "unjudged":
@@ -450,8 +448,7 @@ class ListAUC(PerUser):
         """Return the same of the top k, tied items in order of item id."""
         rows, xp = block.judged, block.xp
         hit = rows.relevant * xp.astype(rows.rank <= k, xp.float64)
-        per_user = bincount(rows.user, hit, block.n_users)
-        before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
-        position = xp.cumulative_sum(hit) - xp.take(before, rows.user)
+        position = running_count(rows.user, hit, block.n_users)
         above = hit * (xp.astype(rows.rank, xp.float64) - position)
-        return per_user, bincount(rows.user, above, block.n_users)
+        n_hits, wrong = sums_by_user(block, rows.user, hit, above)
+        return n_hits, wrong

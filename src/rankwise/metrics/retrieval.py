@@ -14,7 +14,16 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount
 from rankwise.errors import ParameterError
-from rankwise.metrics.arithmetic import ABOVE_0, BETWEEN_0_AND_1, NOT_NEGATIVE, Gain, divide, or_nan, retrieved
+from rankwise.metrics.arithmetic import (
+    ABOVE_0,
+    BETWEEN_0_AND_1,
+    NOT_NEGATIVE,
+    Gain,
+    divide,
+    or_nan,
+    retrieved,
+    running_count,
+)
 from rankwise.metrics.base import metric, show_value
 from rankwise.metrics.graded import check_gains
 from rankwise.metrics.inputs import Input
@@ -297,10 +306,7 @@ class LogitAveragePrecision(PerUser):
 
 def _above(block: Block, counted: Array) -> Array:
     """Return how many of the counted rows are above each row of ``judged``, in the same list."""
-    user, xp = block.judged.user, block.xp
-    per_user = bincount(user, counted, block.n_users)
-    before = xp.cumulative_sum(per_user) - per_user  # those of users before this one
-    return xp.cumulative_sum(counted) - counted - xp.take(before, user)
+    return running_count(block.judged.user, counted, block.n_users) - counted
 
 
 @metric(
