@@ -41,6 +41,7 @@ __all__ = [
     "discount",
     "divide",
     "gain_of",
+    "geometric_discount",
     "kullback_leibler",
     "listed_denominator",
     "mean_difference",
@@ -120,6 +121,12 @@ def discount(rank: Array, log_base: float = 2.0) -> Array:
     """Return the logarithmic discount of a rank, 1 / log(rank + 1)."""
     xp = namespace(rank)
     return math.log2(log_base) / xp.log2(xp.astype(rank, xp.float64) + 1.0)
+
+
+def geometric_discount(rank: Array, patience: float) -> Array:
+    """Return the geometric discount of a rank, patience^(rank - 1): the probability that a user reads so far."""
+    xp = namespace(rank)
+    return patience ** (xp.astype(rank, xp.float64) - 1.0)
 
 
 def running_sum(of_rank: Callable[[Array], Array], k: Array) -> Array:

@@ -28,6 +28,7 @@ from rankwise.metrics.arithmetic import (
     category_shares,
     discount,
     divide,
+    geometric_discount,
     kullback_leibler,
     need_cutoff,
     or_nan,
@@ -360,7 +361,7 @@ class CategoryEntropy(_ListedCategories):
         """Return the entropy of each list, shape (U,)."""
         rows, xp = block.recommended, block.xp
         top, categories = rows.rank <= k, self.categories_of(block)
-        weight = self.patience ** (xp.astype(rows.rank[top], xp.float64) - 1.0) if self.weight == "geometric" else None
+        weight = geometric_discount(rows.rank[top], self.patience) if self.weight == "geometric" else None
         q, has_list = category_shares(
             categories, rows.user[top], rows.item[top], block.n_users, weight=weight, smoothing=self.smoothing
         )

@@ -23,6 +23,7 @@ from rankwise.metrics.arithmetic import (
     BETWEEN_0_AND_1,
     NOT_NEGATIVE,
     divide,
+    geometric_discount,
     need_cutoff,
     or_nan,
     retrieved,
@@ -531,7 +532,7 @@ def _geometric_over_depth(block: Block, longer: Array, p: float) -> Array:
     xp = block.xp
     deepest = int(xp.max(longer)) if block.n_users else 0
     depth = np.arange(1, deepest + 1)
-    sums = np.concatenate([[0.0], np.cumsum(p ** (depth - 1.0) / depth)])
+    sums = np.concatenate([[0.0], np.cumsum(geometric_discount(depth, p) / depth)])
     return namespace(longer).asarray(sums, dtype=xp.float64)
 
 

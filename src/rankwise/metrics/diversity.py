@@ -26,6 +26,7 @@ from rankwise.metrics.arithmetic import (
     Distance,
     batches,
     discount,
+    geometric_discount,
     or_nan,
     ratio,
     retrieved,
@@ -56,11 +57,8 @@ class _Exposure(ItemSum):
 
     def rows(self, block: Block, k: int) -> ItemTerms:
         """Return the attention at each row of the top k."""
-        rows, xp = block.recommended, block.xp
-        if self.patience is None:
-            attention = discount(rows.rank)
-        else:
-            attention = self.patience ** (xp.astype(rows.rank, xp.float64) - 1.0)
+        rows, patience = block.recommended, self.patience
+        attention = discount(rows.rank) if patience is None else geometric_discount(rows.rank, patience)
         return ItemTerms(rows.user, rows.item, attention, rows.rank <= k)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from rankwise import functional as plain
@@ -24,6 +25,7 @@ from rankwise.metrics.arithmetic import (
     discount,
     divide,
     gain_of,
+    geometric_discount,
     need_cutoff,
     retrieved,
     rows_above,
@@ -299,7 +301,7 @@ class RBP(HitSum):
     def terms(self, block: Block) -> Array:
         """Return the probability that a user stops at the rank of each hit."""
         hits, xp = block.hits, block.xp
-        weight = (1.0 - self.p) * self.p ** (xp.astype(hits.rank, xp.float64) - 1.0)
+        weight = (1.0 - self.p) * geometric_discount(hits.rank, self.p)
         if self.top_grade == "largest":
             gain = hits.gain / xp.take(self._largest(block), hits.owner)
             return hits.probability * hits.to_rows(gain) * weight
@@ -315,12 +317,13 @@ class RBP(HitSum):
         if self.normaliser == "none":
             return None
         xp, largest = block.xp, 1.0 if self.top_grade == "none" else self.max_relevance
+        attention = partial(geometric_discount, patience=self.p)
         if self.top_grade == "largest":
-            total = block.sum_ideal(lambda gain: gain, lambda rank: self.p ** (rank - 1.0), k)
+            total = block.sum_ideal(lambda gain: gain, attention, k)
             return (1.0 - self.p) * total / self._largest(block)
         if largest is None:
             return 1.0 - self.p ** xp.astype(block.relevant_in_reach(k), xp.float64)
-        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, lambda rank: self.p ** (rank - 1.0), k)
+        return (1.0 - self.p) * block.sum_ideal(lambda gain: gain / largest, attention, k)
 
 
 @metric("err", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.err_at_k)

@@ -36,6 +36,7 @@ from rankwise.metrics.arithmetic import (
     discount,
     divide,
     gain_of,
+    geometric_discount,
     mean_difference,
     or_nan,
 )
@@ -361,7 +362,7 @@ class _ExpectedExposure(_OverGroups, Pooled):
         """Return 1 for users who count, then each group's exposure and its target, shape (U,)."""
         xp, patience = block.xp, float(self.patience)
         counts = xp.astype((block.list_length > 0) & (block.n_relevant > 0), xp.float64)
-        attention = patience ** (xp.astype(block.recommended.rank, xp.float64) - 1.0)
+        attention = geometric_discount(block.recommended.rank, patience)
         system = self.exposure(block, attention, k)
         # The relevant items of a user share the first positions, as many as they are, equally.
         reach = xp.astype(block.relevant_in_reach(k), xp.float64)
@@ -527,9 +528,8 @@ class AWRF(_OverGroups, PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the fairness of each list, shape (U,)."""
         xp, groups = block.xp, block[Groups.of_items(self.item_group)]
-        rank = xp.astype(block.recommended.rank, xp.float64)
-        log = self.weight == "log"
-        attention = discount(rank) if log else float(self.patience) ** (rank - 1.0)
+        rank, log = block.recommended.rank, self.weight == "log"
+        attention = discount(rank) if log else geometric_discount(rank, float(self.patience))
         exposure = self.exposure(block, attention, k)
         total = sum(exposure, start=xp.zeros(block.n_users, dtype=xp.float64))
         distance = xp.zeros(block.n_users, dtype=xp.float64)

@@ -20,6 +20,7 @@ from rankwise.metrics.arithmetic import (
     NOT_NEGATIVE,
     Gain,
     divide,
+    geometric_discount,
     or_nan,
     retrieved,
     running_count,
@@ -258,7 +259,7 @@ class RBPResidual(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the residual, shape (U,)."""
         xp, judged = block.xp, _is_judged(block)
-        weight = (1.0 - self.p) * self.p ** (xp.astype(block.judged.rank, xp.float64) - 1.0)
+        weight = (1.0 - self.p) * geometric_discount(block.judged.rank, self.p)
         residual = 1.0 - block.sum_judged(judged * weight, k)
         if self.tail:
             return residual
