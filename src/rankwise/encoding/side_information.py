@@ -50,9 +50,9 @@ from rankwise.encoding.side_columns import (
     read_features,
     read_groups,
 )
-from rankwise.errors import ColumnError, MetricError, ParameterError, ScoreError
+from rankwise.errors import MetricError, ParameterError, ScoreError
 from rankwise.options import Duplicates, Ties
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_once
 from rankwise.tables.table import TRAINED, Table, TableRole
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching
 
@@ -548,7 +548,7 @@ class SideTables:
         check_tables(self.facts, self.tables, terciles)
         _ = self.columns_of  # raises if a column is missing
         if "items" in self.coded:
-            _check_once(self.tables["items"], "item")
+            check_once(self.tables["items"], "item")
 
     @cached_property
     def columns_of(self) -> dict[Fact[Any], ColumnMatch]:
@@ -668,17 +668,6 @@ def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series)
     left = pl.DataFrame({role: ids_of_rows})
     row = left.join(right, on=role, how="left", maintain_order="left")["row"]
     return row.fill_null(-1).to_numpy()
-
-
-def _check_once(table: Table, role: str) -> None:
-    ids = table.frame[role]
-    if ids.n_unique() < len(ids):
-        raise ColumnError(
-            f"duplicate {role} in the table of {table.role}",
-            where=table.source,
-            found=f"{role} {ids.filter(ids.is_duplicated())[0]!r}",
-            hint=f"keep one row per {role}",
-        )
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from rankwise.metrics.states import AggregateState, UserColumns, add_groups
 from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result, Values
-from rankwise.tables.columns import check_was_read
+from rankwise.tables.columns import check_once, check_was_read
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
@@ -82,7 +82,7 @@ class UserTable:
         for name in [*columns, *([weights] if isinstance(weights, str) else [])]:
             _check_column(users, name)
         if users is not None:
-            _check_once(users)
+            check_once(users, "user")
         if isinstance(weights, str):
             assert users is not None
             weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
@@ -156,17 +156,6 @@ def _check_column(users: Table | None, name: str) -> None:
     if users.frame[name].dtype.is_nested():
         raise ColumnError(
             f"column {name!r} does not hold one group per row", where=users.source, found=str(users.frame[name].dtype)
-        )
-
-
-def _check_once(users: Table) -> None:
-    ids = users.frame["user"]
-    if ids.n_unique() < len(ids):
-        raise ColumnError(
-            "duplicate user in the table of users",
-            where=users.source,
-            found=f"user {ids.filter(ids.is_duplicated())[0]!r}",
-            hint="keep one row per user",
         )
 
 

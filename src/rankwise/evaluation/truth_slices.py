@@ -21,7 +21,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.options import Population
 from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result
-from rankwise.tables.columns import EVENT
+from rankwise.tables.columns import EVENT, check_once
 from rankwise.tables.requests import REQUEST, users_of_requests
 from rankwise.tables.table import Table, Tables
 from rankwise.tables.training import matching
@@ -279,14 +279,7 @@ def _labels(name: str, tables: Tables) -> tuple[_Labels, list[str | None]]:
             found=", ".join(map(repr, known)) or "ids alone",
             hint=nearest(column, known) or 'also "item:popularity" and "item:cold", with train=',
         )
-    ids = items.frame["item"]
-    if ids.n_unique() < len(ids):
-        raise ColumnError(
-            "duplicate item in the table of items",
-            where=items.source,
-            found=f"item {ids.filter(ids.is_duplicated())[0]!r}",
-            hint="keep one row per item; several categories of an item are a list in its row",
-        )
+    check_once(items, "item", hint="keep one row per item; several categories of an item are a list in its row")
     binned = _binned(items.frame[column], edges, name)
     labelled = items.with_frame(items.frame.select("item", label=binned(items.frame[column])))
 

@@ -28,6 +28,7 @@ __all__ = [
     "check_exact",
     "check_finite",
     "check_numeric",
+    "check_once",
     "check_ranks",
     "check_was_read",
     "checked_ids",
@@ -437,6 +438,18 @@ def _of_no_type(name: str, where: str, types: str | None) -> ColumnError:
 def empty_table(table: Table) -> EmptyError:
     """Return the error for a table without rows."""
     return EmptyError(f"the table of {table.role} is empty", where=table.source, found="0 rows")
+
+
+def check_once(table: Table, column: str, *, hint: str | None = None) -> None:
+    """Raise if an item has two rows in the table of items, or a user in that of users."""
+    ids = table.frame[column]
+    if ids.n_unique() < len(ids):
+        raise ColumnError(
+            f"duplicate {column} in the table of {table.role}",
+            where=table.source,
+            found=f"{column} {ids.filter(ids.is_duplicated())[0]!r}",
+            hint=hint or f"keep one row per {column}",
+        )
 
 
 def where_in(table: Table, column: str) -> str:
