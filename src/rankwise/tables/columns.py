@@ -75,8 +75,12 @@ _KIND = ("kind", "event", "eventtype", "actiontype")
 _UNIT = (*_QUERY, *_SESSION, "request", "requestid", "impression", "impressionid", "visit", "visitid")
 """Requests of users, each of which has a list of its own."""
 _EVENT = (*_KIND, "behavior", "behaviour", "behaviortype", "action", "interaction", "interactiontype")
-EVENT = "truth:event"
+_OF_TRUTH = "truth:"
+"""What a key of ``columns`` starts with for a column of the ground truth that is read as it is."""
+EVENT = f"{_OF_TRUTH}event"
 """The column of events of a ground truth, which is read where they have grades; without a name it is recognised."""
+_NEVER_DECIDING = frozenset((*_TIME, *_UNIT))
+"""Times and requests neither order lists nor say what is relevant."""
 _LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
@@ -96,12 +100,7 @@ ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
         "team": ("team",),
         "policy": ("policy", "policyid", "loggingpolicy", "behaviorpolicy", "behaviourpolicy"),
     },
-    "outcomes": {
-        **_LOGGED,
-        "reward": _REWARD,
-        "timestamp": _TIME,
-        "kind": ("kind", "event", "eventtype", "actiontype"),
-    },
+    "outcomes": {**_LOGGED, "reward": _REWARD, "timestamp": _TIME, "kind": _KIND},
     "targets": {
         **_LOGGED,
         "position": ("position", "slot", "pos"),
@@ -206,21 +205,20 @@ def could_decide(
     return [
         name
         for name in unread
-        if plain_name(name) not in (*_TIME, *_UNIT) and not is_row_number(name) and not _IDS.search(name)
+        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not _IDS.search(name)
     ]
 
 
 def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
     """Return the error for columns of numbers that may be the score, or the relevance."""
-    column = _DECIDING[role][-1]
+    key = f"{role}.{_DECIDING[role][-1]}"
     otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
     missing = "relevance" if role == "truth" else "rank or score"
     return ColumnError(
         f"no column is known to be the {missing}, and {names[0]!r} could be it",
         where=where,
         found=f"numbers in {', '.join(map(repr, names[:5]))}",
-        hint=f'say which: columns={{"{role}.{column}": "{names[0]}"}}; or that there is none, and '
-        f'{otherwise}: columns={{"{role}.{column}": None}}',
+        hint=f'{_say_which(key, names[0])}; or that there is none, and {otherwise}: columns={{"{key}": None}}',
     )
 
 
@@ -245,7 +243,7 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     overrides: dict[str, str | None] = {}
     all_columns = {table: {**names, **KNOWN.get(table, {})} for table, names in ROLES.items()}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
-        if key.startswith("truth:"):  # a column of the ground truth as it is
+        if key.startswith(_OF_TRUTH):
             overrides |= {key: name} if role == "truth" else {}
             continue
         table, _, column = key.rpartition(".")
@@ -282,12 +280,19 @@ def known_column(
 
 def _ambiguous(role: TableRole, column: str, matches: Sequence[str], where: str) -> ColumnError:
     strong = [name for name in matches if plain_name(name) != _WEAK.get(column)] or matches
-    hint = f'say which: columns={{"{role}.{column}": "{strong[0]}"}}'
+    hint = _say_which(f"{role}.{column}", strong[0])
     if column == "score" and len(strong) < len(matches):
         hint += "; predicted ratings beside true ones are evaluated by rw.evaluate_ratings"
-    return ColumnError(
-        f"two columns could be the {column}", where=where, found=", ".join(map(repr, matches)), hint=hint
-    )
+    return _several(column, matches, where, hint)
+
+
+def _several(column: str, matches: Sequence[str], where: str, hint: str) -> ColumnError:
+    quoted = ", ".join(map(repr, matches))
+    return ColumnError(f"two columns could be the {column}", where=where, found=quoted, hint=hint)
+
+
+def _say_which(key: str, name: str = "…") -> str:
+    return f'say which: columns={{"{key}": "{name}"}}'
 
 
 def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
@@ -301,21 +306,16 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         If a column is missing, or two names fit one column.
     """
     out: dict[str, str] = {}
+    chosen = {key: name for key, name in overrides.items() if not key.startswith(_OF_TRUTH)}
     for column in ROLES[role]:
-        if column in overrides:
-            name = overrides[column]
+        if column in chosen:
+            name = chosen[column]
             if column == "request" and role == "truth" and name not in names:
                 continue  # it holds for all requests of a user
             if name is not None and name not in names:
-                raise ColumnError(
-                    f"there is no column {name!r} for the {column}",
-                    where=where,
-                    found=quoted_columns(names),
-                    hint=nearest(name, names),
-                )
+                raise _unknown(f"there is no column {name!r} for the {column}", name, names, where)
             out |= {} if name is None else {column: name}
             continue
-        chosen = {key: name for key, name in overrides.items() if not key.startswith("truth:")}
         taken = {name for name in (*chosen.values(), *out.values()) if name is not None}
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1 and (column, role) == ("request", "truth"):
@@ -325,23 +325,21 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         if matches:
             out[column] = matches[0]
         elif _is_required(role, column):
-            raise ColumnError(
-                f"there is no column for the {column}",
-                where=where,
-                found=quoted_columns(names),
-                hint=f'say which: columns={{"{role}.{column}": "…"}}',
-            )
+            raise _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+    of_truth = {key: name for key, name in overrides.items() if key not in chosen}
+    return out | _columns_of_truth(names, of_truth, where)
+
+
+def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+    """Return the columns of a ground truth that are read as they are; that of events is recognised."""
+    out: dict[str, str] = {}
     for key, name in overrides.items():
         if key == EVENT and name is None:
             out[key] = _event_column(names, where)
-        elif key.startswith("truth:") and name is not None:
+        elif name is not None:
             if name not in names:
-                raise ColumnError(
-                    f"there is no column {name!r} of the ground truth, by which it is to be sliced",
-                    where=where,
-                    found=quoted_columns(names),
-                    hint=nearest(name, names),
-                )
+                what = f"there is no column {name!r} of the ground truth, by which it is to be sliced"
+                raise _unknown(what, name, names, where)
             out[key] = name
     return out
 
@@ -349,13 +347,10 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
 def _event_column(names: Sequence[str], where: str) -> str:
     """Return the column of events of a ground truth."""
     matches = [name for name in names if plain_name(name) in _EVENT]
-    if len(matches) != 1:
-        raise ColumnError(
-            "two columns could be the event" if matches else "there is no column of events, which have grades",
-            where=where,
-            found=", ".join(map(repr, matches)) if matches else quoted_columns(names),
-            hint=f'say which: columns={{"{EVENT}": "…"}}',
-        )
+    if not matches:
+        raise _missing("there is no column of events, which have grades", EVENT, names, where)
+    if len(matches) > 1:
+        raise _several("event", matches, where, _say_which(EVENT))
     return matches[0]
 
 
@@ -366,12 +361,15 @@ def quoted_columns(names: Sequence[str]) -> str:
 
 def missing_column(what: str, column: str, table: Table) -> ColumnError:
     """Return the error for a table that lacks a column which only some calls need."""
-    return ColumnError(
-        what,
-        where=table.source,
-        found=quoted_columns(table.frame.columns),
-        hint=f'say which: columns={{"{column}": "…"}}',
-    )
+    return _missing(what, column, table.frame.columns, table.source)
+
+
+def _missing(what: str, key: str, names: Sequence[str], where: str) -> ColumnError:
+    return ColumnError(what, where=where, found=quoted_columns(names), hint=_say_which(key))
+
+
+def _unknown(what: str, name: str, names: Sequence[str], where: str) -> ColumnError:
+    return ColumnError(what, where=where, found=quoted_columns(names), hint=nearest(name, names))
 
 
 POLARS_FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -467,11 +465,15 @@ def check_finite(values: pl.Series, column: str, table: Table) -> None:
     if values.dtype.is_float() and not values.null_count() and math.isfinite(values.sum()):
         return  # the sum of NaN, or of infinity, and anything else is not finite
     check_numeric(values, column, table)
-    bad = values.is_null()
-    if values.dtype.is_float():
-        bad = bad | ~values.is_finite()
+    bad = _are_bad(values)
     if bad.any():
         raise _not_finite(column, *_first_bad(values, bad, column, table))
+
+
+def _are_bad(values: pl.Series) -> pl.Series:
+    """Return whether each value is null, NaN or infinite."""
+    null = values.is_null()
+    return null | ~values.is_finite() if values.dtype.is_float() else null
 
 
 def _not_finite(column: str, where: str, found: str) -> ScoreError:
@@ -651,9 +653,7 @@ def _check_lists(values: pl.Series, column: str, where: str) -> None:
             hint="drop those rows, or give them an empty list",
         )
     flat = values.explode(empty_as_null=False)
-    bad = flat.is_null()
-    if flat.dtype.is_float():
-        bad = bad | ~flat.is_finite()
+    bad = _are_bad(flat)
     if column != "item":
         bad = bad & (flat.dtype.is_numeric() or flat.dtype == pl.Null)
     if not bad.any():
