@@ -134,13 +134,18 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
     >>> users_of_requests(ids).to_list()
     ['7', '8']
     """
-    return ids.cast(pl.String).str.split_exact(_BETWEEN, 1).struct.field("field_0").alias("user")
+    return _parts(ids)["user"]
+
+
+def _parts(ids: pl.Series) -> pl.DataFrame:
+    """Return the ids of the user and of the request in each id that `request_ids` made."""
+    parts = ids.cast(pl.String).str.split_exact(_BETWEEN, 1)
+    return parts.struct.rename_fields(["user", REQUEST]).struct.unnest()
 
 
 def users_and_requests(frame: pl.DataFrame, user: Any, request: Any) -> pl.DataFrame:
     """Return a frame with ``user`` and ``request``, of these types, in place of one id per request; in their order."""
-    parts = pl.col("user").str.split_exact(_BETWEEN, 1).struct
-    frame = frame.with_columns(parts.field("field_0").alias("user"), parts.field("field_1").alias(REQUEST))
+    frame = frame.with_columns(_parts(frame["user"]).get_columns())
     named = frame.with_columns(
         pl.col("user").cast(user), pl.when(pl.col(REQUEST) != "").then(pl.col(REQUEST)).cast(request)
     )
