@@ -10,11 +10,15 @@ import click
 
 from rankwise.cli.options import (
     PATH,
+    alpha_option,
+    baseline_option,
     choice_option,
     column_option,
     examples,
     margin,
+    margin_option,
     metrics_option,
+    missing_option,
     named_paths,
     output_options,
     read_seeds,
@@ -22,7 +26,7 @@ from rankwise.cli.options import (
     settings_options,
     write_out,
 )
-from rankwise.core.arguments import Family, Missing, SeedDesign, Test
+from rankwise.core.arguments import Family, SeedDesign, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ __all__ = ["compare_command", "decide_command", "report_command"]
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
 @click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
 @click.option("--primary", metavar="METRIC", help="The primary metric of the comparison.")
-@click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
+@baseline_option
 @click.option("--title", help="The title of the page.")
 @click.option(
     "--recommendations",
@@ -138,7 +142,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 @click.option(
     "--by", metavar="COLUMN", help="Compare within each group of users. Saved results need to be evaluated with --by."
 )
-@click.option("--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]")
+@baseline_option
 @click.option(
     "--no-regression",
     "gate",
@@ -153,7 +157,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     help="With --no-regression: record of repeated looks at growing data; decisions are then valid "
     "over all looks together. For metrics with bounds.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@alpha_option
 @choice_option(
     "--test",
     kind=Test,
@@ -164,12 +168,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 @choice_option(
     "--correction", kind=Family, default="holm", help="Correction for the number of pairs, on the primary metric."
 )
-@click.option(
-    "--margin",
-    metavar="SIZE",
-    callback=lambda _ctx, _option, text: None if text is None else margin(text),
-    help="Largest difference that does not matter: 0.005, or 1% of the baseline's mean.",
-)
+@margin_option("Largest difference that does not matter: 0.005, or 1% of the baseline's mean.")
 @click.option(
     "--not-shown",
     type=click.Choice(["fail", "pass"]),
@@ -177,12 +176,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     show_default=True,
     help="With --no-regression: the outcome if too few users were compared to show either.",
 )
-@choice_option(
-    "--missing",
-    kind=Missing,
-    default="error",
-    help="What to do with users who have a value in one result and none in another.",
-)
+@missing_option("What to do with users who have a value in one result and none in another.")
 @click.option(
     "--clusters",
     metavar="COLUMN",
@@ -388,10 +382,8 @@ def _margins(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ..
     show_default=True,
     help="Groups with fewer users are listed but not checked.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
-@choice_option(
-    "--missing", kind=Missing, default="error", help="What to do with users who have a value in one result only."
-)
+@alpha_option
+@missing_option("What to do with users who have a value in one result only.")
 @click.option("--record", type=PATH, metavar="FILE", help="Write the decision as canonical JSON with a digest.")
 @click.pass_context
 def decide_command(ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, examples, named_paths, output_options, write_out
-from rankwise.core.arguments import Missing, Sampled
+from rankwise.cli.options import PATH, choice_option, examples, missing_option, named_paths, output_options, write_out
+from rankwise.core.arguments import Sampled
 
 __all__ = ["agreement_command", "judged_command", "validate_metrics_command"]
 
@@ -98,9 +98,7 @@ def judged_command(
     metavar="METRIC",
     help="Metric of both orders, or that of each.  [default: the primary one]",
 )
-@choice_option(
-    "--missing", kind=Missing, default="error", help="What to do with users who have a value in one result only."
-)
+@missing_option("What to do with users who have a value in one result only.")
 @confidence_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the tests.")
 @output_options

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.options import PATH, choice_option, column_option, examples, margin, output_options, write_out
+from rankwise.cli.options import (
+    PATH,
+    alpha_option,
+    choice_option,
+    column_option,
+    examples,
+    margin_option,
+    output_options,
+    write_out,
+)
 
 if TYPE_CHECKING:
     from rankwise.offpolicy.result import OffPolicy
@@ -79,13 +88,8 @@ def _pair_option(
     "--window", metavar="TEXT", help="How long outcomes count after an exposure, without requests.  [default: 1d]"
 )
 @click.option("--by", metavar="COLUMN", help="Also within each group of a column of the exposures.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
-@click.option(
-    "--margin",
-    metavar="SIZE",
-    callback=lambda _ctx, _option, text: None if text is None else margin(text),
-    help="Largest difference that does not matter: 0.005, or 1% of the baseline.",
-)
+@alpha_option
+@margin_option("Largest difference that does not matter: 0.005, or 1% of the baseline.")
 @choice_option(
     "--missing",
     kind=Literal["error", "drop", "logged"],
@@ -166,7 +170,7 @@ def _holds(result: OffPolicy, name: str, verdict: str) -> bool:
 @click.argument("exposures")
 @click.argument("outcomes", required=False)
 @choice_option("--credit", kind=Literal["sum", "winner"], default="sum", help="Credit of a request.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+@alpha_option
 @choice_option(
     "--missing",
     kind=Literal["error", "drop", "logged"],

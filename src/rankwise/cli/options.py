@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
-from rankwise.core.arguments import TimeUnit
+from rankwise.core.arguments import Missing, TimeUnit
 from rankwise.evaluation.settings import option_fields, option_summary, option_types
 
 if TYPE_CHECKING:
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATH",
+    "alpha_option",
+    "baseline_option",
     "choice_option",
     "column_option",
     "examples",
     "given_options",
     "margin",
+    "margin_option",
     "metrics_option",
+    "missing_option",
     "name_and_path",
     "named_paths",
     "output_options",
@@ -144,10 +148,31 @@ def margin(text: str) -> float | str:
         raise click.BadParameter(f"{text!r} is neither a number nor a share such as 1%") from None
 
 
+def margin_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--margin``, a number or a share, with its help."""
+    return click.option(
+        "--margin",
+        metavar="SIZE",
+        callback=lambda _ctx, _option, size: None if size is None else margin(size),
+        help=text,
+    )
+
+
+def missing_option(text: str) -> Callable[[_F], _F]:
+    """Return the option ``--missing``, for users who lack a value in some results, with its help."""
+    return choice_option("--missing", kind=Missing, default="error", help=text)
+
+
 def metrics_option(text: str) -> Callable[[_F], _F]:
     """Return the option ``--metric`` with its help."""
     return click.option("-m", "--metric", "metrics", multiple=True, metavar="METRIC", help=text)
 
+
+alpha_option = click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
+
+baseline_option = click.option(
+    "--baseline", metavar="NAME", help="Compare all others with this one.  [default: all pairs]"
+)
 
 column_option = click.option(
     "--column",
