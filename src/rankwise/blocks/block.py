@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 from rankwise.blocks.hits import Hits
 from rankwise.core import kernels
 from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
+from rankwise.core.ragged import order_within
 from rankwise.errors import MetricError
 from rankwise.options import Ties
 
@@ -231,8 +232,7 @@ class Popularity:
     def _is_rare(self, share: float) -> Array:
         """Whether each item is among the least popular ``share`` of those with interactions."""
         xp = namespace(self.above)
-        by_id = xp.argsort(self.above, stable=True)  # where counts are equal
-        order = xp.take(by_id, xp.argsort(xp.take(self.count, by_id), stable=True))
+        order = order_within(self.count, self.above)  # by id where counts are equal
         n_cold = xp.sum(xp.astype(self.count == 0, xp.int64))
         n_warm = self.count.shape[0] - n_cold
         n_rare = xp.clip(xp.floor(share * xp.astype(n_warm, xp.float64) + 1e-9), min=1.0)
@@ -599,9 +599,7 @@ class Block:
         These rows are in no order, so values are added up from the smallest: the sum then depends
         on the values alone.
         """
-        xp = namespace(values)
-        order = xp.argsort(values, stable=True)
-        order = xp.take(order, xp.argsort(xp.take(rows.user, order), stable=True))
+        xp, order = namespace(values), order_within(rows.user, values)
         return bincount(xp.take(rows.user, order), xp.take(values, order), self.n_users)
 
     def count_rows(self, rows: ItemRows) -> Array:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 from rankwise.core.arrays import Array, bincount, count, namespace
-from rankwise.core.ragged import offsets, runs
+from rankwise.core.ragged import offsets, order_within, runs
 from rankwise.options import Ties
 
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
@@ -255,8 +255,7 @@ def resolve(user: Array, gain: Array, item: Array, low: Array, high: Array, ties
     starts = runs(user, low)
     n_hits = xp.diff(starts)
     tied = xp.repeat(xp.arange(n_hits.shape[0]), n_hits)
-    order = xp.argsort(sign * gain, stable=True)
-    order = xp.take(order, xp.argsort(xp.take(tied, order), stable=True))
+    order = order_within(tied, sign * gain)
     gain, item = xp.take(gain, order), xp.take(item, order)
     position = xp.arange(tied.shape[0]) - xp.take(starts, tied)
     if ties == "optimistic":

@@ -1,6 +1,6 @@
 """Rows that belong together: offsets, runs, groups by user, and orders inside them, without a full sort.
 
-`offsets` and `runs` also take tensors.
+`offsets`, `runs` and `order_within` also take tensors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.arrays import namespace
+from rankwise.core.arrays import Array, namespace
 from rankwise.core.ids import Codes, Vocabulary, string_views
 from rankwise.core.kernels import each, shares
 
@@ -31,6 +31,7 @@ __all__ = [
     "group",
     "grouped",
     "offsets",
+    "order_within",
     "owners",
     "padded",
     "placed",
@@ -83,6 +84,17 @@ def runs(*keys: Ints) -> Ints:
     elif not keys[0].shape[0]:
         return xp.zeros(1, dtype=xp.int64)  # type: ignore[no-any-return]
     return xp.nonzero(is_first)[0]  # type: ignore[no-any-return]
+
+
+def order_within(segment: Array, key: Array) -> Array:
+    """Return the order of rows by segment, and inside each by rising key; rows of equal keys stay in their order.
+
+    >>> order_within(np.array([1, 0, 1, 1]), np.array([0.5, 0.2, 0.1, 0.5])).tolist()
+    [1, 2, 0, 3]
+    """
+    xp = namespace(key)
+    by_key = xp.argsort(key, stable=True)
+    return xp.take(by_key, xp.argsort(xp.take(segment, by_key), stable=True))
 
 
 def owners(starts: Ints, rows: Ints) -> Ints:

@@ -20,6 +20,7 @@ import numpy as np
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.ragged import order_within
 from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import ELEVEN_LEVELS
 from rankwise.metrics.arithmetic import (
@@ -649,9 +650,7 @@ def _largest_of_each(user: Array, values: Array, n_rows: Array) -> Array:
     """Return the largest value of each user's rows, 0 without rows; rows in order of user."""
     if not values.shape[0]:
         return n_rows * 0.0
-    xp = namespace(values)
-    order = xp.argsort(values, stable=True)
-    order = xp.take(order, xp.argsort(xp.take(user, order), stable=True))
+    xp, order = namespace(values), order_within(user, values)
     last = xp.astype(xp.cumulative_sum(n_rows), xp.int64) - 1
     largest = xp.take(xp.take(values, order), xp.clip(last, min=0))
     return xp.where(n_rows > 0, largest, 0.0)

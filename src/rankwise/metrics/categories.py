@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from rankwise import functional as plain
 from rankwise.blocks.block import Block, Categories, Cutoffs
 from rankwise.core.arrays import Array, bincount, namespace
+from rankwise.core.ragged import order_within
 from rankwise.metrics.arithmetic import (
     ABOVE_1,
     BETWEEN_0_AND_1,
@@ -219,8 +220,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     relevant = block.relevant
     xp = namespace(relevant.user)
     # Equal gains are ordered by the sets of categories, so that item ids do not matter.
-    order = xp.argsort(xp.take(categories.signature, relevant.item), stable=True)
-    order = xp.take(order, xp.argsort(xp.take(relevant.user, order), stable=True))
+    order = order_within(relevant.user, xp.take(categories.signature, relevant.item))
     user, item = xp.take(relevant.user, order), xp.take(relevant.item, order)
     width = len(categories.names)
     seen = xp.zeros(block.n_users * width, dtype=xp.float64)
@@ -232,8 +232,7 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
         cell = xp.take(user, owner) * width + category
         gain = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), user.shape[0])
         # Of each user's rows the first one of largest gain.
-        by_gain = xp.argsort(-gain, stable=True)
-        by_user = xp.take(by_gain, xp.argsort(xp.take(user, by_gain), stable=True))
+        by_user = order_within(user, -gain)
         chosen = by_user[rows_above(xp.take(user, by_user)) == 0]
         users.append(user[chosen])
         ranks.append(xp.full_like(user[chosen], rank))

@@ -15,6 +15,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block, Cutoffs, Ideal
 from rankwise.blocks.hits import Hits
 from rankwise.core.arrays import Array, bincount, namespace, refuse
+from rankwise.core.ragged import order_within
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics.arithmetic import (
     ABOVE_0,
@@ -221,8 +222,7 @@ def _by_gain(block: Block, metric: _Gained) -> Block:
     if not metric.gains or not isinstance(ideal, Ideal):
         return block
     xp = block.xp
-    order = xp.argsort(-metric.gain_of(ideal.gain), stable=True)
-    order = xp.take(order, xp.argsort(xp.take(ideal.user, order), stable=True))
+    order = order_within(ideal.user, -metric.gain_of(ideal.gain))
     ordered = replace(ideal, gain=xp.take(ideal.gain, order))  # users and ranks are in order
     return replace(block, row_sets=replace(block.row_sets, ideal=ordered))
 
