@@ -316,6 +316,11 @@ class Categories:
         position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)
         return owner, xp.take(self.code, xp.take(first, owner) + position)
 
+    def cells(self, user: Array, items: Array) -> tuple[Array, Array]:
+        """Return one row per item and category: which of ``items``, which cell of a matrix (U, n_categories)."""
+        owner, category = self.of(items)
+        return owner, namespace(items).take(user, owner) * len(self.names) + category
+
     def matrix(self, items: Array) -> Array:
         """Return 1.0 for each category of each of ``items``, else 0.0, shape (n, n_categories)."""
         xp = namespace(items)
@@ -326,10 +331,8 @@ class Categories:
 
     def count(self, user: Array, items: Array, n_users: int) -> Array:
         """Return the number of each user's items in every category, shape (U, n_categories)."""
-        xp = namespace(items)
-        owner, category = self.of(items)
-        width = len(self.names)
-        cell = xp.take(user, owner) * width + category
+        xp, width = namespace(items), len(self.names)
+        _, cell = self.cells(user, items)
         counts = bincount(cell, xp.ones(cell.shape[0], dtype=xp.float64), n_users * width)
         return xp.reshape(counts, (n_users, width))
 

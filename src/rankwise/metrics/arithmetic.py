@@ -265,10 +265,8 @@ def category_shares(
     defined : array of bool, shape (U,)
     """
     xp = namespace(item)
-    owner, category = categories.of(item)
+    width, (owner, cell) = len(categories.names), categories.cells(user, item)
     size = bincount(owner, xp.ones(owner.shape[0], dtype=xp.float64), item.shape[0])
-    width = len(categories.names)
-    cell = xp.take(user, owner) * width + category
     whole = 2.0**40 if weight is None else 2.0**40 * xp.take(weight, owner)
     # Multiples of 2^-40, whose sums do not depend on the order of a user's items.
     part = xp.round(whole / xp.take(size, owner)) / 2.0**40

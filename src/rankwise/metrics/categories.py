@@ -201,15 +201,13 @@ class AlphaNDCG(OverCategories):
 def _gains(block: Block, categories: Categories, user: Array, item: Array, alpha: float) -> Array:
     """Return the gain of each hit after the hits above it; rows in order of user and rank."""
     xp = namespace(user)
-    width = len(categories.names)
-    seen = xp.zeros(block.n_users * width, dtype=xp.float64)
+    seen = xp.zeros(block.n_users * len(categories.names), dtype=xp.float64)
     gain = xp.zeros(user.shape[0], dtype=xp.float64)
     position = rows_above(user)
     deepest = int(xp.max(position)) if position.shape[0] else -1
     for nth in range(deepest + 1):  # all users' first hits together, then their second hits, …
         (rows,) = xp.nonzero(position == nth)
-        owner, category = categories.of(item[rows])
-        cell = xp.take(user[rows], owner) * width + category
+        owner, cell = categories.cells(user[rows], item[rows])
         gain[rows] = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), rows.shape[0])
         seen[cell] += 1.0
     return gain
@@ -222,14 +220,12 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
     # Equal gains are ordered by the sets of categories, so that item ids do not matter.
     order = order_within(relevant.user, xp.take(categories.signature, relevant.item))
     user, item = xp.take(relevant.user, order), xp.take(relevant.item, order)
-    width = len(categories.names)
-    seen = xp.zeros(block.n_users * width, dtype=xp.float64)
+    seen = xp.zeros(block.n_users * len(categories.names), dtype=xp.float64)
     users, ranks, gains = [user[:0]], [user[:0]], [xp.zeros(0, dtype=xp.float64)]
     for rank in range(1, k + 1):
         if not user.shape[0]:
             break
-        owner, category = categories.of(item)
-        cell = xp.take(user, owner) * width + category
+        owner, cell = categories.cells(user, item)
         gain = bincount(owner, (1.0 - alpha) ** xp.take(seen, cell), user.shape[0])
         # Of each user's rows the first one of largest gain.
         by_user = order_within(user, -gain)
@@ -237,8 +233,8 @@ def _ideal(block: Block, categories: Categories, alpha: float, k: int) -> tuple[
         users.append(user[chosen])
         ranks.append(xp.full_like(user[chosen], rank))
         gains.append(gain[chosen])
-        owner, category = categories.of(item[chosen])
-        seen[xp.take(user[chosen], owner) * width + category] += 1.0
+        _, cell = categories.cells(user[chosen], item[chosen])
+        seen[cell] += 1.0
         left = xp.ones(user.shape[0], dtype=xp.bool)
         left[chosen] = False
         user, item = user[left], item[left]
