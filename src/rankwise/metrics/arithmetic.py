@@ -45,6 +45,7 @@ __all__ = [
     "kullback_leibler",
     "listed_denominator",
     "mean_difference",
+    "mean_of_top",
     "need_cutoff",
     "or_nan",
     "ratio",
@@ -174,6 +175,11 @@ def listed_denominator(block: Block, k: int, kind: Literal["length", "k"]) -> Ar
     """Return the denominator of a mean over the top k: its length or k, shape (U,)."""
     length = retrieved(block, k)
     return length if kind == "length" else block.xp.zeros_like(length) + k
+
+
+def mean_of_top(block: Block, values: Array, k: int, denominator: Literal["length", "k"] = "length") -> Array:
+    """Return the mean of a value of every recommended row over the top k, or the sum over k, shape (U,)."""
+    return divide(block.sum_recommended(values, k), listed_denominator(block, k, denominator))
 
 
 def rows_above(user: Array) -> Array:

@@ -24,6 +24,7 @@ from rankwise.metrics.arithmetic import (
     NOT_NEGATIVE,
     divide,
     geometric_discount,
+    mean_of_top,
     need_cutoff,
     or_nan,
     retrieved,
@@ -363,7 +364,7 @@ class ColdItemShare(_OfList):
         """Return the share of cold-start items, shape (U,)."""
         cold, xp = block[POPULARITY].count == 0, block.xp
         is_cold = xp.astype(xp.take(cold, block.recommended.item), xp.float64)
-        return divide(block.sum_recommended(is_cold, k), retrieved(block, k))
+        return mean_of_top(block, is_cold, k)
 
 
 @metric("validity", range=(0, 1), higher_is_better=True, plain=plain.validity_at_k, family="hygiene")
@@ -394,7 +395,7 @@ class Validity(_OfList):
         """Return the share of items of the catalogue, shape (U,)."""
         inside, xp = block[IN_CATALOGUE].inside, block.xp
         is_valid = xp.astype(xp.take(inside, block.recommended.item), xp.float64)
-        return divide(block.sum_recommended(is_valid, k), retrieved(block, k))
+        return mean_of_top(block, is_valid, k)
 
 
 @metric("overlap", range=(0, 1), higher_is_better=None, plain=plain.overlap_at_k, family="hygiene")
@@ -462,7 +463,7 @@ class MeanScore(_OfList):
 
     def value(self, block: Block, k: int) -> Array:
         """Return the mean score, shape (U,)."""
-        return divide(block.sum_recommended(block.recommended.score, k), retrieved(block, k))
+        return mean_of_top(block, block.recommended.score, k)
 
 
 @metric("rbo", "rank_biased_overlap", range=(0, 1), higher_is_better=None, family="hygiene", plain=plain.rbo_at_k)

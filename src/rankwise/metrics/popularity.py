@@ -24,6 +24,7 @@ from rankwise.metrics.arithmetic import (
     divide,
     gain_of,
     listed_denominator,
+    mean_of_top,
     need_cutoff,
     or_nan,
     running_sum,
@@ -366,8 +367,8 @@ class ARP(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return mean popularity, shape (U,)."""
         popularity = block[POPULARITY]
-        total = block.sum_recommended(block.xp.take(popularity.count, block.recommended.item), k)
-        mean = divide(total, listed_denominator(block, k, self.denominator if self.k else "length"))
+        count = block.xp.take(popularity.count, block.recommended.item)
+        mean = mean_of_top(block, count, k, self.denominator if self.k else "length")
         return mean / popularity.n_interactions if self.as_share else mean
 
 
@@ -402,7 +403,7 @@ class PopularityQuantile(PerUser):
     def value(self, block: Block, k: int) -> Array:
         """Return the mean quantile, shape (U,)."""
         quantile = block.xp.take(block[POPULARITY].quantile, block.recommended.item)
-        return divide(block.sum_recommended(quantile, k), listed_denominator(block, k, "length"))
+        return mean_of_top(block, quantile, k)
 
 
 class _LongTail(_HeadAndTail, PerUser):
@@ -610,8 +611,7 @@ class PopularityLift(Pooled):
         length = block.count_rows(history)
         total = bincount(history.user, xp.take(count, history.item), block.n_users)  # integers
         of_history = divide(total, length)
-        total = block.sum_recommended(xp.take(count, block.recommended.item), k)
-        of_list = divide(total, listed_denominator(block, k, "length"))
+        of_list = mean_of_top(block, xp.take(count, block.recommended.item), k)
         both = xp.astype((length > 0) & (block.list_length > 0), xp.float64)
         return of_list * both, of_history * both
 
