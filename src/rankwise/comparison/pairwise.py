@@ -49,12 +49,12 @@ from rankwise.stats.differences import (
     Interval,
     TestResult,
     differences,
-    never_zero,
     paired_differences,
     significant_digits,
     t_around,
     t_is_valid,
     too_skewed,
+    two_sided_t,
 )
 from rankwise.stats.effect_sizes import cliffs_delta, fieller
 from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable
@@ -200,8 +200,6 @@ class PairwiseTests:
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of one pair of values that are not means over users, from their jackknife."""
-        from scipy.stats import t
-
         baseline, system = self.results[pair[0]], self.results[pair[1]]
         compared = groups_compared(system.metrics, cell)
         if compared is not None:
@@ -219,7 +217,7 @@ class PairwiseTests:
         if groups < 2:
             flags.append("fewer than two groups")
         elif error > 0:
-            p = never_zero(2 * t.sf(abs(difference) / error, groups - 1))
+            p = two_sided_t(difference / error, groups - 1)
         else:
             p = 1.0 if difference == 0 else math.nan
             flags.append("identical" if difference == 0 else "zero variance")

@@ -22,6 +22,7 @@ from rankwise.stats.differences import (
     never_zero,
     numbers,
     t_around,
+    two_sided_t,
 )
 from rankwise.stats.many_systems import Correction, adjust
 from rankwise.stats.paired_tests import smallest_p, wilcoxon
@@ -405,8 +406,6 @@ def corrected_resampled_t(x: Any, y: Any = None, *, test_share: float, missing: 
     >>> corrected_resampled_t([0.3, 0.4, 0.35, 0.5, 0.45], [0.2] * 5, test_share=0.2).p
     0.0196
     """
-    from scipy.stats import t
-
     check_level("test_share", test_share)
     pairs = differences(x, y, missing=missing)
     n, mean, statistic = pairs.n, pairs.mean, math.nan
@@ -414,7 +413,7 @@ def corrected_resampled_t(x: Any, y: Any = None, *, test_share: float, missing: 
         p = math.nan if n < 2 else (1.0 if not pairs.nonzero else smallest_p(n))
     else:
         statistic = mean / (pairs.deviation * math.sqrt(1 / n + test_share / (1 - test_share)))
-        p = never_zero(2 * t.sf(abs(statistic), n - 1))
+        p = two_sided_t(statistic, n - 1)
     return TestResult("corrected resampled t", mean, statistic, p, n, pairs.flags)
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "t_is_valid",
     "t_quantile",
     "too_skewed",
+    "two_sided_t",
 ]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -581,6 +582,13 @@ def t_quantile(probability: float, freedom: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf(probability, freedom))
+
+
+def two_sided_t(statistic: float, freedom: float) -> float:
+    """Return the two-sided p-value of a t statistic, above 0."""
+    from scipy.stats import t
+
+    return never_zero(2 * t.sf(abs(statistic), freedom))
 
 
 def t_around(

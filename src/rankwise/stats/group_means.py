@@ -26,6 +26,7 @@ from rankwise.core.arguments import GroupStatistic, check_choice, check_positive
 from rankwise.errors import InputError
 from rankwise.stats.data_sets import groups_of
 from rankwise.stats.differences import Floats, Interval, check_level, column
+from rankwise.stats.many_systems import quantile_of_draws
 
 __all__ = ["compare_groups", "group_interval"]
 
@@ -207,8 +208,7 @@ class _GroupMeans:
 
     def quantile(self, confidence: float) -> float:
         """Return the half-width of simultaneous intervals, in standard errors."""
-        n = len(self.drawn)
-        return float(self.largest[min(math.ceil(confidence * (n + 1)), n) - 1])
+        return quantile_of_draws(self.largest, confidence)
 
     def estimate(self, system: int) -> float:
         """Return the observed statistic of a system."""

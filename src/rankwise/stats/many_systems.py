@@ -24,6 +24,7 @@ __all__ = [
     "max_t_quantile",
     "paired_t_of_all",
     "pairwise_p",
+    "quantile_of_draws",
     "rank_systems",
     "ranks_of",
     "sign_flip_of_all",
@@ -567,5 +568,16 @@ def max_t_quantile(differences: Floats, *, confidence: float = 0.95, n_resamples
         raise InputError("max-T needs a number for two users or more, in every comparison", found=f"shape {d.shape}")
     error = d.std(axis=0, ddof=1) / math.sqrt(len(d))
     largest = np.concatenate([np.abs(_t(means, error, len(d))).max(axis=1) for means in _draws(d, n_resamples, seed)])
-    at = min(math.ceil(confidence * (n_resamples + 1)), n_resamples) - 1
-    return float(np.sort(largest)[at])
+    return quantile_of_draws(np.sort(largest), confidence)
+
+
+def quantile_of_draws(draws: Floats, confidence: float) -> float:
+    """Return a quantile of random draws in ascending order: that of rank ⌈confidence · (n + 1)⌉, or the largest.
+
+    The value of the sample counts as one more draw, so that a test at this limit keeps its level.
+
+    >>> quantile_of_draws(np.arange(1.0, 20.0), 0.95)
+    19.0
+    """
+    n = len(draws)
+    return float(draws[min(math.ceil(confidence * (n + 1)), n) - 1])

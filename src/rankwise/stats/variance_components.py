@@ -21,9 +21,9 @@ from rankwise.stats.differences import (
     Interval,
     check_level,
     column,
-    never_zero,
     numbers,
     t_around,
+    two_sided_t,
 )
 from rankwise.stats.paired_tests import smallest_p
 
@@ -464,8 +464,6 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
     >>> over.interval.estimate, over.interval.low, over.p, over.tau
     (0.025, 0.0045, 0.0305, 0.0116)
     """
-    from scipy.stats import t
-
     check_level("confidence", confidence)
     d = column("differences", differences)
     se = None if errors is None else column("errors", errors)
@@ -482,7 +480,7 @@ def over_data_sets(differences: Any, errors: Any = None, *, confidence: float = 
         flags = (*flags, "data sets do not vary")
         p = smallest_p(k) if mean else 1.0
     else:
-        p = never_zero(2 * t.sf(abs(mean) / error, k - 1)) if k > 1 else math.nan
+        p = two_sided_t(mean / error, k - 1) if k > 1 else math.nan
     interval = t_around(mean, error, k - 1, confidence=confidence, method="t over data sets", n=k, flags=flags)
     spread = math.nan if se is None or k < 2 else deviation**2 - float((se**2).mean())
     return DataSets(interval, p, math.sqrt(max(spread, 0.0)) if spread == spread else math.nan)
