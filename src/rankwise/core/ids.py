@@ -61,6 +61,7 @@ __all__ = [
     "id_numbers",
     "json_hash",
     "labels",
+    "places_of",
     "plain_strings",
     "string_views",
     "text_hashes",
@@ -546,10 +547,18 @@ class StringVocabulary:
 
     def ordered(self, codes: Codes) -> Codes:
         """Return for each code a number that grows with its id."""
-        ids = self.decode(np.arange(self.size))
-        order = np.empty(len(ids), dtype=np.int64)
-        order[ids.arg_sort().to_numpy()] = np.arange(len(ids))
-        return order[codes]
+        return places_of(self.decode(np.arange(self.size)))[codes]
+
+
+def places_of(ids: pl.Series) -> Codes:
+    """Return the place of each of some ids in their ascending order.
+
+    >>> places_of(pl.Series(["b", "c", "a"])).tolist()
+    [1, 2, 0]
+    """
+    places = np.empty(len(ids), dtype=np.int64)
+    places[ids.arg_sort().to_numpy()] = np.arange(len(ids))
+    return places
 
 
 class HashCollision(Exception):  # noqa: N818 - not an error: an event that is handled

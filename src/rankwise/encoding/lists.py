@@ -13,7 +13,7 @@ from rankwise.blocks.block import Needs
 from rankwise.blocks.encoded import HashCheck
 from rankwise.blocks.lists import Lists, RankRange, Truth, arrange, arrange_truth
 from rankwise.blocks.matching import match
-from rankwise.core.ids import Codes, HashCollision, HashedStrings, Vocabulary, vocabulary_for
+from rankwise.core.ids import Codes, HashCollision, HashedStrings, Vocabulary, places_of, vocabulary_for
 from rankwise.core.ragged import Ints, offsets, owners
 from rankwise.errors import (
     ColumnError,
@@ -231,19 +231,12 @@ def _as_text(items: Vocabulary) -> Callable[[Codes], Ints]:
             occurs[codes] = True
             distinct = np.flatnonzero(occurs)
             place = np.empty(largest + 1, dtype=np.int64)
-            place[distinct] = _places(items.decode(distinct))
+            place[distinct] = places_of(items.decode(distinct).cast(pl.String))
             return place[codes]
         distinct, inverse = np.unique(codes, return_inverse=True)
-        return _places(items.decode(distinct))[inverse]
+        return places_of(items.decode(distinct).cast(pl.String))[inverse]
 
     return order
-
-
-def _places(ids: pl.Series) -> Ints:
-    """Return the place of each id in the order of their texts."""
-    places = np.empty(len(ids), dtype=np.int64)
-    places[ids.cast(pl.String).arg_sort().to_numpy()] = np.arange(len(ids))
-    return places
 
 
 def _rising(lists: Lists) -> int:

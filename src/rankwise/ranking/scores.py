@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import bounded
-from rankwise.core.ids import plain_strings, whole_numbers
+from rankwise.core.ids import places_of, plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
@@ -422,11 +422,7 @@ class Axis:
 
 
 def _ranks(ids: pl.Series) -> Ints | None:
-    if ids.is_sorted():
-        return None
-    rank = np.empty(len(ids), dtype=np.int64)
-    rank[ids.arg_sort().to_numpy()] = np.arange(len(ids))
-    return rank
+    return None if ids.is_sorted() else places_of(ids)
 
 
 def read_ids(role: str, ids: Iterable[Any], where: str) -> pl.Series:
