@@ -230,14 +230,15 @@ class Scored:
         by_id = torch.argsort(order.of(items), dim=1, stable=True)
         return cls(scores.gather(1, by_id), items.gather(1, by_id))
 
-    def columns(self, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return the column of each item, and whether it is a candidate at all."""
+    def columns(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the column of each item, whether it is a candidate at all, and its score."""
         if self.items is None:
             column, listed = rows.item, None
         else:
             column, listed = _columns_of(rows, self._order_of_keys, self.items.shape[1])
-        is_candidate = self.scores[rows.row, column] > -_INFINITY
-        return column, is_candidate if listed is None else is_candidate & listed
+        score = self.scores[rows.row, column].to(torch.float64)
+        is_candidate = score > -_INFINITY
+        return column, is_candidate if listed is None else is_candidate & listed, score
 
     @cached_property
     def _order_of_keys(self) -> tuple[Tensor, Tensor]:
@@ -436,8 +437,7 @@ class RanksInLists:
         score = _scattered(self.scores, at, rows, missing=torch.nan)
         if self.is_open and self.top.cut_in_tie is not None:
             # Items that tie with the last of the list and are not in it.
-            column, is_candidate = self.scored.columns(rows)
-            value = self.scored.scores[rows.row, column].to(torch.float64)
+            _, is_candidate, value = self.scored.columns(rows)
             also = is_candidate & (place == 0) & (value == self.top.cut_score[rows.row])
             first = torch.where(also, self.top.cut_first[rows.row], first)
             last = torch.where(also, self.top.cut_last[rows.row], last)
@@ -456,8 +456,7 @@ class RanksAmongCandidates:
 
     def find(self, rows: Rows) -> ItemRanks:
         """Return the ranks of these items among all candidates."""
-        column, is_candidate = self.scored.columns(rows)
-        score = self.scored.scores[rows.row, column].to(torch.float64)
+        column, is_candidate, score = self.scored.columns(rows)
         n_candidates = sum_whole(rows.row, is_candidate, rows.size)
         many = n_candidates[rows.row] > _FEW
         place, first, last = torch.zeros((3, score.shape[0]), dtype=torch.int64, device=score.device)
@@ -567,7 +566,7 @@ def rank_scores(
             is_full=best.is_full,
             n_unranked=sum_whole(judged.row, ranks.place == 0, judged.size),
         )
-    is_candidate = scored.columns(judged)[1]
+    _, is_candidate, _ = scored.columns(judged)
     in_lists = RanksInLists(best.items, best, scored, order)
     return Ranked(
         user=user,
