@@ -44,6 +44,7 @@ __all__ = [
     "geometric_discount",
     "kullback_leibler",
     "listed_denominator",
+    "matthews_correlation",
     "mean_difference",
     "mean_of_top",
     "need_cutoff",
@@ -249,6 +250,12 @@ def mean_difference(values: Iterable[float]) -> float:
         return math.nan
     # Ascending: value j (from 0) is added in its j pairs with smaller values, else subtracted.
     return float(np.sum((2 * np.arange(n) - n + 1) * ordered)) / (n * (n - 1) / 2)
+
+
+def matthews_correlation(tp: Array, fp: Array, fn: Array, tn: Array) -> Array:
+    """Return the correlation of predicted and true classes, from the confusion matrix; 0 where a class is empty."""
+    squared = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return divide(tp * tn - fp * fn, namespace(tp).sqrt(squared))
 
 
 def category_shares(

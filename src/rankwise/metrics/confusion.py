@@ -21,7 +21,7 @@ from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, bincount, namespace
 from rankwise.errors import ParameterError
 from rankwise.metrics.accuracy import Recall
-from rankwise.metrics.arithmetic import divide, or_nan, ratio, retrieved
+from rankwise.metrics.arithmetic import divide, matthews_correlation, or_nan, ratio, retrieved
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.inputs import Input
 from rankwise.metrics.kinds import MetricOfOne, PerUser, Pooled, Sums
@@ -272,8 +272,7 @@ class MatthewsCorrelation(_OfConfusion):
         """Return the correlation."""
         s = _Sums(*sums)
         tn = catalogue_size - s.tp - s.fp - s.fn
-        squared = (s.tp + s.fp) * (s.tp + s.fn) * (tn + s.fp) * (tn + s.fn)
-        return divide(s.tp * tn - s.fp * s.fn, namespace(s.tp).sqrt(squared))
+        return matthews_correlation(s.tp, s.fp, s.fn, tn)
 
 
 @metric("fallout", "fall_out", "fpr", range=(0, 1), higher_is_better=False, family="accuracy", plain=plain.fallout_at_k)

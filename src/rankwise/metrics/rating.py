@@ -15,7 +15,7 @@ from rankwise import functional as plain
 from rankwise.blocks.block import Block
 from rankwise.core.arrays import Array, ExactTotal, bincount, namespace
 from rankwise.functional.labels import Statistic
-from rankwise.metrics.arithmetic import divide, or_nan, ratio, sums_by_user
+from rankwise.metrics.arithmetic import divide, matthews_correlation, or_nan, ratio, sums_by_user
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import MeanOfRows, Pooled, Sums
 from rankwise.metrics.probability import check_probabilities
@@ -325,7 +325,7 @@ class Classification(Pooled):
             "informedness": lambda: recall + specificity - 1,
             "jaccard": lambda: divide(tp, tp + fp + fn),
             "markedness": lambda: precision + negative - 1,
-            "mcc": lambda: divide(tp * tn - fp * fn, root((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))),
+            "mcc": lambda: matthews_correlation(tp, fp, fn, tn),
             "negative_predictive_value": lambda: negative,
             "precision": lambda: precision,
             "recall": lambda: recall,

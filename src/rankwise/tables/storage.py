@@ -75,8 +75,8 @@ def new_file(path: Path, write: Callable[[Path], object]) -> None:
         if path.exists() and not path.is_file():
             write(path)
             return
-        with workplace(path.parent, _parts(path)) as stamp:
-            part = path.with_name(f".{path.name}.{stamp}.part")
+        with workplace(path.parent, re.compile(_parts_of(path.name))) as stamp:
+            part = _part_of(path, stamp)
             write(part)
             part.replace(path)
 
@@ -93,8 +93,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     with output_errors(path):
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        with workplace(path.parent, _parts(path)) as stamp:
-            part = path.with_name(f".{path.name}.{stamp}.part")
+        with workplace(path.parent, re.compile(_parts_of(path.name))) as stamp:
+            part = _part_of(path, stamp)
             part.mkdir()
             yield part
             if path.exists():  # it stays the same folder: it may be somebody's working directory
@@ -134,8 +134,14 @@ def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], remo
             _remove(file)
 
 
-def _parts(path: Path) -> re.Pattern[str]:
-    return re.compile(rf"\.{re.escape(path.name)}\.{_STAMP}\.part")
+def _part_of(path: Path, stamp: str) -> Path:
+    """Return the temporary file, or folder, that is to become ``path``."""
+    return path.with_name(f".{path.name}.{stamp}.part")
+
+
+def _parts_of(name: str) -> str:
+    """Return the pattern of the names that `_part_of` gives, with any stamp."""
+    return rf"\.{re.escape(name)}\.{_STAMP}\.part"
 
 
 def _remove(file: Path) -> None:
@@ -225,7 +231,7 @@ def polars_path(path: Path) -> str | None:
 
 _HEAD = "result.json"
 _DATA = rf"[a-z_]+-{_STAMP}\.parquet"
-_OURS = re.compile(rf"{_DATA}|\.{re.escape(_HEAD)}\.{_STAMP}\.part")
+_OURS = re.compile(f"{_DATA}|{_parts_of(_HEAD)}")
 _ATTEMPTS = 50  # of a reader whom writers overtake
 
 
@@ -248,7 +254,7 @@ def write_folder(folder: Path, values: dict[str, Any], frames: Mapping[str, pl.D
             frame.write_parquet(path)
             files[name] = {"name": path.name, "sha256": file_hash(path)}
         head = {**values, "files": files}
-        part = folder / f".{_HEAD}.{stamp}.part"
+        part = _part_of(folder / _HEAD, stamp)
         text = as_json({**head, "sha256": json_hash(json.loads(as_json(head)))})
         part.write_text(text, encoding="utf-8")
         replaced = _in_use(folder)
