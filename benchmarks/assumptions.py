@@ -2,7 +2,8 @@
 
 Prints the simulated shares of `docs/compare.md`, `docs/choice_of_test.md`, `docs/sampled.md` and of docstrings: data
 sets of which few are unlike the others, ranks of systems of unlike skewness, plans from small pilots, medians, seeds
-with rare failures, intervals of single means, and recall with weights. Run as ``python benchmarks/assumptions.py``; some two minutes.
+with rare failures, intervals of single means, and recall with weights. Run as ``python benchmarks/assumptions.py``;
+some two minutes.
 """
 
 from __future__ import annotations
