@@ -155,15 +155,16 @@ def index(every: list[Description]) -> str:
     lines = [
         heading("Metrics", "="),
         "",
-        "*You get* the definition of every metric, when to use it, and a worked example. *Time*: a minute per metric.",
+        "**You need** a name, or a question. **You get** the definition of every metric, when to use it, and a worked example.",
+        "**Time** 1 minute per metric.",
         "",
         f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see :doc:`/choosing`.",
         _CONVENTIONS,
     ]
     for family, members in groupby(every, key=lambda found: found.cls.family):
         lines += [heading(FAMILIES.get(family, family)), "", ".. list-table::", "   :header-rows: 1"]
-        lines += ["   :widths: 18 24 26 32", ""]
-        head = ["metric, range, better", "definition", "use it", "do not use it"]
+        lines += ["   :widths: 18 24 26 32", "   :class: metric-list", ""]
+        head = ["metric, range, better", "definition", "use it", "when not"]
         for row in (head, *map(_row, members)):
             lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)]
         lines.append("")
