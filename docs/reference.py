@@ -155,7 +155,7 @@ def index(every: list[Description]) -> str:
     lines = [
         heading("Metrics", "="),
         "",
-        "**You need** a name, or a question. **You get** the definition of every metric, when to use it, and a worked example.",
+        "**You need** a name, or a question. **You get** the definition of every metric, when to use it, and an example.",
         "**Time** 1 minute per metric.",
         "",
         f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see :doc:`/choosing`.",

@@ -646,7 +646,7 @@ class PopularityLift(Pooled):
     Notes
     -----
     Use it for whether lists are more popular than what users had chosen before. Do not use it for users without a
-    history: they are left out, and they are the ones who get popular items.
+    history: they are left out, whatever they are recommended.
 
     References
     ----------
