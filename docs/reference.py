@@ -15,6 +15,7 @@ from rankwise.metrics.description import Advice, Description, every_description
 
 __all__ = ["TYPICAL", "make_anew", "write_pages"]
 
+_NOT_TYPICAL = "not in the :doc:`case study </movietweetings>`"
 TYPICAL = Path(__file__).parent / "typical_values.csv"
 """The values of every metric in the case study."""
 
@@ -23,7 +24,7 @@ def write_pages(folder: Path) -> list[Path]:
     """Write the pages into a folder, made anew, and return them."""
     make_anew(folder)
     every, typical = every_description(), typical_values()
-    pages = {found.cls.name: page(found, typical) for found in every}
+    pages = {description.cls.name: page(description, typical) for description in every}
     pages["index"] = index(every)
     for name, text in pages.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
@@ -37,27 +38,28 @@ def make_anew(folder: Path) -> None:
         old.unlink()
 
 
-def page(found: Description, typical: dict[str, str]) -> str:
+def page(description: Description, typical: dict[str, str]) -> str:
     """Return the page of a metric: its properties, formula, advice, worked example, and the rest of its docstring."""
-    cls = found.cls
+    cls = description.cls
     names = ", ".join(f"``{alias}``" for alias in (cls.name, *cls.aliases))
     facts = {
         "Names": names,
         "Family": FAMILIES.get(cls.family, cls.family),
-        "Written": f"``{cls.name}{found.cutoff}``" + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
-        "Value": found.averaged,
-        "Extra inputs": ", ".join(f"``{need}``" for need in found.needs) or "none",
-        "Typical values": typical.get(cls.name, "none: the models of the :doc:`/movietweetings` give no such scores"),
+        "Written": f"``{cls.name}{description.cutoff}``"
+        + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
+        "Value": description.averaged,
+        "Extra inputs": ", ".join(f"``{need}``" for need in description.needs) or "none",
+        "Typical values": typical.get(cls.name, _NOT_TYPICAL),
         "Tied scores": ":doc:`the rule of all metrics <index>`",
         "Class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
-        "Plain Python": f"``{found.plain}``" if found.plain else "none",
+        "Plain Python": f"``{description.plain}``" if description.plain else "none",
     }
     table = [".. list-table::", "   :widths: 20 80", "   :stub-columns: 1", ""]
     for name, fact in facts.items():
         table += [f"   * - {name}", f"     - {fact}"]
-    sections = dict(found.sections)
+    sections = dict(description.sections)
     notes = sections.pop("Notes", "")
-    parts = [heading(cls.name, "="), "\n".join(table), sections.pop(""), *when_to_use(found.advice, notes)]
+    parts = [heading(cls.name, "="), "\n".join(table), sections.pop(""), *when_to_use(description.advice, notes)]
     if cls.name in worked_examples.NAMES:
         parts.append(by_hand(worked_examples.example(cls.name)))
     parts += [f"{heading(title)}\n\n{text}" for title, text in sections.items()]
@@ -155,32 +157,32 @@ def index(every: list[Description]) -> str:
     lines = [
         heading("Metrics", "="),
         "",
-        "**You need** a name, or a question. **You get** the definition of every metric, when to use it, and an example.",
+        "**You need** a name, or a question. **You get** its definition, when to use it, and an example by hand.",
         "**Time** 1 minute per metric.",
         "",
         f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see :doc:`/choosing`.",
         _CONVENTIONS,
     ]
-    for family, members in groupby(every, key=lambda found: found.cls.family):
+    for family, members in groupby(every, key=lambda description: description.cls.family):
         lines += [heading(FAMILIES.get(family, family)), "", ".. list-table::", "   :header-rows: 1"]
         lines += ["   :widths: 18 24 26 32", "   :class: metric-list", ""]
         head = ["metric, range, better", "definition", "use it", "when not"]
         for row in (head, *map(_row, members)):
             lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)]
         lines.append("")
-    names = [f"   {found.cls.name}" for found in every]
+    names = [f"   {description.cls.name}" for description in every]
     return "\n".join([*lines, _WORLD, ".. toctree::", "   :hidden:", "", *names, ""])
 
 
-def _row(found: Description) -> list[str]:
+def _row(description: Description) -> list[str]:
     """Return what the list of metrics says of one."""
-    needs = f" Needs {', '.join(found.needs)}." if found.needs else ""
-    direction = {True: "↑", False: "↓", None: "–"}[found.cls.higher_is_better]
-    use, avoid = found.advice or ("", "")
+    needs = f" Needs {', '.join(description.needs)}." if description.needs else ""
+    direction = {True: "↑", False: "↓", None: "–"}[description.cls.higher_is_better]
+    use, avoid = description.advice or ("", "")
     start = re.compile(r"^(Use it|Do not use it) ")
     return [
-        f":doc:`{found.cls.name}` {found.range} {direction}",
-        found.summary + needs,
+        f":doc:`{description.cls.name}` {description.range} {direction}",
+        description.summary + needs,
         *(_capital(start.sub("", text)) for text in (use, avoid)),
     ]
 
