@@ -130,6 +130,8 @@ def _index() -> str:
         "API reference",
         "=============",
         "",
+        "**You need** a name. **You get** its parameters, defaults, errors and an example. **Time** 1 minute.",
+        "",
         "Every public function and class.",
         "The metrics have :doc:`pages </metrics/index>` with formulas.",
         "",

@@ -10,11 +10,13 @@ from rankwise.cli.main import cli
 
 __all__ = ["write_commands"]
 
+_BEGIN = "**You need** a command. **You get** its options, their defaults, and examples. **Time** 1 minute."
+
 
 def write_commands(path: Path) -> None:
     """Write the help of every command into one page."""
     context = click.Context(cli, info_name="rankwise", max_content_width=100, terminal_width=100)
-    lines = ["Command line", "============", "", *_block(cli.get_help(context))]
+    lines = ["Command line", "============", "", _BEGIN, "", *_block(cli.get_help(context))]
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None

@@ -31,7 +31,7 @@ author = "The rankwise developers"
 project_copyright = author
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
 autodoc_typehints = "none"  # the sections of parameters say them in words

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from itertools import groupby
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import worked_examples
+from worked_examples import Example
 
 from rankwise.metrics.base import FAMILIES
-from rankwise.metrics.description import Description, every_description
+from rankwise.metrics.description import Advice, Description, every_description
 
-if TYPE_CHECKING:
-    from pathlib import Path
+__all__ = ["TYPICAL", "make_anew", "write_pages"]
 
-__all__ = ["make_anew", "write_pages"]
+_NOT_TYPICAL = "not in the :doc:`case study </movietweetings>`"
+TYPICAL = Path(__file__).parent / "typical_values.csv"
+"""The values of every metric in the case study."""
 
 
 def write_pages(folder: Path) -> list[Path]:
     """Write the pages into a folder, made anew, and return them."""
     make_anew(folder)
-    every = every_description()
-    pages = {found.cls.name: page(found) for found in every}
+    every, typical = every_description(), typical_values()
+    pages = {description.cls.name: page(description, typical) for description in every}
     pages["index"] = index(every)
     for name, text in pages.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
@@ -32,24 +38,77 @@ def make_anew(folder: Path) -> None:
         old.unlink()
 
 
-def page(found: Description) -> str:
-    """Return the page of a metric: its properties, and its docstring."""
-    cls = found.cls
+def page(description: Description, typical: dict[str, str]) -> str:
+    """Return the page of a metric: its properties, formula, advice, worked example, and the rest of its docstring."""
+    cls = description.cls
     names = ", ".join(f"``{alias}``" for alias in (cls.name, *cls.aliases))
     facts = {
         "Names": names,
         "Family": FAMILIES.get(cls.family, cls.family),
-        "Written": f"``{cls.name}{found.cutoff}``" + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
-        "Value": found.averaged,
-        "Extra inputs": ", ".join(f"``{need}``" for need in found.needs) or "none",
+        "Written": f"``{cls.name}{description.cutoff}``"
+        + (" (the cut-off is optional)" if cls.cutoff == "optional" else ""),
+        "Value": description.averaged,
+        "Extra inputs": ", ".join(f"``{need}``" for need in description.needs) or "none",
+        "Typical values": typical.get(cls.name, _NOT_TYPICAL),
         "Tied scores": ":doc:`the rule of all metrics <index>`",
         "Class": f"``{cls.__module__.split('.')[0]}.{cls.__name__}``",
-        "Plain Python": f"``{found.plain}``" if found.plain else "none",
+        "Plain Python": f"``{description.plain}``" if description.plain else "none",
     }
     table = [".. list-table::", "   :widths: 20 80", "   :stub-columns: 1", ""]
     for name, fact in facts.items():
         table += [f"   * - {name}", f"     - {fact}"]
-    return "\n".join([cls.name, "=" * len(cls.name), "", *table, "", found.text, ""])
+    sections = dict(description.sections)
+    notes = sections.pop("Notes", "")
+    parts = [heading(cls.name, "="), "\n".join(table), sections.pop(""), *when_to_use(description.advice, notes)]
+    if cls.name in worked_examples.NAMES:
+        parts.append(by_hand(worked_examples.example(cls.name)))
+    parts += [f"{heading(title)}\n\n{text}" for title, text in sections.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def heading(text: str, line: str = "-") -> str:
+    """Return a title with its underline."""
+    return f"{text}\n{line * len(text)}"
+
+
+def when_to_use(advice: Advice | None, notes: str) -> list[str]:
+    """Return the section about when to use a metric; other notes as they are; nothing without notes."""
+    if advice is None:
+        return [f"{heading('Notes')}\n\n{notes}"] if notes else []
+    return [f"{heading('When to use it')}\n\n- {advice.use}\n- {advice.avoid}"]
+
+
+def by_hand(example: Example) -> str:
+    """Return the section of a worked example: the table, and the arithmetic with its value."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in (example.head, *example.rows):
+        lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*" + " " * (len(row) - 1), row, strict=True)]
+    signs = {"**": "^", " * ": " × ", "-": "−"}
+    arithmetic = example.by_hand.arithmetic
+    for written, shown in signs.items():
+        arithmetic = arithmetic.replace(written, shown)
+    return "\n\n".join(
+        [
+            heading("Example by hand"),
+            f"``{example.by_hand.metric}`` {example.about} :ref:`the example <example-world>`:",
+            "\n".join(lines),
+            f"{example.by_hand.words}",
+            f"``{arithmetic}`` = **{worked_examples.number(example.value)}**",
+        ]
+    )
+
+
+def typical_values() -> dict[str, str]:
+    """Return the values in the case study, which ``scripts/typical_values.py`` writes, by the name of the metric."""
+    with TYPICAL.open(encoding="utf-8", newline="") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
+    texts = {}
+    for name, members in groupby(rows, key=lambda row: row["name"]):
+        (metric, *_), systems = zip(
+            *((row["metric"], f"{row['system']} {row['value']}") for row in members), strict=True
+        )
+        texts[name] = f"{', '.join(systems)} (``{metric}`` in the :doc:`case study </movietweetings>`)"
+    return texts
 
 
 _CONVENTIONS = """
@@ -67,37 +126,66 @@ the source and an example. Unless a page says otherwise:
 """
 
 
+_WORLD = """
+.. _example-world:
+
+The example of all pages
+------------------------
+
+Every page works its metric out by hand for these three users and eight films. The page builds only if the arithmetic
+agrees with the value that rankwise computes.
+
+.. literalinclude:: ../example_world.py
+   :language: python
+   :lines: 3-
+
+To repeat an example, save the block as ``example_world.py``:
+
+.. code-block:: python
+
+   import rankwise as rw
+   from example_world import items, lists, reference, train, truth, users
+
+   ann, her_truth = {"ann": lists["ann"]}, {"ann": truth["ann"]}
+   rw.evaluate(ann, her_truth, "ndcg@5")  # one user
+   rw.evaluate(lists, truth, "gini@2", items=items)  # the lists of all users
+"""
+
+
 def index(every: list[Description]) -> str:
-    """Return the page that lists all metrics, family by family."""
-    lines = ["Metrics", "=======", ""]
-    lines += [
-        f"{len(every)} metrics (also called metrics), by family.",
-        "``rankwise metrics`` lists them in a terminal; :doc:`/choosing` helps to choose.",
+    """Return the page that lists all metrics, family by family, with the tables of the worked examples."""
+    lines = [
+        heading("Metrics", "="),
+        "",
+        "**You need** a name, or a question. **You get** its definition, when to use it, and an example by hand.",
+        "**Time** 1 minute per metric.",
+        "",
+        f"{len(every)} metrics, by family. ``rankwise metrics`` lists their names; to choose, see :doc:`/choosing`.",
         _CONVENTIONS,
     ]
-    for family, members in groupby(every, key=lambda found: found.cls.family):
-        title = FAMILIES.get(family, family)
-        lines += [
-            title,
-            "-" * len(title),
-            "",
-            ".. list-table::",
-            "   :header-rows: 1",
-            "   :widths: 24 14 10 52",
-            "",
-            "   * - metric",
-            "     - range",
-            "     - better",
-            "     - definition",
-        ]
-        for found in members:
-            needs = f" Needs {', '.join(found.needs)}." if found.needs else ""
-            lines += [
-                f"   * - :doc:`{found.cls.name}`",
-                f"     - {found.range}",
-                f"     - {found.better}",
-                f"     - {found.summary}{needs}",
-            ]
+    for family, members in groupby(every, key=lambda description: description.cls.family):
+        lines += [heading(FAMILIES.get(family, family)), "", ".. list-table::", "   :header-rows: 1"]
+        lines += ["   :widths: 18 24 26 32", "   :class: metric-list", ""]
+        head = ["metric, range, better", "definition", "use it", "when not"]
+        for row in (head, *map(_row, members)):
+            lines += [f"   {mark} - {cell}".rstrip() for mark, cell in zip("*   ", row, strict=True)]
         lines.append("")
-    names = [f"   {found.cls.name}" for found in every]
-    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *names, ""])
+    names = [f"   {description.cls.name}" for description in every]
+    return "\n".join([*lines, _WORLD, ".. toctree::", "   :hidden:", "", *names, ""])
+
+
+def _row(description: Description) -> list[str]:
+    """Return what the list of metrics says of one."""
+    needs = f" Needs {', '.join(description.needs)}." if description.needs else ""
+    direction = {True: "↑", False: "↓", None: "–"}[description.cls.higher_is_better]
+    use, avoid = description.advice or ("", "")
+    start = re.compile(r"^(Use it|Do not use it) ")
+    return [
+        f":doc:`{description.cls.name}` {description.range} {direction}",
+        description.summary + needs,
+        *(_capital(start.sub("", text)) for text in (use, avoid)),
+    ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

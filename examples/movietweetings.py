@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -90,7 +91,7 @@ def tables(data: Path, work: Path) -> None:
     ).sort("user").write_parquet(work / "users.parquet")
 
 
-def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
+def through_the_library(data: Path, work: Path, metrics: Sequence[str] = METRICS) -> dict[str, rw.Result]:
     """Split, fit, recommend and evaluate; leave the files for the command line in ``work``."""
     tables(data, work)
     train, test = (pl.read_parquet(work / f"{name}.parquet") for name in ("train", "test"))
@@ -102,7 +103,7 @@ def through_the_library(data: Path, work: Path) -> dict[str, rw.Result]:
         results[name] = rw.evaluate(
             work / f"{name}.parquet",
             test,
-            METRICS,
+            metrics,
             train=train,
             items=work / "items.parquet",
             users=work / "users.parquet",
@@ -125,7 +126,7 @@ def through_the_command_line(work: Path, name: str) -> dict[str, float | None]:
     return values
 
 
-def predicted_ratings(work: Path) -> dict[str, rw.Result]:
+def predicted_ratings(work: Path, metrics: Sequence[str] = RATING) -> dict[str, rw.Result]:
     """Predict every test rating by a mean of training, and evaluate the errors."""
     train, test = (pl.read_parquet(work / f"{name}.parquet") for name in ("train", "test"))
     overall = pl.lit(train["relevance"].mean())
@@ -136,7 +137,7 @@ def predicted_ratings(work: Path) -> dict[str, rw.Result]:
             means = train.group_by(key).agg(score=pl.col("relevance").mean())
             pairs = pairs.join(means, on=key, how="left")
         score = overall if key is None else pl.col("score").fill_null(overall)
-        results[name] = rw.evaluate(pairs.with_columns(score=score), test, RATING)
+        results[name] = rw.evaluate(pairs.with_columns(score=score), test, metrics)
     return results
 
 

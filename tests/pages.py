@@ -2,7 +2,7 @@
 
 A page is run in an empty folder. Tests give it the folder and the output of a demo that ran before, so that not every page
 makes the same data again. A block of Python is executed, a block of commands is run line by
-line, and a block of text below either is what it printed. Three comments, which no reader sees:
+line (a backslash at the end joins two), and a block of text below either is what it printed. Three comments, which no reader sees:
 
 ``<!-- file: NAME -->``      the next block is written to that file
 ``<!-- not run: REASON -->`` the next block is only shown
@@ -84,7 +84,7 @@ class Page:
         elif part["note"] is None and part["kind"] == "python":
             return self._python(part["body"])
         elif part["note"] is None and part["kind"] == "sh":
-            return "".join(map(self._command, part["body"].splitlines()))
+            return "".join(map(self._command, part["body"].replace("\\\n", " ").splitlines()))
         return None
 
     def _python(self, code: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import runpy
 from pathlib import Path
 
@@ -80,3 +81,10 @@ def test_the_table_in_the_documentation(evaluated, folder):
     for line in example["leads"](results).splitlines():
         lead, half = line.split()[1::2]
         assert f"{lead.lstrip('-')} ± {half}" in said, line
+
+
+@pytest.mark.slow
+def test_typical_values_of_every_metric(movietweetings, tmp_path):
+    program = runpy.run_path(str(EXAMPLE.parents[1] / "scripts" / "typical_values.py"))
+    with program["TARGET"].open(encoding="utf-8", newline="") as file:
+        assert program["typical_values"](movietweetings, tmp_path) == [*csv.DictReader(file)]

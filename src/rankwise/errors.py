@@ -13,7 +13,7 @@ RankwiseError
 │   │   └── MissingValueError   a value that a result does not have; a KeyError as well
 │   ├── ParameterError    a parameter whose value is not allowed
 │   └── ConfigError       mistakes in a configuration file, all at once
-└── OutputError           a result that cannot be written (command line: exit 2)
+└── OutputError           a result that cannot be written (command line: exit 6)
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ __all__ = ["implementations", "written_page"]
 HEAD = """\
 # Agreement with other libraries
 
+**You need** a number of another library. **You get** whether rankwise gives the same one. **Time** 2 minutes per
+metric.
+
 This page is generated: `python tests/peers/compare.py --page` writes it from what the libraries
 themselves printed. Each was installed in an environment of its own and run on random data; each section
 lists the edge cases that the data held for this library, and those that they did not. rankwise evaluated

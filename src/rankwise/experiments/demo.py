@@ -24,6 +24,9 @@ from rankwise.tables.storage import new_file, new_folder
 __all__ = ["COLUMNS", "METRICS", "Outcome", "compared", "configuration", "page", "run", "save", "tables"]
 
 METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
+"""What is compared and printed; the curves of the report are evaluated as well."""
+_CURVES = ("ndcg@[5,10,20]", "recall@[5,10,20]")
+_LENGTH = 20  # of the lists: the largest cut-off
 _THRESHOLD = 4  # of the ratings that count as relevant
 
 
@@ -51,11 +54,11 @@ def run(*, seed: int = 0, say: Callable[[str], None] = lambda _: None) -> Outcom
     users, runs, results = split.test["user"].unique().sort(), {}, {}
     for name, model in models.items():
         say(f"fitting and evaluating: {name} …")
-        runs[name] = model.fit(split.train).recommend(users, 10)
+        runs[name] = model.fit(split.train).recommend(users, _LENGTH)
         results[name] = evaluate(
             runs[name],
             split,
-            METRICS,
+            [*_CURVES, *METRICS[2:]],
             items=data.items,
             users=data.users,
             by="activity",
@@ -131,7 +134,7 @@ def logged_requests() -> dict[str, pl.DataFrame]:
 
 def compared(outcome: Outcome) -> Comparison:
     """Return the comparison of the three baselines."""
-    return compare(outcome.results, baseline="popularity", primary="ndcg@10")
+    return compare(outcome.results, metrics=METRICS, baseline="popularity", primary="ndcg@10")
 
 
 def page(outcome: Outcome, comparison: Comparison) -> Report:

@@ -68,6 +68,11 @@ class Precision(HitSum):
         ``"k"``: a list shorter than k scores as if filled up with irrelevant items. ``"length"``: divide by min(k, list
         length), which does not penalise short lists.
 
+    Notes
+    -----
+    Use it for the share of shown items that is relevant, every place counting the same. Do not use it where users have
+    fewer than k relevant items: with 3 of them it cannot exceed 3/k, whatever the model.
+
     References
     ----------
     Cleverdon, Mills & Keen 1966, Factors Determining the Performance of Indexing Systems.
@@ -112,6 +117,12 @@ class Recall(HitSum):
     denominator : {"relevant", "capped", "min_length"}, default="relevant"
         ``"relevant"``: divide by \|R_u\|. ``"capped"``: divide by min(k, \|R_u\|), so that a top k with only relevant
         items scores 1. ``"min_length"``: the same, and also for a list shorter than k (trec_eval's ``set_relative_P``).
+
+    Notes
+    -----
+    Use it for the share of relevant items that is recommended, above all in the retrieval stage. Do not use it at a k
+    below the number of relevant items: such users cannot reach 1. ``denominator=capped`` lets them, and is another
+    number.
 
     References
     ----------
@@ -164,6 +175,11 @@ class F(Composed):
     second : metric, default=recall
         The second metric, :math:`m_2`.
 
+    Notes
+    -----
+    Use it where one number has to balance precision and recall. Do not use it in place of the two: it does not tell
+    which of them moved.
+
     References
     ----------
     van Rijsbergen 1979, Information Retrieval, chapter 7.
@@ -205,6 +221,11 @@ class HitRate(RunningSum):
 
     1 for a user with any of the relevant items :math:`R_u` in the top k :math:`L_u^k`, else 0.
 
+    Notes
+    -----
+    Use it where one good item is enough, or one item per user is held out. Do not use it where users have many relevant
+    items: it is then close to 1 for any model, and says nothing of rank. With one held-out item it is recall.
+
     References
     ----------
     Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
@@ -243,6 +264,11 @@ class AveragePrecision(HitSum):
     without_relevant : {"undefined", "one"}, default="undefined"
         The value of a user without relevant items: undefined, so that the option ``undefined`` of the evaluation
         applies, or 1 (as in scikit-learn's ``label_ranking_average_precision_score``).
+
+    Notes
+    -----
+    Use it for one number over the ranks of all relevant items, where relevance is binary. Do not compare it between
+    libraries without the normaliser: min(relevant, k), relevant, k and hits are all in use.
 
     References
     ----------
@@ -319,6 +345,11 @@ class LabelRankingAveragePrecision(AveragePrecision):
     :math:`L_u` is the recommendation list of user u, :math:`R_u` are the user's relevant items, :math:`s_{ui}` is the
     score of item i. Relevant items outside the list count 0.
 
+    Notes
+    -----
+    Use it to get the number of scikit-learn for several labels per sample. Do not use it to compare with ``map`` of
+    other libraries: tied scores and long ground truths count in another way.
+
     References
     ----------
     Tsoumakas, Katakis & Vlahavas 2010, Mining Multi-label Data, Data Mining and Knowledge Discovery Handbook;
@@ -341,6 +372,11 @@ class AverageRecall(HitSum):
 
     :math:`R@i` is the recall at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0. An ideal list scores
     less than 1 if :math:`|R_u| > 1`: :math:`(\min(|R_u|, k) + 1) / (2 |R_u|)`.
+
+    Notes
+    -----
+    Use it for how early recall is gained, if a report you compare with has it. Do not read it as a share: an ideal list
+    scores less than 1 where a user has several relevant items.
 
     References
     ----------
@@ -370,6 +406,11 @@ class MeanPrecision(PerUser):
 
     :math:`P@i` is the precision at i. Unlike ``map``, it has a term for every rank, with a hit or without.
 
+    Notes
+    -----
+    Use it for one number over all cut-offs up to k; Elliot calls it MAP. Do not report it as MAP: it has a term for
+    every rank. It reaches 1 only if all k items are relevant.
+
     References
     ----------
     Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR (``MAP``).
@@ -397,6 +438,11 @@ class MeanRecall(PerUser):
     .. math:: \frac{1}{k} \sum_{i=1}^{k} R@i
 
     :math:`R@i` is the recall at i. Unlike ``mar``, it has a term for every rank, with a hit or without.
+
+    Notes
+    -----
+    Use it for one number over all cut-offs up to k; Elliot calls it MAR. Do not read it as a share of an ideal list: it
+    reaches 1 only if the one relevant item is first.
 
     References
     ----------
@@ -432,6 +478,11 @@ class RPrecision(HitSum):
         (trec_eval's ``Rprec_mult``).
     without_hit : {"zero", "undefined"}, default="zero"
         The value of a user without a hit: 0, or none, so that the mean is over users with a hit (as in recommenders).
+
+    Notes
+    -----
+    Use it where users differ widely in the number of relevant items, and no cut-off suits all. Do not use it where
+    lists are shorter than that number. With one relevant item it is precision at 1.
 
     References
     ----------
@@ -485,6 +536,11 @@ class ReciprocalRank(RunningSum):
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0. The value is 0 if no relevant item is in the top k.
 
+    Notes
+    -----
+    Use it where users look for one item: known-item search, the next item of a session. Do not use it where several
+    items are relevant: it sees nothing after the first hit, and its jump from 1 to 1/2 makes it noisy.
+
     References
     ----------
     Voorhees 1999, The TREC-8 Question Answering Track Report.
@@ -523,6 +579,11 @@ class ARHR(_ReciprocalRanks):
     normaliser : {"none", "relevant"}, default="none"
         ``"relevant"`` divides by the number of relevant items: the mean reciprocal rank of all of them.
 
+    Notes
+    -----
+    Use it where every hit counts, the first ranks most, and the total matters. Do not use it to compare users or data
+    sets with different numbers of relevant items: it is not normalised, as ``ncrr`` is.
+
     References
     ----------
     Deshpande & Karypis 2004, Item-Based Top-N Recommendation Algorithms, ACM TOIS 22(1).
@@ -549,6 +610,11 @@ class NCRR(_ReciprocalRanks):
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
     u. Equal to nDCG with binary relevance and the discount 1 / i.
+
+    Notes
+    -----
+    Use it for the ranks of all relevant items where the first ranks matter far more than the others. Do not use it
+    where users read on: the first of three places has more than half of the weight.
 
     References
     ----------
@@ -596,6 +662,11 @@ class InterpolatedPrecision(PerUser):
         times R; ``"nearest"`` is level times R rounded to the nearest whole number (trec_eval 10); ``"trec_eval"`` is
         :math:`\lfloor level \cdot R + 0.9 \rfloor` in floating point (trec_eval up to version 9). For multiples of 0.1
         the latter agrees with ``"exact"``, except at level 0.7 with R = 3, where it requires 2 hits instead of 3.
+
+    Notes
+    -----
+    Use it for precision at a recall that the task demands, and for the classical 11-point curve. Do not use it for
+    short lists: a recall that is not reached within k scores 0.
 
     References
     ----------

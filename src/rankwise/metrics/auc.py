@@ -135,6 +135,12 @@ class AUC(_Area):
     The mean over the relevant items of all users: the weight of a user is the number of relevant items. A user without
     a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items seen.
 
+    Notes
+    -----
+    Use it to see how well scores order the whole catalogue, with the same weight for each relevant item. Do not use it
+    for what users see: the middle of the ranking decides it, active users weigh more, and lists that end early leave
+    the rest tied at 0.5.
+
     References
     ----------
     Rendle et al. 2009, BPR: Bayesian Personalized Ranking from Implicit Feedback, UAI.
@@ -170,6 +176,11 @@ class GAUC(_Area):
     A user without a list scores 0. A random ranking scores 0.5. The catalogue is ``items``, or by default all items
     seen.
 
+    Notes
+    -----
+    Use it to see how well scores order all candidates of a user, such as the items of a ranking model's request. Do not
+    use it for lists of ten from a large catalogue: all items outside them are tied, and the value stays near 0.5.
+
     References
     ----------
     Zhou et al. 2018, Deep Interest Network for Click-Through Rate Prediction, KDD.
@@ -202,6 +213,11 @@ class LAUC(_Area):
     :math:`a_i` of them rank above the relevant item i; a tied pair counts one half. A user without a list scores 0.
 
     The catalogue is ``items``, or by default all items seen.
+
+    Notes
+    -----
+    Use it for the order of candidates where only the relevant items in the top k should count. Do not compare it with
+    ``gauc`` or ``partial_auc``, and state its definition: the name is little known.
 
     References
     ----------
@@ -243,6 +259,11 @@ class BPref(PerUser, Weightable):
     negative_grades : {"irrelevant", "unjudged"}, default="irrelevant"
         How ground truth rows with a grade below 0 that are not relevant count: as judged not relevant, or as not judged
         (as in trec_eval).
+
+    Notes
+    -----
+    Use it where only some items are judged, and some of these are judged not relevant. Do not use it with positive
+    feedback alone: without items judged not relevant, every recommended relevant item counts 1.
 
     References
     ----------
@@ -354,6 +375,11 @@ class PartialAUC(PerUser, Weightable):
         min(k, \|R_u\|) instead of \|R_u\|. With tied scores, ``"top"`` counts a tied item by its mean position among
         the relevant items.
 
+    Notes
+    -----
+    Use it for the order of items above the first k irrelevant ones. Do not use it for lists with fewer than k
+    irrelevant items, and state its definition: the name has several.
+
     References
     ----------
     McClish 1989, Analyzing a Portion of the ROC Curve, Medical Decision Making 9(3); at the top of lists: Shi et al.
@@ -398,6 +424,11 @@ class ListAUC(PerUser):
     one_class : {"undefined", "zero", "by_class"}, default="undefined"
         The value of a user whose top k has only relevant or only irrelevant items: none; 0 (as in TorchMetrics); or 1
         if all are relevant, else 0 (as in RePlay).
+
+    Notes
+    -----
+    Use it for the order of the items that were shown, such as the clicked and other items of one impression. Do not use
+    it for retrieval: it ignores the relevant items that the list misses, so one hit above one miss scores 1.
 
     References
     ----------

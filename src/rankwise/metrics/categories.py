@@ -90,6 +90,11 @@ class SubtopicRecall(OverCategories):
         The categories that are to be covered: those of the relevant items, or all categories of ``items`` (as in
         Elliot).
 
+    Notes
+    -----
+    Use it for whether a list covers the user's interests. Do not use it where items have many categories: such items
+    cover everything, relevant or not.
+
     References
     ----------
     Zhai, Cohen & Lafferty 2003, Beyond Independent Relevance: Methods and Evaluation Metrics for Subtopic Retrieval,
@@ -159,6 +164,11 @@ class AlphaNDCG(OverCategories):
     ----------
     alpha : float, default=0.5
         The share of its gain that a category loses with each repetition, in [0, 1].
+
+    Notes
+    -----
+    Use it where a list should serve several interests, each with relevant items. Do not use it where items differ
+    widely in their number of categories: items with many categories win.
 
     References
     ----------
@@ -274,6 +284,11 @@ class CalibrationError(_ListedCategories):
     alpha : float, default=0.01
         The weight of p in its mixture with q, in (0, 1), which keeps the logarithm finite.
 
+    Notes
+    -----
+    Use it for whether a list has the user's categories in the user's proportions. Do not use it at a small k, where no
+    list can match the proportions, or for users without a history. It is unrelated to ``ece``.
+
     References
     ----------
     Steck 2018, Calibrated Recommendations, RecSys.
@@ -332,6 +347,11 @@ class CategoryEntropy(_ListedCategories):
     smoothing : float, default=0.0
         A number that is added to the total of every category before shares are taken, 0 or more.
 
+    Notes
+    -----
+    Use it for how evenly a list is spread over categories. Do not use it without accuracy beside it: random lists are
+    the broadest. State the base of the logarithm.
+
     References
     ----------
     Shannon 1948, A Mathematical Theory of Communication, Bell System Technical Journal 27; for lists: LensKit,
@@ -380,6 +400,10 @@ class CategoryCount(_ListedCategories):
     ----------
     as_share : bool, default=False
         Divide the number by k, which must be given (as in RePlay).
+
+    Notes
+    -----
+    Use it for how many categories a list has. Do not use it without accuracy beside it: random lists are the broadest.
 
     References
     ----------

@@ -102,6 +102,11 @@ class EuclideanDistance(_Objectives):
     utopia : list of float, optional
         The ideal value of each metric. Default: the best end of its range.
 
+    Notes
+    -----
+    Use it where several objectives on one scale have known ideal values. Do not use it for metrics of different scales:
+    the largest scale decides. A table of the parts is nearly always better.
+
     References
     ----------
     Paparella et al. 2023, Post-hoc Selection of Pareto-Optimal Solutions in Search and Recommendation, CIKM.
@@ -150,6 +155,11 @@ class Hypervolume(_Objectives):
         The worst acceptable value of each metric. Default: the worst end of its range.
     directions : list of bool, optional
         Whether higher is better, for each metric. Default: the metric's own direction.
+
+    Notes
+    -----
+    Use it where several objectives have to become one number, as in a search over parameters. Do not use it for metrics
+    of different scales, or without stating ``nadir``: both decide the order. Show the parts as well.
 
     References
     ----------
@@ -237,6 +247,11 @@ class Quantile(_MetricOfOne):
     q : float, default=0.1
         The share of users with a lower value, in [0, 1].
 
+    Notes
+    -----
+    Use it for the users that a mean hides: the lowest tenth, the median. Do not use a low ``q`` with few relevant items
+    per user: the lowest tenth is then 0 for every model.
+
     References
     ----------
     Hyndman & Fan 1996, Sample Quantiles in Statistical Packages, The American Statistician 50(4), definition 7.
@@ -272,6 +287,11 @@ class Worst(_MetricOfOne):
     ----------
     share : float, default=0.1
         The share of users, in (0, 1].
+
+    Notes
+    -----
+    Use it for the mean of the users who are served worst. Do not use a small ``share`` with few relevant items per
+    user: it is then 0 for every model.
 
     References
     ----------
@@ -317,6 +337,11 @@ class GeometricMean(_MetricOfOne):
     floor : float, default=1e-05
         Smaller values are raised to this number, above 0.
 
+    Notes
+    -----
+    Use it where the worst-served users should weigh most: it moves with relative changes of small values. Do not use it
+    where many users score 0: ``floor`` then decides it.
+
     References
     ----------
     Robertson 2006, On GMAP and Other Transformations, CIKM.
@@ -353,6 +378,11 @@ class Complement(Composed):
     ----------
     metric : metric, default=gini
         Any metric: ``complement(gini)@10`` is the Gini diversity index of Elliot.
+
+    Notes
+    -----
+    Use it to get a number that another library reports upside down, such as Elliot's Gini. Do not use it as an
+    objective of its own: it is the metric, subtracted from 1.
 
     References
     ----------
@@ -410,6 +440,11 @@ class Ratio(Composed):
     of : {"means", "users"}, default="means"
         ``"means"``: computed once, from the metrics' values over all users. ``"users"``: computed for every user, then
         averaged over users.
+
+    Notes
+    -----
+    Use it to get a number that another library reports as a quotient, such as RecBole's Shannon entropy. Do not use it
+    as an objective of its own, or where the divisor may be 0.
 
     References
     ----------

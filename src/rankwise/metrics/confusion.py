@@ -49,6 +49,11 @@ class TP(_Count):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
+    Notes
+    -----
+    Use it for the number of hits in a check by hand. Do not compare it between data sets: it grows with users and
+    relevant items.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -68,6 +73,11 @@ class FP(_Count):
     .. math:: \sum_u |L_u^k \setminus R_u|
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
+
+    Notes
+    -----
+    Use it for the irrelevant recommendations in a check by hand. Do not compare it between data sets: it grows with
+    users and k. ``precision`` has the share of the others.
 
     Examples
     --------
@@ -89,6 +99,11 @@ class FN(_Count):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items.
 
+    Notes
+    -----
+    Use it for the missed relevant items in a check by hand. Do not compare it between data sets: it grows with users
+    and relevant items. ``recall`` is its share.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -109,6 +124,11 @@ class TN(Pooled):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items. The
     catalogue :math:`I` is ``items``, or by default all items seen.
+
+    Notes
+    -----
+    Use it to complete a confusion matrix. Do not use it to compare systems: nearly all of a large catalogue is a true
+    negative for any list.
 
     References
     ----------
@@ -151,6 +171,11 @@ class MicroAverage(MetricOfOne, Pooled):
     of : metric, default=recall(denominator=capped)
         A metric that is a sum over hits divided by a norm: recall, precision, map, ndcg, rbp. The default, hits over
         min(k, relevant items), is called precision by the library implicit.
+
+    Notes
+    -----
+    Use it for the share of all possible hits that was made, all users pooled. Do not use it where every user should
+    count the same: users with many relevant items decide it.
 
     References
     ----------
@@ -227,6 +252,11 @@ class ListAccuracy(_OfConfusion):
     relevant nor in the top k. Close to 1 for any short list of a large catalogue. The catalogue is ``items``, or by
     default all items seen.
 
+    Notes
+    -----
+    Use it for a complete confusion matrix in a small catalogue. Do not use it to choose a model: any short list of a
+    large catalogue scores close to 1.
+
     References
     ----------
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
@@ -254,6 +284,11 @@ class MatthewsCorrelation(_OfConfusion):
     The items of the catalogue are counted as TP (relevant, in the top k), FP (not relevant, in the top k), FN
     (relevant, not in the top k) or TN (neither); with tied scores these are expected numbers. 0 where a factor of the
     denominator is 0. A random list scores 0. The catalogue is ``items``, or by default all items seen.
+
+    Notes
+    -----
+    Use it for one number over the whole confusion matrix, in which a random list scores 0. Do not use it for short
+    lists of a large catalogue: true negatives are nearly all items, and it follows precision and recall.
 
     References
     ----------
@@ -294,6 +329,11 @@ class FallOut(_OfConfusion):
     without_irrelevant : {"undefined", "one"}, default="undefined"
         The value of a user for whom every item is relevant: none; or 1, and users without relevant items have a value
         as well (as in TorchMetrics).
+
+    Notes
+    -----
+    Use it beside recall, as the other axis of an ROC curve, in a small catalogue. Do not use it in a large catalogue: k
+    items of a million are next to nothing, so it hardly varies.
 
     References
     ----------

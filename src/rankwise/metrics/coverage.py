@@ -77,6 +77,11 @@ class ItemCoverage(_DistinctItems):
 
     :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of items.
 
+    Notes
+    -----
+    Use it for the number of items that anyone is shown. Do not compare it at different numbers of users or different k.
+    One random recommendation counts as much as a million.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -107,6 +112,11 @@ class CatalogCoverage(_DistinctItems):
     ----------
     padding : int, default=0
         The number of never recommended items to add to the catalogue; 1 for RecBole's padding item.
+
+    Notes
+    -----
+    Use it for the share of the catalogue that anyone is shown. Do not compare it at different numbers of users or
+    different k: it grows with both. One random recommendation counts as much as a million.
 
     Examples
     --------
@@ -163,6 +173,11 @@ class UserCoverage(_UserCount):
 
     :math:`L_u^k` is the top k of the recommendation list of user u. The value is at most the number of users.
 
+    Notes
+    -----
+    Use it to see how many users get any recommendation, such as new ones. Do not use it alone: a list of one random
+    item counts.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -190,6 +205,10 @@ class NumRetrieved(_OfAllUsers):
         Return the sum over users instead of their mean (trec_eval's ``num_ret``).
     as_share : bool, default=False
         Divide the number by k, which must be given.
+
+    Notes
+    -----
+    Use it to see whether lists are as long as they should be. Do not use it as quality: any model can fill its lists.
 
     Examples
     --------
@@ -226,6 +245,10 @@ class UserCoverageAtN(_OfAllUsers):
 
     :math:`L_u` is the recommendation list of user u. The value is at most the number of users.
 
+    Notes
+    -----
+    Use it to see how many users get a complete list of k items. Do not use it alone: a list of k random items counts.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -254,6 +277,11 @@ class DuplicateRate(_OfList):
     .. math:: \frac{\text{rows that repeat an item}}{\text{rows of the list}}
 
     Needs ``duplicates="first"``: by default, a repeated item raises an error.
+
+    Notes
+    -----
+    Use it to check lists of a system that may repeat items. Do not use it without ``duplicates="first"``: a repeated
+    item is an error by default.
 
     References
     ----------
@@ -292,6 +320,10 @@ class Unsatisfied(_UserCount):
     :math:`L_u` is the recommendation list of user u; users without a list count. The value is at most the number of
     users.
 
+    Notes
+    -----
+    Use it to find users without a complete list. Do not use it as quality: any model can fill its lists.
+
     References
     ----------
     Anelli et al. 2021, Elliot: a Comprehensive and Rigorous Framework, SIGIR (its complement).
@@ -317,6 +349,11 @@ class Repeated(_OfList):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`H_u` the user's training history. Repeats
     count as a defect, which they are not where repeated consumption is a goal. Needs ``train``.
+
+    Notes
+    -----
+    Use it to find seen items in lists that should be new to the user. Do not use it where repeated consumption is a
+    goal, such as music or groceries.
 
     References
     ----------
@@ -345,6 +382,11 @@ class ColdItemShare(_OfList):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i.
     Needs ``train``.
+
+    Notes
+    -----
+    Use it to see whether new items are recommended at all. Do not use it as quality: a model may be right to leave them
+    out, or unable to recommend them.
 
     References
     ----------
@@ -375,6 +417,11 @@ class Validity(_OfList):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, C the items of ``items``. Generative models decode
     ids that no item has; other metrics count them as items that nobody likes. Needs ``items``.
+
+    Notes
+    -----
+    Use it to find invented or outdated ids, such as those of generative models. Do not use it without the complete
+    catalogue as ``items``: missing items count as invalid.
 
     References
     ----------
@@ -414,6 +461,11 @@ class Overlap(_OfList):
         The divisor: the number of items in the top k, k, or the number of items in at least one of the two
         (``"union"``, the Jaccard index).
 
+    Notes
+    -----
+    Use it for how alike two systems are at the top, such as before and after a change. Do not use it as quality, or
+    where the order matters (``rbo``).
+
     References
     ----------
     Jaccard 1901, Étude comparative de la distribution florale (the union); for lists: Webber, Moffat & Zobel 2010, A
@@ -447,6 +499,11 @@ class MeanScore(_OfList):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i. The value is in
     the unit of the scores. Needs recommendations with scores.
+
+    Notes
+    -----
+    Use it to check the scale of scores, and whether it drifts. Do not use it as quality: scores are predictions, not
+    outcomes.
 
     References
     ----------
@@ -485,6 +542,11 @@ class RankBiasedOverlap(PerUser):
         ``"extrapolated"`` is the formula above (equation 32 of the paper), which assumes that both lists continue to
         agree as they do at their ends. ``"lower"`` is the first sum alone, times :math:`1 - p`: a lower bound for all
         continuations of the lists.
+
+    Notes
+    -----
+    Use it for how alike two rankings are, the first ranks most. Do not use it as quality. Do not compare values of
+    different ``p``.
 
     References
     ----------

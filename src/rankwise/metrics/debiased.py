@@ -272,6 +272,11 @@ class IPS(ByPropensity, _Reweighted):
     observed of the user. With known propensities, a recall of 0.10 and 5, 20 or 60 relevant items per user of whom a
     few are observed, ``ips(recall)`` is 1.14, 0.94 and 0.91; use ``snips(of=recall,average=weights)``.
 
+    Notes
+    -----
+    Use it for the accuracy that data without exposure bias would show, where propensities are known. Do not use it as a
+    share, which it is not, or with guessed propensities. Read the effective sample size beside it.
+
     References
     ----------
     Schnabel et al. 2016, Recommendations as Treatments, ICML.
@@ -302,6 +307,11 @@ class SNIPS(ByPropensity, _SelfNormalised):
     estimated as 0.16, 0.12 and 0.10 with 5, 20 and 60 relevant items per user; plain recall is 0.16, 0.14 and 0.13.
     With ``average="weights"``, one sum of weights over all users, it is 0.12, 0.10 and 0.09.
 
+    Notes
+    -----
+    Use it as ``ips``, with less variance, for values that stay in the range of the metric. Do not use it where few
+    items per user are observed: it is biased towards the plain metric (``average=weights`` is less so).
+
     References
     ----------
     Swaminathan & Joachims 2015, The Self-Normalized Estimator for Counterfactual Learning, NIPS; Yang et al. 2018,
@@ -327,6 +337,11 @@ class Stratified(ByStratum, _SelfNormalised):
     The unweighted metric is :math:`\sum_{i \in R_u} c_{ui}`, a sum over the relevant items :math:`R_u` of user u;
     :math:`n_i` is the number of training users of item i, at least 1. Values are in [0, 1] for recall. Needs ``train``.
 
+    Notes
+    -----
+    Use it where popular items are observed more often, and only popularity is known of the exposure. Do not use it
+    where other things decide what is seen, such as position: the weights know popularity alone.
+
     References
     ----------
     Steck 2011, Item Popularity and Recommendation Accuracy, RecSys.
@@ -350,6 +365,11 @@ class IPSRecall(IPS):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
     :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
     ``train``, or propensities in ``items``.
+
+    Notes
+    -----
+    Use it for hits without exposure bias, where propensities are known. Do not use it as a share: it exceeds 1. A few
+    rare items may carry all of it; read the effective sample size.
 
     References
     ----------
@@ -375,6 +395,11 @@ class SNIPSRecall(SNIPS):
     :math:`p_i` is the propensity of item i: the probability that an interaction with it is observed, clipped. Needs
     ``train``, or propensities in ``items``.
 
+    Notes
+    -----
+    Use it for recall without exposure bias that stays between 0 and 1. Do not use it where few items per user are
+    observed: it is biased towards plain recall (``average=weights`` is less so).
+
     Examples
     --------
     >>> import rankwise as rw
@@ -393,6 +418,11 @@ class IPSDCG(IPS):
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the propensity of that item: the
     probability that an interaction with it is observed, clipped. Needs ``train``, or propensities in ``items``.
+
+    Notes
+    -----
+    Use it for DCG without exposure bias, where propensities are known. Do not use it as a share, or with guessed
+    propensities: a few rare items may carry all of it.
 
     References
     ----------
@@ -417,6 +447,11 @@ class SNIPSDCG(ByPropensity, RunningSum):
     :math:`p_i` is the propensity of an item: the probability that an interaction with it is observed, clipped. An ideal
     list of more than one relevant item scores less than 1, because the denominator is not discounted. Needs ``train``,
     or propensities in ``items``.
+
+    Notes
+    -----
+    Use it to get the self-normalised DCG of the literature. Do not read it as a share of an ideal list, which scores
+    less than 1: ``snips(ndcg)`` is one.
 
     References
     ----------
@@ -451,6 +486,11 @@ class StratifiedRecall(Stratified):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
     :math:`n_i` is the number of training users of item i, at least 1. Needs ``train``.
+
+    Notes
+    -----
+    Use it for recall where popular items are observed more often. Do not use it where other things decide what is seen,
+    such as position: the weights know popularity alone.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from rankwise.metrics.base import (
     summary,
 )
 
-__all__ = ["FAMILIES", "Description", "Parameter", "describe", "every_description"]
+__all__ = ["FAMILIES", "Advice", "Description", "Parameter", "describe", "every_description"]
 
 _PARAMETER = re.compile(r"^(\w+) : (.*?)(?:, default=.*|, optional)?\n((?:    .+\n?)*)", re.MULTILINE)
 _VALUES = {
@@ -54,6 +54,13 @@ _DEFINED_FOR = {
     "list": "users with a list",
     "user": "all evaluated users",
 }
+
+
+class Advice(NamedTuple):
+    """When to use a metric, and when not to."""
+
+    use: str
+    avoid: str
 
 
 class Parameter(NamedTuple):
@@ -97,6 +104,13 @@ class Description:
     def summary(self) -> str:
         """The first line of the docstring."""
         return summary(self.cls)
+
+    @property
+    def advice(self) -> Advice | None:
+        """When to use the metric and when not to, from the notes of the docstring; None if they do not say."""
+        notes = " ".join(self.sections.get("Notes", "").split())
+        stated = re.fullmatch(r"(Use it .+?\.) (Do not .+)", notes)
+        return Advice(*stated.groups()) if stated else None
 
     @property
     def range(self) -> str:

@@ -87,6 +87,11 @@ class Gini(Catalogue):
     patience : float, default=0.5
         The probability :math:`\gamma` that a user reads on after each item, in (0, 1), for ``exposure="geometric"``.
 
+    Notes
+    -----
+    Use it for how unevenly recommendations are spread over items; ``exposure=log`` weighs the top of lists more. Do not
+    compare values over the catalogue and over recommended items: they are two metrics. Random lists are nearly even.
+
     References
     ----------
     Fleder & Hosanagar 2009, Blockbuster Culture's Next Rise or Fall, Management Science 55(5).
@@ -151,6 +156,11 @@ class Herfindahl(Catalogue):
     nothing was recommended. Its inverse is the effective number of items: as many items with equal counts have the same
     index.
 
+    Notes
+    -----
+    Use it for concentration as an effective number of items, its inverse. Do not compare it between catalogues or
+    numbers of users: its smallest value depends on both.
+
     References
     ----------
     Hirschman 1964, The Paternity of an Index, American Economic Review 54(5); Adomavicius & Kwon 2012, Improving
@@ -189,6 +199,11 @@ class ShannonEntropy(Catalogue):
         The base of the logarithm, above 1; None is the natural logarithm (nats), 2 gives bits.
     normalised : bool, default=False
         Divide by the logarithm of the catalogue size, which gives a value in [0, 1].
+
+    Notes
+    -----
+    Use it for how evenly recommendations are spread over items; ``normalised=true`` lies between 0 and 1. Do not
+    compare it between catalogues, or without the base of the logarithm.
 
     References
     ----------
@@ -248,6 +263,11 @@ class Personalization(Accumulated):
     :math:`L_u^k` is the top k of the recommendation list of user u, U the number of users with a list. This is 1 minus
     the mean cosine similarity; for lists of k items, the cosine is the number of common items over k. It is computed
     from sums over items, in linear time. NaN for fewer than two users with a list.
+
+    Notes
+    -----
+    Use it for whether different users are shown different items. Do not use it as quality: random lists score highest,
+    and leaving out seen items alone gives a value above 0.
 
     References
     ----------
@@ -326,6 +346,11 @@ class Serendipity(Pooled):
         For ``form="history"``: cosines between the items' columns of training users, or between their feature vectors.
     features : str, default="features"
         The column of ``items`` with the feature vectors.
+
+    Notes
+    -----
+    Use it for hits that a popularity ranking would have missed, or that differ from the user's history. Do not compare
+    its two forms, or values of different training data. With few hits it is close to 0 for every model.
 
     References
     ----------
@@ -483,6 +508,11 @@ class IntraListDiversity(PerUser):
         The column of ``items`` with the feature vectors.
     categories : str, default="categories"
         The column of ``items`` with the categories.
+
+    Notes
+    -----
+    Use it for how different the items of one list are. Do not compare distances: cosine, Jaccard and Euclidean values,
+    and those of other features, are different scales.
 
     References
     ----------

@@ -133,6 +133,11 @@ class CG(_Gained):
 
     :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
 
+    Notes
+    -----
+    Use it as the plain total of the relevance that a list delivers. Do not use it where the rank matters, or to compare
+    users with different numbers of relevant items.
+
     References
     ----------
     Järvelin & Kekäläinen 2002, Cumulated Gain-Based Evaluation of IR Techniques, ACM TOIS 20(4).
@@ -152,6 +157,11 @@ class DCG(_Discounted):
     .. math:: DCG@k = \sum_{i \le k} \frac{g_i}{\log_b(i + 1)}
 
     :math:`g_i` is the gain of the item at rank i, 0 if it is not relevant.
+
+    Notes
+    -----
+    Use it for graded relevance where a user with more to gain should count more. Do not use it to compare data sets, or
+    users with different numbers of relevant items: ``ndcg`` does.
 
     References
     ----------
@@ -181,6 +191,12 @@ class NDCG(_Discounted):
     ideal : {"relevant", "full"}, default="relevant"
         The ideal list: the user's relevant items, or k items with the user's largest gain, even if the user has fewer
         relevant items (``"full"``, which needs a cut-off).
+
+    Notes
+    -----
+    Use it as the primary metric of a ranked list, with binary or graded relevance. Do not compare it between papers or
+    libraries without the gain, the ideal list and the users counted: linear and exponential gain rank models
+    differently.
 
     References
     ----------
@@ -237,6 +253,11 @@ class NDCGBinary(NDCG):
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is the number of relevant items of user
     u.
 
+    Notes
+    -----
+    Use it where grades should not count, or where one of several data sets has none. Do not compare it with ``ndcg`` of
+    graded relevance: the two rank models differently.
+
     References
     ----------
     Krichene & Rendle 2020, On Sampled Metrics for Item Recommendation, KDD.
@@ -271,6 +292,11 @@ class RBP(HitSum):
         What relevance is divided by: ``max_relevance``; or the largest relevance of the user's items, if that is above
         1, for graded relevance without a scale (trec_eval 10); or nothing, so that :math:`g_i` is the relevance and
         values above 1 are possible (as in ranx).
+
+    Notes
+    -----
+    Use it where you know how far users read, or need to know how much unjudged items could change (``rbp_residual``).
+    Do not read it as a share of an ideal list, which scores less than 1. Do not compare values of different ``p``.
 
     References
     ----------
@@ -342,6 +368,11 @@ class ERR(PerUser):
         :math:`g_{max}`, the largest grade of the rating scale, which need not occur in the data. The default is for
         binary relevance. A hit of larger relevance raises an error.
 
+    Notes
+    -----
+    Use it for graded relevance where one good item ends the search. Do not use it where users want several items: below
+    an item of the top grade hardly anything counts. Do not leave ``max_relevance`` at 1 for graded data.
+
     References
     ----------
     Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance, CIKM.
@@ -374,6 +405,11 @@ class Judged(PerUser):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
     a ground truth row. Where the share is low, accuracy metrics mostly count unjudged items as irrelevant.
+
+    Notes
+    -----
+    Use it to see how much of the lists the ground truth knows. Do not use it as quality. Where it is low, accuracy
+    counts unjudged items as irrelevant.
 
     References
     ----------
@@ -410,6 +446,11 @@ class Condensed(MetricOfOne, PerUser):
     ----------
     of : metric, default=ndcg
         A per-user metric that reads only hits: ndcg, map, recall, precision, mrr, rbp, err.
+
+    Notes
+    -----
+    Use it to see how a ranking orders the judged items where few items are judged. Do not compare it with values of
+    whole lists: condensed lists are shorter, so their values are higher.
 
     References
     ----------

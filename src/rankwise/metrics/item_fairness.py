@@ -176,6 +176,11 @@ class ItemMADRanking(_GroupMeans):
     discount : {"log", "none"}, default="log"
         Whether gains are divided by the logarithm; ``"none"``: they are not (as in WarpRec).
 
+    Notes
+    -----
+    Use it for whether a recommendation of one group of items gains as much as one of another. Do not use it where many
+    items are recommended once: they weigh as much as those recommended always.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -210,6 +215,11 @@ class ItemMADRating(_GroupMeans):
     ----------
     misses : {"skip", "zero"}, default="skip"
         How recommendations that are no hits count: not at all, or as a score of 0 (as in Elliot).
+
+    Notes
+    -----
+    Use it for whether hits of groups of items are scored alike. Do not compare it between models with different scales
+    of scores.
 
     Examples
     --------
@@ -246,6 +256,11 @@ class REO(OverItemGroups, GroupRates):
     :math:`P_a` is the recall of item group a, :math:`L_u^k` the top k of the recommendation list of user u, :math:`R_u`
     are the user's relevant items. std is the population standard deviation over the groups that have relevant items.
     NaN for fewer than two groups. The cells are :math:`P_a`. Needs a column of groups in ``items``.
+
+    Notes
+    -----
+    Use it for whether relevant items of all groups are found alike. Do not use it without the values of the groups: it
+    does not say which one loses.
 
     References
     ----------
@@ -289,6 +304,11 @@ class RSP(OverItemGroups, GroupRates):
     seen : {"excluded", "included"}, default="excluded"
         Whether items of the user's training history are excluded from the candidates, and thereby from the denominator,
         or included. ``"excluded"`` needs ``train``.
+
+    Notes
+    -----
+    Use it for whether items of all groups are recommended equally often. Do not use it where groups are wanted
+    differently: parity ignores relevance (``reo``). Read the values of the groups.
 
     References
     ----------
@@ -404,6 +424,11 @@ class ExpectedExposureLoss(_ExpectedExposure):
     the user's relevant items :math:`R_u` share the first :math:`\min(k, |R_u|)` positions equally. Both are means over
     users with a list and relevant items. Needs a column of groups in ``items``.
 
+    Notes
+    -----
+    Use it for whether groups of items are exposed as much as their relevance deserves. Do not compare values of
+    different ``patience`` or k, and read ``ee_d`` and ``ee_r`` beside it.
+
     References
     ----------
     Diaz et al. 2020, Evaluating Stochastic Rankings with Expected Exposure, CIKM; for groups: Raj & Ekstrand 2022,
@@ -438,6 +463,11 @@ class ExpectedExposureDisparity(_ExpectedExposure):
     :math:`\sum_{i \in a} \gamma^{rank_i - 1}` over the items of the group in the top k. Needs a column of groups in
     ``items``.
 
+    Notes
+    -----
+    Use it for how unequally groups of items are exposed, over all lists. Do not use it alone: equal exposure of groups
+    that users do not want costs accuracy. Compare only at the same ``patience``.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -466,6 +496,11 @@ class ExpectedExposureRelevance(_ExpectedExposure):
     :math:`\epsilon_a` is the exposure of group a, :math:`\epsilon^*_a` its exposure in ideal lists, both as for
     ``ee_l``: EE-L is EE-D minus twice EE-R plus a constant of the data. (Raj & Ekstrand report twice this value.) Needs
     a column of groups in ``items``.
+
+    Notes
+    -----
+    Use it for how far exposure follows relevance. Do not use it alone: exposing one group only can raise it. Compare
+    only at the same ``patience``.
 
     Examples
     --------
@@ -506,6 +541,11 @@ class AWRF(_OverGroups, PerUser):
         Attention at rank i: :math:`1 / \log_2(i + 1)`, or :math:`\gamma^{i - 1}`.
     distance : {"absolute", "squared"}, default="absolute"
         :math:`\Delta`: half the sum of the absolute differences of the shares, or half the sum of their squares.
+
+    Notes
+    -----
+    Use it for whether groups of items get their share of attention, list by list. Do not compare values of different
+    ``weight`` or ``patience``: how fast attention falls decides them.
 
     References
     ----------

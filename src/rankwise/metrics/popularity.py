@@ -109,6 +109,11 @@ class EFD(_NovelHits):
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
     it. An item never seen in training counts as seen by one user. Needs ``train``.
 
+    Notes
+    -----
+    Use it to reward hits on little-known items, in bits. Do not use it as novelty apart from accuracy: only hits count,
+    so it moves with accuracy. State whether popularity counts users or interactions.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -131,6 +136,11 @@ class EPC(_NovelHits):
 
     :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`p_i` is the share of training users who have
     it. Values are in [0, 1] for ``relevance="binary"``. Needs ``train``.
+
+    Notes
+    -----
+    Use it to reward hits on little-known items, as a share. Do not use it as novelty apart from accuracy: only hits
+    count. State whether popularity counts users or interactions.
 
     Examples
     --------
@@ -226,6 +236,11 @@ class Novelty(_ListMean):
         The divisor: the number of items in the top k, or k. With a discount, it is the sum of the discounts of these
         ranks.
 
+    Notes
+    -----
+    Use it for how little known the recommended items are, in bits. Do not use it without accuracy beside it: items that
+    nobody has interacted with are the most novel.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -256,6 +271,11 @@ class Surprisal(_ListMean):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_i` the number of training users of item i,
     :math:`|U|` the number of all training users. Needs ``train``.
 
+    Notes
+    -----
+    Use it for how little known the recommended items are, between 0 and 1. Do not compare it between data sets: the
+    logarithm of the number of training users is its unit.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -283,6 +303,11 @@ class Unexpectedness(_ListMean):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`B_u^k` the top k of the user's list in
     ``reference``. Users without a reference list have no value. Needs ``reference``.
+
+    Notes
+    -----
+    Use it for how much a system differs from another, such as popularity. Do not use it as quality, or without naming
+    the reference lists: random lists are the most unexpected.
 
     References
     ----------
@@ -347,6 +372,11 @@ class ARP(PerUser):
     as_share : bool, default=False
         Divide by the number of training interactions as well (as in RecTools with ``normalize=True``).
 
+    Notes
+    -----
+    Use it for how popular the recommended items are, in training users. Do not take less for better: popular items may
+    be right. Compare with the users' own histories (``popularity_lift``).
+
     References
     ----------
     Yin et al. 2012, Challenging the Long Tail Recommendation, VLDB.
@@ -383,6 +413,11 @@ class PopularityQuantile(PerUser):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`n_j` the number of training users of item j,
     :math:`r_i` the rank of item i by ascending popularity among the items that occur in training: equally popular items
     share their mean rank, other items count 0. Needs ``train``.
+
+    Notes
+    -----
+    Use it for popularity on a scale that a few very popular items do not dominate. Do not take less for better: popular
+    items may be right.
 
     References
     ----------
@@ -438,6 +473,11 @@ class ACLT(_LongTail):
     :math:`L_u^k` is the top k of the recommendation list of user u, T the long tail. The value is at most k. Needs
     ``train``.
 
+    Notes
+    -----
+    Use it for how many long-tail items a list has. Do not compare it at different k, and state ``pop_ratio``: at 0.8 of
+    the interactions most of the catalogue may be long tail.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -464,6 +504,11 @@ class APLT(_LongTail):
     ----------
     denominator : {"k", "length"}, default="k"
         k (without a cut-off, the list length), or the number of items in the top k.
+
+    Notes
+    -----
+    Use it for the share of long-tail items in lists. Do not compare it without the definition of the tail: a share of
+    interactions and a share of items (``ratio_of=items``) differ widely.
 
     Examples
     --------
@@ -510,6 +555,11 @@ class PopRSP(_HeadTailRates):
         The divisor of :math:`P_g`: the number of items of the group, or of pairs of a user with a list and an item of
         the group outside the user's training history (as in WarpRec from 2.0).
 
+    Notes
+    -----
+    Use it for whether popular and long-tail items are recommended equally often. Do not use it where popular items are
+    wanted more: parity ignores relevance (``pop_reo``). WarpRec changed its meaning between versions.
+
     References
     ----------
     Zhu, Wang & Caverlee 2020, Measuring and Mitigating Item Under-Recommendation Bias in Personalized Ranking Systems,
@@ -554,6 +604,11 @@ class PopREO(_HeadTailRates):
         ``"recommended"`` counts all recommended items of a group, relevant or not (as in WarpRec before 2.0): the rates
         are then not probabilities.
 
+    Notes
+    -----
+    Use it for whether relevant long-tail items are found as often as relevant popular ones. Do not use it with few hits
+    in the tail: one of them moves it far. WarpRec changed its meaning between versions.
+
     References
     ----------
     Zhu et al. 2021, Popularity-Opportunity Bias in Collaborative Filtering, WSDM.
@@ -588,6 +643,11 @@ class PopularityLift(Pooled):
     :math:`n_i` is the number of training users of item i, :math:`L_u^k` the top k of the list of user u, :math:`H_u`
     the user's training history; the sums are over users with both. Above 0, lists are more popular than histories.
     Needs ``train``.
+
+    Notes
+    -----
+    Use it for whether lists are more popular than what users had chosen before. Do not use it for users without a
+    history: they are left out, whatever they are recommended.
 
     References
     ----------

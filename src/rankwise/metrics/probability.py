@@ -126,6 +126,11 @@ class LogLoss(MeanOfRows, _CrossEntropy):
     average : {"rows", "users"}, default="rows"
         The mean over all rows of all users, or the mean over users of the value of each user (as in WarpRec).
 
+    Notes
+    -----
+    Use it to compare click probabilities of models on the same rows. Do not compare it between data with different
+    click rates (``normalised_entropy``), and mind that one confident error can dominate it.
+
     References
     ----------
     Good 1952, Rational Decisions, Journal of the Royal Statistical Society B 14(1).
@@ -161,6 +166,11 @@ class NormalisedEntropy(_CrossEntropy):
     Over all n items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0, :math:`\bar y`
     the mean of y. Below 1 the model knows more than the mean rate; unlike the log loss, the value can be compared
     between data of different rates. NaN if no item is relevant, or all are. Needs scores in [0, 1], or logits.
+
+    Notes
+    -----
+    Use it to compare click probabilities between data with different click rates: 1 is the mean rate alone. Do not use
+    it on data without a click, or with clicks alone: it is undefined there.
 
     References
     ----------
@@ -202,6 +212,11 @@ class CalibrationRatio(_OfProbabilities):
 
     Over all items of all lists: :math:`\hat p` is the score, y is 1 if the item is relevant, else 0. Above 1,
     probabilities are too high. NaN if no item is relevant. Needs scores in [0, 1], or logits.
+
+    Notes
+    -----
+    Use it to see whether as many clicks were predicted as were made. Do not take 1 for calibrated: too high for some
+    users and too low for others cancel out. Evaluate it ``by=`` groups.
 
     References
     ----------
@@ -349,6 +364,11 @@ class ExpectedCalibrationError(_InBins):
         :math:`\bar y_b (1 - \bar y_b) / n_b`, which removes less than half of the bias of a calibrated model. A value
         below 0 is 0.
 
+    Notes
+    -----
+    Use it for the gap between predicted and observed rates, bin by bin. Do not take a value above 0 for miscalibration:
+    sampling alone gives one. With rare clicks use ``bins=equal_mass``; compare models on the same rows.
+
     References
     ----------
     Naeini, Cooper & Hauskrecht 2015, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI; debiased:
@@ -428,6 +448,11 @@ class Brier(_InBins):
     - ``uncertainty``, :math:`\bar y (1 - \bar y)`: the score of always predicting the mean rate.
     - ``within_bins``: what the variation of scores inside bins adds, 0 if each bin has one score.
 
+    Notes
+    -----
+    Use it for how good click probabilities are, all in all; its parts tell calibration from discrimination. Do not
+    compare it between data with different click rates: the rate alone moves it.
+
     References
     ----------
     Brier 1950, Verification of Forecasts Expressed in Terms of Probability, Monthly Weather Review 78(1); Murphy 1973,
@@ -495,6 +520,11 @@ class ReliabilityCurve(_InBins):
     0. Cells alone, for each ``bin``: its ends ``low`` and ``high``, the number of ``rows``, the mean score
     ``predicted`` and the share of relevant items ``observed`` (both NaN in an empty bin). ``result.table`` has one row
     per bin, and ``result.plot.reliability()`` draws the curve. Needs scores in [0, 1], or logits.
+
+    Notes
+    -----
+    Use it to see where probabilities are too high or too low, one bin after the other. Do not use it as one number for
+    a ranking of models: ``ece`` and ``brier`` are. Bins of few rows are noise.
 
     References
     ----------

@@ -59,6 +59,11 @@ class MAE(_MeanLoss):
     Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the unit of the
     ratings. Needs scores.
 
+    Notes
+    -----
+    Use it for errors of predicted ratings, in stars, where a large error counts in proportion. Do not use it to choose
+    a ranking: the model with the smaller error may rank worse. Rows without a prediction are counted, not scored.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -78,6 +83,11 @@ class MSE(_MeanLoss):
 
     Over the n ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. The value is in the squared unit
     of the ratings. Needs scores.
+
+    Notes
+    -----
+    Use it where a model is trained on the squared error, and the loss itself is wanted. Do not use it for readers: it
+    is in squared stars. ``rmse`` has the unit of ratings.
 
     Examples
     --------
@@ -101,6 +111,11 @@ class RMSE(_MeanLoss):
     average : {"rows", "users"}, default="rows"
         The root of the mean over all rows of all users, or the mean over users of the value of each user.
 
+    Notes
+    -----
+    Use it for errors of predicted ratings, in stars, where large errors weigh most. Do not use it to choose a ranking:
+    the model with the smaller error may rank worse. Rows without a prediction are counted, not scored.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -122,6 +137,11 @@ class R2(_OfScores):
 
     Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating, :math:`\bar r` the mean rating. NaN
     if the ratings do not vary. Needs scores.
+
+    Notes
+    -----
+    Use it for the share of the variance of ratings that a model explains. Do not compare it between data sets: where
+    ratings vary little, small errors give a low value, which may be negative.
 
     References
     ----------
@@ -172,6 +192,11 @@ class ExplainedVariance(_OfScores):
 
     Over all ground truth rows with a score :math:`\hat r`; :math:`r` is the rating. NaN if the ratings do not vary.
     Needs scores.
+
+    Notes
+    -----
+    Use it beside ``r2``: where it is higher, a constant error explains the gap. Do not use it alone: predictions that
+    are all one star too high can score 1.
 
     References
     ----------
@@ -281,6 +306,11 @@ class Classification(Pooled):
         The least score of an item that is classified as relevant. None: the score is the probability that it is, so
         that the four numbers are expected values.
 
+    Notes
+    -----
+    Use it where scores pass a threshold that decides what is shown. Do not use it for rankings, or with a threshold
+    chosen on the same data: it depends on the threshold, and on which items have a score.
+
     References
     ----------
     Rozemberczki et al. 2022, rexmex, ``ClassificationMetricSet``; Powers 2011, Evaluation: From Precision, Recall and
@@ -349,6 +379,11 @@ class FCP(_OfScores):
     average : {"pairs", "users"}, default="pairs"
         ``"users"`` takes the mean of :math:`n_c` over users who have a concordant pair, and that of :math:`n_d` over
         users who have a discordant pair, in place of the sums (as in Surprise).
+
+    Notes
+    -----
+    Use it for predicted ratings of which only the order within a user matters. Do not use it for the top of lists: all
+    pairs count alike, also those between the worst items.
 
     References
     ----------

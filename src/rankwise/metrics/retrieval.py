@@ -68,6 +68,11 @@ class NumUsers(_Count):
 
     The population of the evaluation decides which users count.
 
+    Notes
+    -----
+    Use it to state how many users a value is a mean of. Do not use it to compare systems: the ground truth and
+    ``population=`` decide it.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -97,6 +102,11 @@ class NumRelevant(_Count):
 
     :math:`R_u` are the relevant items of user u.
 
+    Notes
+    -----
+    Use it to describe the ground truth: how many relevant items there are. Do not use it to compare systems: it does
+    not depend on the lists.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -123,6 +133,11 @@ class NumJudgedIrrelevant(_Count):
 
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`R_u` are the user's relevant items,
     :math:`g_{ui}` is the grade of item i. Items without a ground truth row do not count.
+
+    Notes
+    -----
+    Use it to see how many recommendations are known to be wrong, not merely unjudged. Do not use it with positive
+    feedback alone: it is 0 for every system.
 
     Examples
     --------
@@ -162,6 +177,11 @@ class Unjudged(PerUser):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`J_u` are the user's judged items: those with
     a ground truth row of grade 0 or more. Where the share is high, the ground truth says little about the list.
 
+    Notes
+    -----
+    Use it to see how little of the lists the ground truth knows, over k places. Do not use it as quality. Short lists
+    have fewer unjudged items.
+
     References
     ----------
     Soboroff 2023, trec_eval 10, ``unj``.
@@ -197,6 +217,11 @@ class Grade(PerUser):
 
     :math:`g_{ui}` is the relevance of item i for user u, :math:`i_k` the item at rank k. Tied items are taken in order
     of item id. ``grade@[1,2,3]`` shows how relevance falls down the lists.
+
+    Notes
+    -----
+    Use it to see how relevance falls down the lists, rank by rank. Do not use it where few items are judged: the mean
+    is over users whose item at that rank is.
 
     References
     ----------
@@ -237,6 +262,11 @@ class RBPResidual(PerUser):
         The persistence of the user, as in ``rbp``.
     tail : bool, default=True
         Whether the tail counts if all recommended items are judged; if not, the value is then 0 (as in trec_eval).
+
+    Notes
+    -----
+    Use it for how much ``rbp`` could rise if unjudged items were relevant. Do not use it as quality: it tells how far
+    to trust ``rbp``.
 
     References
     ----------
@@ -283,6 +313,11 @@ class LogitAveragePrecision(PerUser):
 
     :math:`P@i` is the precision at i, :math:`rel_i` is 1 if the item at rank i is relevant, else 0; :math:`|R_u|` is
     the number of relevant items. Tied items are taken in order of item id.
+
+    Notes
+    -----
+    Use it to test systems on hard queries, where average precision is near 0 and means hide improvements. Do not use it
+    as the value that a reader sees: it is not a share, and has no bounds.
 
     References
     ----------
@@ -335,6 +370,11 @@ class InferredAveragePrecision(PerUser):
     epsilon : float, default=1e-05
         The smoothing :math:`\epsilon`, above 0.
 
+    Notes
+    -----
+    Use it where a random sample of the pool is judged, as in some TREC tracks. Do not use it where all items are judged
+    (``map``), or where the judged items are not a random sample, such as clicks.
+
     References
     ----------
     Yilmaz & Aslam 2006, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM.
@@ -375,6 +415,11 @@ class Utility(Pooled):
         The worth of an item of each kind: :math:`w_1` to :math:`w_4`.
     n_items : float or None, default=None
         The number of items of the catalogue; None: that of ``items``, or of all items seen.
+
+    Notes
+    -----
+    Use it where a hit, a miss and a wrong recommendation have known worth, such as money. Do not use it with the
+    default weights as if they were costs: they are 1 and −1 by convention.
 
     References
     ----------
@@ -462,6 +507,11 @@ class NormalisedGain(_Gained):
     :math:`g_i` is the gain of the item at rank i, :math:`g^*_j` that of the ideal list. With ``gain=binary`` the
     logarithm is of 2 plus the number of irrelevant items above. Tied items are taken in order of item id.
 
+    Notes
+    -----
+    Use it to get trec_eval's G and binG. Do not use it as the only metric of a study: hardly anyone can read its
+    values.
+
     References
     ----------
     Buckley 2008, trec_eval, ``G`` and ``binG``.
@@ -492,6 +542,11 @@ class NDCGAtRelevant(_Gained):
     :math:`r_i` is the rank of the relevant item i in the list; for an item that is not recommended, nDCG is of the
     whole list. Tied items are taken in order of item id.
 
+    Notes
+    -----
+    Use it to get trec_eval's ndcg_rel, which looks at the ranks of relevant items alone. Do not use it where lists are
+    shown at a fixed length: ``ndcg@k`` has that cut-off.
+
     References
     ----------
     Buckley 2008, trec_eval, ``ndcg_rel``.
@@ -520,6 +575,11 @@ class NDCGAtLevels(_Gained):
 
     :math:`g^*_k` is the gain at rank k of the ideal list, 0 below its end. If the list has more than
     :math:`|R_u| + 1` items, its length is one more rank in C. Tied items are taken in order of item id.
+
+    Notes
+    -----
+    Use it to get trec_eval's Rndcg, in which each user has cut-offs of its own. Do not use it where lists are shown at
+    a fixed length: ``ndcg@k`` has that cut-off.
 
     References
     ----------

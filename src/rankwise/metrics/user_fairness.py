@@ -125,6 +125,11 @@ class BiasDisparitySource(_WithSource):
     One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G prefers C. Needs ``train`` and a
     column of groups in both ``items`` and ``users``.
 
+    Notes
+    -----
+    Use it to read ``bias_disparity``: it is what users preferred before. Do not use it to compare systems: it does not
+    depend on the lists.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -158,6 +163,11 @@ class BiasDisparityRecommendation(_Disparity):
 
     One cell per user group G and item group C; :math:`I` is the catalogue. Above 1, G is recommended C more often than
     by random recommendations. Needs a column of groups in both ``items`` and ``users``.
+
+    Notes
+    -----
+    Use it to read ``bias_disparity``: it is one of its two parts. Do not use it as bias by itself: users may prefer the
+    group.
 
     Examples
     --------
@@ -196,6 +206,11 @@ class BiasDisparity(_WithSource):
     The relative change from :math:`B_S`, ``bias_disparity_source``, to :math:`B_R`, ``bias_disparity_recommendation``.
     One cell per user group G and item group C; NaN where :math:`B_S` is 0. A value of 0 keeps the preference of the
     users. Needs ``train`` and a column of groups in both ``items`` and ``users``.
+
+    Notes
+    -----
+    Use it for whether recommendations exaggerate what groups of users prefer. Do not use it for pairs of groups with
+    few interactions: it is a ratio, and explodes.
 
     Examples
     --------
@@ -250,6 +265,11 @@ class UserMADRanking(_MeanDifference):
     gain : {"linear", "exponential", "binary", "exponential_plus_one"}, default="linear"
         The gain of a relevant item: its relevance, :math:`2^{rel} - 1`, 1, or :math:`2^{rel + 1} - 1`.
 
+    Notes
+    -----
+    Use it for how differently groups of users are served, over all pairs of groups. Do not use it for small groups:
+    means of few users differ by chance.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -278,6 +298,11 @@ class UserMADRating(_MeanDifference):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`s_{ui}` the score of item i, :math:`m_a` the
     mean of user group a; the outer mean is over all pairs of groups. The cells are :math:`m_a`. The value is in the
     unit of the scores. NaN for fewer than two groups. Needs a column of groups in ``users``, and scores.
+
+    Notes
+    -----
+    Use it for whether groups of users are given scores of one height. Do not use it as quality: scores are predictions,
+    not outcomes.
 
     Examples
     --------
@@ -328,6 +353,11 @@ class GroupGap(_AnyMetric):
     :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. NaN for fewer than two
     groups. Needs a column of groups in ``users``.
 
+    Notes
+    -----
+    Use it for how differently groups of users are served. Do not use it for many small groups: the highest minus the
+    lowest of noisy means is large by chance. Read the means.
+
     Examples
     --------
     >>> import rankwise as rw
@@ -354,6 +384,11 @@ class GroupRatio(_AnyMetric):
     :math:`m_a` is the mean of the metric over the users of group a; these means are the cells. The range holds for
     metrics without negative values. NaN where no group mean is above 0, and for fewer than two groups. Needs a column
     of groups in ``users``.
+
+    Notes
+    -----
+    Use it for how differently groups of users are served, in proportion. Do not use it for small groups, or where a
+    mean is near 0: chance decides it.
 
     Examples
     --------

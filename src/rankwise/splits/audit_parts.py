@@ -45,7 +45,7 @@ _STAGES = ("candidate_train", "ranker_train", "ranker_validation")
 class Limits:
     """The thresholds above which checks warn.
 
-    At these, simulated splits without a leak seldom warn: `docs/splits.md` says how they were
+    At these, simulated splits without a leak seldom warn: `docs/audit.md` says how they were
     simulated and how often that is.
 
     Attributes

@@ -1,0 +1,82 @@
+"""What holds for all pages of the documentation: how they begin, how wide they are, how they are found."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+ELSEWHERE = {"index", "contributing", "changelog"}
+"""The first page, and those that show a file of the repository."""
+PAGES = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+WIDTH = 88
+"""The columns of code that fit beside the navigation."""
+MOST = 8  # entries of a section of the navigation
+
+
+def navigation():
+    """Return the entries of each section, and those below other pages."""
+    parts = [
+        (re.search(r":caption: (.*)", part), re.findall(r"^[a-z]\S+$", part, re.MULTILINE))
+        for path in PAGES.values()
+        for part in re.findall(r"^```\{toctree\}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    ]
+    return {caption[1]: entries for caption, entries in parts if caption}, [
+        entries for caption, entries in parts if not caption
+    ]
+
+
+@pytest.mark.parametrize("name", sorted({*PAGES} - ELSEWHERE))
+def test_a_page_begins_with_what_one_needs_gets_and_how_long_it_takes(name):
+    begin = " ".join(PAGES[name].read_text("utf-8").split("\n\n")[1].split())
+    assert re.fullmatch(r"\*\*You need\*\* .+\. \*\*You get\*\* .+\. \*\*Time\*\* \d+ minutes?( .+)?\.", begin), begin
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES.values()], ids=lambda path: path.stem
+)
+def test_code_fits_the_page(path):
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    wide = [line for kind, text in blocks if kind != "text" for line in text.splitlines() if len(line) > WIDTH]
+    assert not wide, "\n".join(wide)
+
+
+def test_every_page_is_in_the_navigation_once():
+    sections, below = navigation()
+    entries = [entry for entries in (*sections.values(), *below) for entry in entries]
+    generated = {"metrics/index", "api/index", "command_line"}
+    migration = {f"migration/{entry}" for entry in entries}
+    assert {*PAGES} - {"index"} <= {*entries} | migration
+    assert {entry for entry in entries if entry not in PAGES and f"migration/{entry}" not in PAGES} == generated
+    assert len(entries) == len({*entries})
+    assert max(map(len, sections.values())) <= MOST
+
+
+def texts():
+    """Return every text of the source, with … in place of its values."""
+    for path in sorted((ROOT / "src" / "rankwise").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node, ast.JoinedStr):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+
+
+def test_the_page_of_notes_quotes_what_the_source_says():
+    notes = PAGES["errors"].read_text("utf-8").split("## Warnings about the inputs")[1]
+    heads = re.findall(r"^\([a-z-]+\)=\n### (.+)$", notes, re.MULTILINE)
+    assert len(heads) == len(re.findall("^### ", notes, re.MULTILINE)) > 30  # each has an anchor
+    known = [*texts()]
+    assert not [head for head in heads if not any(head in text for text in known)]
+
+
+def test_every_class_of_errors_is_explained():
+    from rankwise import errors
+
+    page = PAGES["errors"].read_text("utf-8")
+    named = {name for name in errors.__all__ if name.endswith("Error")}
+    assert not [name for name in named if name not in page]
