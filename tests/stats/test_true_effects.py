@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal, norm, t
 
 from rankwise import stats
-from rankwise.errors import InputError
+from rankwise.errors import InputError, ParameterError
 from rankwise.stats import errors_in_variables
 from rankwise.stats.differences import Interval
 from rankwise.stats.errors_in_variables import TrueEffects
@@ -60,6 +60,11 @@ def test_beyond_the_threshold_the_second_effect_is_positive_with_the_probability
     expected = -0.7 + 0.4 * (at - 0.4)
     assert norm.cdf(expected / math.sqrt(0.9 - 0.24)) == pytest.approx(probability)
     assert result.threshold() == result.threshold(0.8)
+    for wrong in (0.0, 1.0):
+        with pytest.raises(ParameterError, match="probability"):
+            result.threshold(wrong)
+        with pytest.raises(ParameterError, match="power"):
+            result.pairs_needed(wrong)
     assert math.isnan(effects((0, 0), ((1, 0), (0, 1))).threshold())
     assert math.isnan(effects((0, 0), ((1, -0.1), (-0.1, 1))).threshold())
 
@@ -158,6 +163,15 @@ def test_a_slope_of_any_sign_and_size_is_found_from_every_start():
         assert swapped.correlation.estimate == pytest.approx(
             math.copysign(1, factor) * reference.correlation.estimate, abs=1e-5
         )
+
+
+def test_two_effects_without_relation_have_no_evidence():
+    x = np.array([1.0, -1.0, 1.0, -1.0, 2.0, -2.0, 2.0, -2.0])
+    y = np.array([1.0, 1.0, -1.0, -1.0, 2.0, 2.0, -2.0, -2.0])
+    result = stats.true_effects(x, y, [0.5] * 8, [0.5] * 8)
+    assert (result.slope.estimate, result.evidence) == pytest.approx((0, 0), abs=1e-6)
+    assert result.slope.low == pytest.approx(-result.slope.high, abs=1e-5)
+    assert result.pairs_needed() is None
 
 
 def test_a_lower_confidence_has_narrower_limits_inside():
