@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from scipy.linalg import eigvalsh
-from scipy.optimize import approx_fprime
-from scipy.stats import multivariate_normal, norm, t
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import chi2, multivariate_normal, norm, t
 
 from rankwise import stats
 from rankwise.errors import InputError, ParameterError
@@ -131,8 +131,6 @@ def test_families_are_covariance_matrices_with_their_derivatives(family, paramet
 
 def test_the_evidence_is_the_likelihood_ratio_of_no_slope():
     """Without a slope the two effects are independent, and S has two variances."""
-    from scipy.optimize import minimize
-
     result = stats.true_effects(*ARRAYS)
     free = minimize(
         lambda p: likelihood([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2])[0], [0.8, 0.5, 0.3], tol=1e-10
@@ -172,6 +170,31 @@ def test_two_effects_without_relation_have_no_evidence():
     assert (result.slope.estimate, result.evidence) == pytest.approx((0, 0), abs=1e-6)
     assert result.slope.low == pytest.approx(-result.slope.high, abs=1e-5)
     assert result.pairs_needed() is None
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_limits_are_infinite_once_a_vertical_line_is_not_rejected(side):
+    """On a vertical line the first effect does not vary: what it varies by is error."""
+    x_error = 2.4 * X_ERROR
+    z, v = pairs_of(side * X, Y, x_error, Y_ERROR, np.zeros(14))
+    scaled = np.array([1.0, 0.0, 1.0])
+
+    def value(s):
+        inverse = [np.linalg.inv(np.array([[s[0], s[1]], [s[1], s[2]]]) + part) for part in v]
+        mean = np.linalg.solve(sum(inverse), sum(w @ row for w, row in zip(inverse, z, strict=True)))
+        parts = [(row - mean) @ w @ (row - mean) - np.linalg.slogdet(w)[1] for w, row in zip(inverse, z, strict=True)]
+        return sum(parts) / 2
+
+    free = minimize(lambda p: value([p[0] ** 2, p[0] * p[1], p[1] ** 2 + p[2] ** 2]), scaled * side, tol=1e-10).fun
+    vertical = minimize(lambda p: value([0.0, 0.0, p[0] ** 2]), [0.5], tol=1e-10).fun
+    level = chi2.cdf(2 * (vertical - free), 1)
+    widths = []
+    for confidence in (0.3, 0.6, level - 0.02, level - 1e-4, level + 1e-4, (1 + level) / 2):
+        slope = stats.true_effects(side * X, Y, x_error, Y_ERROR, confidence=confidence).slope
+        assert math.isinf(slope.low) == math.isinf(slope.high) == (confidence > level)
+        widths.append(slope.high - slope.low)
+    assert widths == sorted(widths)
+    assert 0.5 < level < 0.999
 
 
 def test_a_lower_confidence_has_narrower_limits_inside():
