@@ -204,3 +204,12 @@ def test_two_units_in_one_column_are_told_by_a_gap(slow, n, warns):
         assert "; 3 of 1,001 times are about 1,000 times smaller than the others: seconds and millis" in check.said
     one = rw.audit(train.with_columns(timestamp=5_000_000), test, time_unit="s", claim="none")["L22"]
     assert (one.status, one.value, one.said) == ("warn", 1, "1,000 training rows have 1 different times: no order")
+
+
+def test_of_equally_popular_items_the_first_are_the_most_popular():
+    """Eleven items once each: the last is left out, which is all that one of ten users has."""
+    test = pl.DataFrame({"user": [0, *range(10)], "item": range(11)})
+    train = pl.DataFrame({"user": range(10), "item": range(20, 30)})
+    lists = {user: list(range(40, 55)) for user in range(10)}
+    said = rw.audit(train, test, recommendations=lists)["L18"].said
+    assert "of the 10 most popular in test 0.9000" in said
