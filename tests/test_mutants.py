@@ -64,6 +64,23 @@ def test_the_mutants_of_a_source(mutate):
     assert {mutant.line for mutant in mutate.mutants_of("shares.py:9")} == {9}
 
 
+def test_a_mutant_is_run_by_its_statement_or_where_its_function_or_name_is_used(mutate, tmp_path):
+    source = "STEP = 3\n\n\ndef steps(n: int = 2) -> int:\n    if n > 1:\n        n += STEP\n    return (\n        n\n        - STEP\n    )\n"
+    (tmp_path / "steps.py").write_text(source, "utf-8")
+    lines = {(mutant.line, mutant.text): sorted(mutant.lines) for mutant in mutate.mutants_of("steps")}
+    assert lines[1, "4"] == [6, 9]
+    assert lines[4, "3"] == [4, 5, 6, 7, 8, 9, 10]
+    assert lines[5, ">="] == [5]
+    assert lines[6, "pass"] == [6]
+    assert lines[9, "+"] == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize(("lines", "text"), [([], ""), ([3, 4, 5, 9], "3-5 9"), ([1, 3], "1 3"), ([7, 8], "7-8")])
+def test_lines_are_written_as_runs(mutate, lines, text):
+    assert mutate.joined(lines) == text
+    assert mutate.expanded(text) == lines
+
+
 def test_a_sample_depends_on_the_seed_and_not_on_other_lines(mutate, tmp_path):
     def texts(seed):
         return [mutant.change() for mutant in sorted(mutate.mutants_of("shares"), key=lambda m: m.rank(seed))]
@@ -80,6 +97,18 @@ def test_a_listed_mutant_is_left_out(mutate):
     assert [mutant.text for mutant in listed] == ["min"]
     every = [mutant for mutant in mutate.mutants_of("shares") if mutate.is_listed(mutant, [entry | {"after": "any"}])]
     assert every == []
+
+
+def test_the_code_of_a_mutant_takes_the_place_of_its_function(mutate, tmp_path):
+    namespace = {}
+    exec(compile(SOURCE, str(tmp_path / "shares.py"), "exec", dont_inherit=True), namespace)
+    share = namespace["share"]
+    functions = {mutate.place_of(share.__code__): [share]}
+    of_text = {mutant.text: mutant for mutant in mutate.mutants_of("shares")}
+    assert not mutate.put_in_place(of_text["4"], functions)  # a default is no code of the function
+    assert share([1, 2]) == 9 / 2
+    assert mutate.put_in_place(of_text["None"], functions)
+    assert share([1, 2]) is None
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankwise.core import kernels, ragged
 from rankwise.core.ragged import bucket, offsets, reorder, rows_of_groups, similar
 
 
@@ -43,3 +45,40 @@ def test_rows_of_adjacent_groups_are_a_slice_and_a_group_may_come_twice():
 def test_segments_without_rows_are_in_no_part():
     parts = similar(np.array([0, 0, 1, 1, 3]), 100)
     assert [part.tolist() for part in parts] == [[1], [3]]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])  # compiled loops take 64-bit items
+@pytest.mark.parametrize("low", [0, -5])
+def test_rows_are_grouped_by_user_in_their_order(threads, dtype, low, monkeypatch):
+    monkeypatch.setattr(ragged, "_STEP", 50)  # several shares of few rows
+    rng = np.random.default_rng(0)
+    codes, items, score = rng.integers(0, 7, 900), rng.integers(low, 40, 900).astype(dtype), rng.random(900)
+    groups, moved, ordered = ragged.grouped(codes, 9, items, score, threads)
+    order = sorted(range(900), key=lambda row: codes[row])
+    assert moved.tolist() == items[order].tolist()
+    assert ordered.tolist() == score[order].tolist()
+    assert groups.user.tolist() == list(range(7))
+    assert groups.starts.tolist() == [0, *np.cumsum(np.bincount(codes)).tolist()]
+
+
+@pytest.mark.parametrize("base", [0, 1])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ranks_that_count_up_place_the_items(base, threads, monkeypatch):
+    monkeypatch.setattr(ragged, "_STEP", 20)
+    rng = np.random.default_rng(1)
+    codes = np.repeat([0, 2, 3], [200, 1, 150])
+    rank = np.concatenate([np.arange(n) + base for n in (200, 1, 150)])
+    items, order = rng.permutation(351), rng.permutation(351)
+    counts = ragged.Counts.of(codes[order], 5, items[order], threads)
+    if counts is None:  # without compiled loops
+        assert kernels.loaded() is None
+        return
+    users, starts, placed = ragged.placed(counts, codes[order], rank[order], items[order], threads, base)
+    assert (users.tolist(), starts.tolist()) == ([0, 2, 3], [0, 200, 201, 351])
+    assert placed.tolist() == items.tolist()
+    twice, beyond = rank.copy(), rank.copy()
+    twice[5], beyond[199] = twice[4], base + 200
+    for wrong in (twice, beyond):
+        assert ragged.placed(counts, codes[order], wrong[order], items[order], threads, base) is None
+    assert ragged.placed(counts, codes[order], rank[order], items[order], threads, 1 - base) is None

@@ -9,9 +9,22 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
 
 import rankwise as rw
-from rankwise.stats.bounded_means import BoundedMean, probability_above
+from rankwise import stats
+from rankwise.stats.bounded_means import (
+    BoundedMean,
+    _binned,
+    bounded_interval_of,
+    bounded_lift,
+    bounded_mean_limit,
+    bounded_p,
+    bounded_test_of,
+    bounded_upper,
+    probability_above,
+)
+from rankwise.stats.differences import differences
 
 
 @given(
@@ -72,3 +85,158 @@ def test_a_margin_just_above_the_loss_has_a_plan_or_none():
     plans = [rw.compare(*results, margin=loss + 10.0**-digits) for digits in range(4, 14)]
     users = [plan["B"]["users_needed"] or math.inf for plan in plans]
     assert users == sorted(users)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 12), (1, 12), (6, 12), (11, 12), (12, 12), (3, 200)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_of_hits_and_misses_limits_are_those_of_clopper_and_pearson(hits, n, confidence):
+    values = np.r_[np.ones(hits), np.zeros(n - hits)]
+    interval = stats.bounded_mean_interval(values, bounds=(0, 1), confidence=confidence)
+    exact = binomtest(hits, n).proportion_ci(confidence)
+    assert tuple(interval) == pytest.approx(tuple(exact), abs=3e-3)
+    assert (interval.estimate, interval.n, interval.confidence) == (hits / n, n, confidence)
+    scaled = stats.bounded_mean_interval(2 * values - 1, bounds=(-1, 1), confidence=confidence)
+    assert tuple(scaled) == pytest.approx([2 * limit - 1 for limit in interval])
+
+
+def test_p_is_the_probability_of_random_weights():
+    values = np.array([-0.6, -0.2, 0.0, 0.0, 0.1, 0.3, 0.3, 0.8])
+    weights = np.random.default_rng(0).dirichlet(np.ones(9), 200_000)
+    means = weights @ np.r_[values, 1.0]
+    bounded = BoundedMean.of(values, 1.0)
+    for hypothesis in (0.1, 0.2, 0.3, 0.5):
+        share = (means >= hypothesis).mean()  # of means that would be at least as large
+        assert bounded.p(hypothesis) == pytest.approx(share, rel=0.03)
+    for confidence in (0.9, 0.975):
+        limit = bounded.limit(confidence)
+        assert limit == pytest.approx(np.quantile(means, confidence), rel=0.02)
+        assert bounded.p(limit) == pytest.approx(1 - confidence, rel=1e-3)
+
+
+def test_p_at_its_ends():
+    some = BoundedMean.of(np.array([0.0, 0.5]), 1.0)
+    assert math.isnan(BoundedMean.of(np.empty(0), 1.0).p(0.5))
+    assert some.p(1.5) == 5e-324
+    assert some.p(-0.5) == 1
+    full = BoundedMean.of(np.ones(5), 1.0)
+    assert (full.p(1.0), full.p(0.5), full.limit(0.9)) == (1.0, 1.0, 1.0)
+    assert BoundedMean.of(np.array([0.5, 2.0]), 1.0).largest == 2.0
+
+
+def test_bins_keep_the_number_and_the_total():
+    means, sizes = _binned(np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array([2.0, 1, 3, 1, 1]), 4)
+    assert means.tolist() == [0.0, pytest.approx(5.5 / 4), 3.5]
+    assert sizes.tolist() == [2.0, 4.0, 2.0]
+    assert [part.tolist() for part in _binned(np.array([2.0, 2.0]), np.ones(2), 4)] == [[2.0], [2.0]]
+
+
+def test_many_values_are_binned_and_have_nearly_the_same_limit():
+    values = np.random.default_rng(0).beta(0.5, 2, 8193)
+    exact, binned = (BoundedMean.of(values[:n], 1.0) for n in (8192, 8193))
+    assert (len(exact.values), exact.n, binned.n) == (8192, 8192, 8193)
+    assert len(binned.values) < 8192
+    plain = BoundedMean(*np.unique(values, return_counts=True), 1.0)
+    assert binned.limit(0.95) == pytest.approx(plain.limit(0.95), abs=1e-6)
+    assert binned.mean == pytest.approx(values.mean(), abs=1e-12)
+    assert (exact.deviation, exact.mean) == pytest.approx((values[:8192].std(), values[:8192].mean()))
+
+
+def test_a_plan_repeats_the_sample():
+    values = np.array([-0.4, 0.0, 0.0, 0.1, 0.2])
+    mean = BoundedMean.of(values, 1.0)
+    width = BoundedMean.of(np.tile(values, 40), 1.0).limit(0.95) - values.mean()
+    assert mean.width(200, 0.95) == pytest.approx(width)
+    deviation = values.std()
+    assert mean.detectable(200, alpha=0.05) == pytest.approx(width + norm.ppf(0.8) * deviation / math.sqrt(200))
+    assert mean.detectable(200, alpha=0.05, power=0.6) == pytest.approx(
+        width + norm.ppf(0.6) * deviation / math.sqrt(200)
+    )
+    power = mean.power(200, 0.05, alpha=0.05)
+    assert power == pytest.approx(norm.cdf((0.05 - width) * math.sqrt(200) / deviation))
+    assert mean.power(200, mean.detectable(200, alpha=0.05), alpha=0.05) == pytest.approx(0.8)
+    constant = BoundedMean.of(np.zeros(30), 1.0)
+    width = constant.limit(0.95)
+    assert width == pytest.approx(1 - 0.05 ** (1 / 30), rel=1e-2)
+    assert [constant.power(30, gap, alpha=0.05) for gap in (width - 1e-6, width + 1e-6)] == [0, 1]
+
+
+CLUSTERS = np.array([0, 0, 0, 1, 1, 2, 3, 3, 4, 5])
+OF_USERS = np.array([0.1, -0.2, 0.0, 0.3, 0.1, -0.4, 0.2, 0.0, 0.1, -0.1])
+
+
+@pytest.mark.parametrize("hypothesis", [0.0, 0.1, 0.3])
+def test_clusters_are_totals_over_the_hypothesis_and_none_is_larger(hypothesis):
+    totals = np.array([OF_USERS[c == CLUSTERS].sum() - hypothesis * (c == CLUSTERS).sum() for c in range(6)])
+    expected = BoundedMean.of(totals, 3 * (1 - hypothesis)).p(0.0)
+    assert bounded_p(OF_USERS, 1.0, CLUSTERS, hypothesis) == pytest.approx(expected)
+    assert bounded_p(OF_USERS, 1.0, None, hypothesis) == BoundedMean.of(OF_USERS, 1.0).p(hypothesis)
+    alone = bounded_p(OF_USERS, 1.0, np.arange(10), hypothesis)
+    assert alone == pytest.approx(BoundedMean.of(OF_USERS, 1.0).p(hypothesis), rel=1e-6)
+
+
+def test_limits_of_clusters_are_hypotheses_whose_p_is_the_level():
+    limit = bounded_upper(OF_USERS, 1.0, 0.95, CLUSTERS)
+    assert bounded_p(OF_USERS, 1.0, CLUSTERS, limit) == pytest.approx(0.05)
+    assert bounded_upper(OF_USERS, 1.0, 0.95) == bounded_mean_limit(OF_USERS, 1.0, 0.95)
+    assert bounded_upper(np.ones(4), 1.0, 0.95, np.array([0, 0, 1, 1])) == 1.0
+    assert bounded_upper(np.r_[OF_USERS, 2.0], 1.0, 0.95, np.r_[CLUSTERS, 6]) > OF_USERS.mean()
+    pairs = differences(OF_USERS)
+    interval = bounded_interval_of(pairs, 1.0, confidence=0.9, cluster=CLUSTERS)
+    assert tuple(interval) == pytest.approx((-bounded_upper(-OF_USERS, 1.0, 0.95, CLUSTERS), limit))
+    test = bounded_test_of(pairs, 1.0, CLUSTERS)
+    sides = [bounded_p(side * OF_USERS, 1.0, CLUSTERS) for side in (-1, 1)]
+    assert test.p == pytest.approx(min(1.0, 2 * min(sides)))
+    assert (test.test, test.statistic, test.n) == ("bounded mean", pytest.approx(0.01), 10)
+
+
+def test_one_pair_shows_nothing():
+    test = stats.bounded_test([0.5], largest=1.0)
+    assert (test.difference, test.n, test.flags) == (0.5, 1, ("fewer than two values",))
+    assert math.isnan(test.p)
+    assert math.isnan(test.statistic)
+    for interval in (stats.bounded_interval([0.5], largest=1.0), stats.bounded_mean_interval([0.5], bounds=(0, 1))):
+        assert math.isnan(interval.low)
+        assert math.isnan(interval.high)
+    two = stats.bounded_mean_interval([0.5, 0.5], bounds=(0, 1))
+    assert 0 <= two.low < 0.5 < two.high <= 1
+    assert not math.isnan(stats.bounded_test([0.5, 0.5], largest=1.0).p)
+
+
+@pytest.mark.parametrize("cluster", [None, CLUSTERS])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_a_relative_difference_is_the_set_of_ratios_that_are_not_rejected(cluster, confidence):
+    x, y = 0.5 + OF_USERS, 0.4 + OF_USERS[::-1] / 2
+    lift, low, high = bounded_lift(differences(x, y), (0.0, 1.0), confidence=confidence, cluster=cluster)
+    assert lift == pytest.approx(x.mean() / y.mean() - 1)
+    assert -1 < low < lift < high
+    tail = (1 - confidence) / 2
+    assert bounded_p((low + 1) * y - x, low + 1, cluster) == pytest.approx(tail, rel=1e-4)
+    assert bounded_p(x / (high + 1) - y, 1 / (high + 1), cluster) == pytest.approx(tail, rel=1e-4)
+    wider = bounded_lift(differences(x, y), (-0.5, 1.0), confidence=confidence, cluster=cluster)
+    assert math.isnan(wider[1]) or (wider[1] < low and wider[2] > high)
+
+
+def test_relative_differences_that_are_not_known():
+    pairs = differences([0.5, 0.4, 0.6], [0.4, 0.5, 0.3])
+    for bounds in ((0.0, math.inf), (-math.inf, 1.0)):
+        lift, low, high = bounded_lift(pairs, bounds, confidence=0.95)
+        assert lift == pytest.approx(0.25)
+        assert math.isnan(low)
+        assert math.isnan(high)
+    assert all(map(math.isnan, bounded_lift(differences([0.5, 0.4], [0.0, 0.0]), (0, 1), confidence=0.95)))
+    negative = bounded_lift(differences([0.5, 0.4], [-0.2, -0.1]), (-1, 1), confidence=0.95)
+    assert (negative[0], math.isnan(negative[1])) == (pytest.approx(-4.0), True)
+    nothing = bounded_lift(differences(np.zeros(200), np.full(200, 0.5)), (0.0, 1.0), confidence=0.95)
+    assert nothing[:2] == (-1.0, -1.0)
+    assert -1 < nothing[2] < -0.9
+
+
+def test_the_tail_where_all_are_on_one_side():
+    assert probability_above(np.array([-1.0, 0.0]))[0] == 0
+    assert probability_above(np.zeros(3))[0] == 1
+    assert probability_above(np.array([0.0, 1.0]))[0] == 1
+    one, point = probability_above(np.array([1.0, -0.5, -0.5, -0.5]))
+    again, same = probability_above(np.array([1.0, -0.5, -0.5, -0.5]), point)
+    assert (again, same) == pytest.approx((one, point))
+    counted, _ = probability_above(np.array([1.0, -0.5]), 0.0, np.array([1.0, 3.0]))
+    assert counted == pytest.approx(one)

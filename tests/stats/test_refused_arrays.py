@@ -166,3 +166,46 @@ def test_errors_that_cannot_be_raise(name):
             run(name, changed(name, at, np.append(RIGHT[name][0][at][:-1], 0.0)))
     with pytest.raises(RankwiseError, match="smaller than the product"):
         run(name, changed(name, 4, np.append(RIGHT[name][0][4][:-1], X[-1] * Y[-1] / 100)))
+
+
+LEVELS = {"confidence", "alpha", "test_share"}
+COUNTS = {"n_resamples", "n_bootstrap", "n_draws", "population", "seed", "threads", "batch"}
+WRONG = (
+    dict.fromkeys(LEVELS, (0.0, 1.0, -0.1, 95, "0.9", True, np.nan))
+    | dict.fromkeys(COUNTS, (-1, 0.5, "3"))
+    | dict.fromkeys(("margin", "largest"), (0.0, -0.1, "0.1"))
+    | dict.fromkeys(("method", "statistic", "correction"), ("other", None))
+)
+OPTIONS = [
+    (name, option)
+    for name in RIGHT
+    for option in inspect.signature(getattr(stats, name)).parameters
+    if option in WRONG and not (name == "sign_flip_of_all" and option == "batch")
+]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_that_cannot_be_raises(name, option):
+    arrays, options = RIGHT[name]
+    for value in WRONG[option]:
+        with pytest.raises(RankwiseError):
+            getattr(stats, name)(*arrays, **(options | {option: value}))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in RIGHT if "missing" in inspect.signature(getattr(stats, name)).parameters]
+)
+def test_pairs_with_a_hole_are_an_error_or_are_left_out(name):
+    (x, y, *rest), options = RIGHT[name] if len(RIGHT[name][0]) > 1 else ((X, Y), RIGHT[name][1])
+    function, holes = getattr(stats, name), x.copy()
+    holes[3] = np.nan
+    kept = np.arange(len(x)) != 3
+    omitted, plain = function(holes, y, *rest, **options, missing="omit"), function(x[kept], y[kept], *rest, **options)
+    for field in ("p", "low", "high", "difference", "estimate", "d_z", "right", "n"):
+        if hasattr(plain, field):
+            assert getattr(omitted, field) == pytest.approx(getattr(plain, field))
+    if hasattr(plain, "flags"):
+        assert omitted.flags == ("1 pairs with a missing value omitted", *plain.flags)
+    for missing in ("error", "other"):
+        with pytest.raises(RankwiseError, match="NaN" if missing == "error" else "missing must be one of"):
+            function(holes, y, *rest, **options, missing=missing)

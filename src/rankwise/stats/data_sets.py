@@ -353,6 +353,7 @@ def bayesian_signed_rank(
     True
     """
     check_positive(n_draws=n_draws)
+    check_positive(least=0, seed=seed)
     if not isinstance(rope, int | float | np.number) or not rope >= 0:
         raise ParameterError("rope must be 0 or more", found=f"rope={rope!r}")
     pairs = differences(x, y, missing=missing)

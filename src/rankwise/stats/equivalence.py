@@ -118,6 +118,7 @@ def equivalence(
     0.2146
     """
     check_above_zero("margin", margin)
+    check_above_zero("largest", largest)
     pairs = differences(x, y, missing=missing)
     return equivalence_of(pairs, margin=Margin(margin), alpha=alpha, bounds=(0.0, largest))
 
@@ -330,6 +331,7 @@ def non_inferiority(
     (False, 486)
     """
     check_above_zero("margin", margin)
+    check_above_zero("largest", largest)
     pairs = differences(x, y, missing=missing)
     return non_inferiority_of(pairs, margin=Margin(margin), alpha=alpha, bounds=(0.0, largest))
 

@@ -136,6 +136,7 @@ class _GroupMeans:
         """Return the means of one system, or of the baseline, the system and their difference."""
         check_choice("statistic", statistic, GroupStatistic)
         check_positive(n_resamples=n_resamples)
+        check_positive(least=0, seed=seed)
         columns = [column("values", values) for values in systems]
         names, codes = groups_of("group", groups, len(columns[0]))
         if len(names) < 2 or any(len(values) != len(codes) or np.isnan(values).any() for values in columns):

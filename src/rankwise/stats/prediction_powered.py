@@ -4,7 +4,8 @@ r"""Prediction-powered inference: a mean from few human labels and many labels o
     \lambda = \frac{Cov(y, f)}{(1 + n / N) \, Var(f)}
 
 for n labelled values y, with f the model's values. It is unbiased for every fixed λ and every model: if the
-model is useless, λ is about 0 and the labelled mean is left.
+model is useless, λ is about 0 and the labelled mean is left. The standard error is that of the jackknife over labelled
+users, each time with the λ of the others: with a λ that is taken for fixed, intervals of few labels are too narrow.
 
 Reference: Angelopoulos, Duchi & Zrnic 2023, PPI++: efficient prediction-powered inference, arXiv:2311.01453.
 """
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
+from rankwise.stats.data_sets import jackknife_error
 from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
 
 __all__ = ["PredictionPowered", "prediction_powered"]
@@ -32,7 +34,7 @@ class PredictionPowered(Interval):
     Attributes
     ----------
     error : float
-        The standard error of the estimate.
+        The standard error of the estimate, including that of λ if it was chosen.
     weight : float
         λ, the weight of the model's values.
     human, human_error : float
@@ -100,10 +102,11 @@ def prediction_powered(
         raise InputError("human, model and others hold NaN or infinite values")
     if weight is not None and not 0 <= weight <= 1:
         raise ParameterError("weight must lie between 0 and 1", found=f"weight={weight!r}")
-    n, used = len(y), _best_weight(y, f, rest) if weight is None else float(weight)
-    differences = y - used * f
-    estimate = used * float(rest.mean()) + float(differences.mean())
-    error = math.sqrt(differences.var(ddof=1) / n + used**2 * rest.var(ddof=1) / len(rest))
+    n, (used, without) = len(y), _best_weights(y, f, rest) if weight is None else (float(weight), float(weight))
+    estimate = used * float(rest.mean()) + float((y - used * f).mean())
+    of_y, of_f = ((values.sum() - values) / (n - 1) for values in (y, f))  # means without each labelled user
+    of_labels, _ = jackknife_error(of_y + without * (rest.mean() - of_f))
+    error = math.hypot(of_labels, used * float(rest.std(ddof=1)) / math.sqrt(len(rest)))
     human_error = float(y.std(ddof=1)) / math.sqrt(n)
     flags = (f"approximate: {n} labelled users, fewer than {_FEW}",) if n < _FEW else ()
     interval = t_around(estimate, error, n - 2, confidence=confidence, method="prediction-powered", n=n, flags=flags)
@@ -118,11 +121,18 @@ def prediction_powered(
     )
 
 
-def _best_weight(y: Floats, f: Floats, others: Floats) -> float:
-    """Return the λ of least variance, from 0 to 1."""
-    every = np.concatenate([f, others])
-    variance = float(every.var(ddof=1))
-    if variance <= (DIGITS * np.abs(every).max()) ** 2:
-        return 0.0
-    covariance = float(np.cov(y, f)[0, 1])
-    return min(max(covariance / ((1 + len(y) / len(others)) * variance), 0.0), 1.0)
+def _best_weights(y: Floats, f: Floats, others: Floats) -> tuple[float, Floats]:
+    """Return the λ of least variance, from 0 to 1, of all labelled users and without each of them."""
+    n, every = len(y), np.concatenate([f, others])
+    rounding, size = (DIGITS * np.abs(every).max()) ** 2, len(every)
+    squares = (every - every.mean()) ** 2
+    products = (y - y.mean()) * (f - f.mean())
+
+    def best(covariance: Any, variance: Any, ratio: float) -> Any:
+        varied = variance > rounding
+        return np.where(varied, covariance / ((1 + ratio) * np.where(varied, variance, 1.0)), 0.0).clip(0.0, 1.0)
+
+    covariances = (products.sum() - products * n / (n - 1)) / (n - 2)
+    variances = (squares.sum() - squares[:n] * size / (size - 1)) / (size - 2)
+    used = best(products.sum() / (n - 1), squares.sum() / (size - 1), n / len(others))
+    return float(used), best(covariances, variances, (n - 1) / len(others))

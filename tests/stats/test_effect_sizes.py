@@ -1,0 +1,129 @@
+"""Effect sizes, lifts and the sentence of a test, against plain definitions and at their edges."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import gamma
+from scipy.stats import t, ttest_rel
+
+from rankwise import stats
+from rankwise.core import kernels
+from rankwise.errors import InputError
+from rankwise.stats.differences import differences
+from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs, fieller, lift_interval, magnitude
+
+X = np.array([0.9, 0.4, 0.5, 0.7, 0.2, 0.6, 0.3, 0.8])
+Y = np.array([0.6, 0.5, 0.5, 0.3, 0.2, 0.1, 0.4, 0.6])
+
+
+def test_effects_are_those_of_their_definitions():
+    sizes, d = stats.effect(X, Y), (X - Y).round(12)
+    assert sizes.d_z == pytest.approx(d.mean() / d.std(ddof=1))
+    assert sizes.d_av == pytest.approx(d.mean() / math.sqrt((X.var(ddof=1) + Y.var(ddof=1)) / 2))
+    assert sizes.hedges_g == pytest.approx(sizes.d_z * gamma(3.5) / gamma(3) / math.sqrt(3.5))
+    assert (sizes.wins, sizes.ties, sizes.losses, sizes.dominance) == (4, 2, 2, 0.25)
+    pairs = list(itertools.product(X, Y))
+    assert sizes.cliffs_delta == pytest.approx(sum(np.sign(x - y) for x, y in pairs) / 64)
+    # |d|: 0.1 twice (ranks 1.5, lost), 0.2 (3), 0.3 (4), 0.4 (5), 0.5 (6)
+    assert sizes.rank_biserial == pytest.approx((3 + 4 + 5 + 6 - 1.5 - 1.5) / 21)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_effects_of_few_pairs(n):
+    sizes = stats.effect(X[:n], Y[:n])
+    assert math.isnan(sizes.d_z) == (n < 2)
+    assert math.isnan(sizes.d_av) == (n < 2)
+    assert math.isnan(sizes.hedges_g) == (n < 3)
+    assert math.isnan(sizes.dominance) == (n < 1)
+    assert math.isnan(sizes.rank_biserial) == (n < 1)
+    if n == 3:
+        assert sizes.hedges_g == pytest.approx(sizes.d_z * gamma(1) / gamma(0.5))
+
+
+def test_effects_without_variance():
+    same, shifted = stats.effect([0.5, 0.5], [0.5, 0.5]), stats.effect([0.5, 0.5], [0.25, 0.25])
+    assert (same.d_z, same.d_av, same.rank_biserial, same.cliffs_delta, same.ties) == (0, 0, 0, 0, 2)
+    assert math.isnan(shifted.d_av)
+    assert math.isnan(shifted.d_z)
+    assert (shifted.rank_biserial, shifted.dominance) == (1, 1)
+
+
+WORDS = {math.nan: "undefined", 0.0: "negligible", 0.1999: "negligible", 0.2: "small", -0.4999: "small", 0.5: "medium"}
+
+
+@pytest.mark.parametrize(("d", "word"), (WORDS | {0.7999: "medium", -0.8: "large", 3.0: "large"}).items())
+def test_words_begin_at_their_limits(d, word):
+    assert magnitude(d) == word
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_deltas_of_pairs_are_those_of_each_pair(compiled):
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, 5, n) / 4 for n in (1, 7, 7, 12)]
+    pairs = [(0, 1), (1, 0), (3, 2), (2, 2), (1, 3)]
+    expected = [np.sign(columns[a][:, None] - columns[b][None, :]).mean() for a, b in pairs]
+    distributions = [Distribution.of(column) for column in columns]
+    if compiled:
+        assert deltas_of_pairs(distributions, pairs) == pytest.approx(expected)
+    else:
+        with kernels.disabled():
+            assert deltas_of_pairs(distributions, pairs) == pytest.approx(expected)
+    assert [distribution.n for distribution in distributions] == [1, 7, 7, 12]
+    assert math.isnan(deltas_of_pairs([distributions[0], Distribution.of(np.empty(0))], [(0, 1)])[0])
+
+
+def test_a_distribution_holds_each_value_once():
+    distribution = Distribution.of(np.array([0.5, 0.1 + 0.2, 0.3, 0.5, -1.0]))
+    assert distribution.values.tolist() == [-1.0, 0.3, 0.5]
+    assert distribution.up_to.tolist() == [0, 1, 3, 5]
+    with pytest.raises(InputError, match="NaN"):
+        Distribution.of(np.array([0.5, math.nan]))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_a_lift_is_the_set_of_ratios_that_a_t_test_does_not_reject(confidence):
+    x, y = X + 0.2, Y + 0.3
+    lift, low, high = lift_interval(differences(x, y), confidence=confidence)
+    assert lift == pytest.approx(x.mean() / y.mean() - 1)
+    quantile = t.ppf((1 + confidence) / 2, 7)
+    for limit, side in ((low, 1), (high, -1)):
+        z = x - (1 + limit) * y
+        assert z.mean() / (z.std(ddof=1) / math.sqrt(8)) == pytest.approx(side * quantile)
+    assert low < lift < high
+
+
+def test_lifts_that_are_not_known():
+    nan = pytest.approx(math.nan, nan_ok=True)
+    assert lift_interval(differences([0.5], [0.4]), confidence=0.95) == (nan, nan, nan)
+    assert lift_interval(differences([0.5, 0.5], [0.25, 0.25]), confidence=0.95) == (1.0, nan, nan)
+    assert lift_interval(differences([0.5, 0.5], [0.0, 0.0]), confidence=0.95) == (nan, nan, nan)
+    assert lift_interval(differences([0.5, 0.4], [0.1, -0.1]), confidence=0.95) == (nan, nan, nan)
+    square = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert fieller((3.0, 2.0), 1.0, square, 2.0) == (0.5, nan, nan)  # y is q standard errors from 0
+    _, low, high = fieller((3.0, 2.0), 1.0, square, 1.99)
+    assert low < 0.5 < high
+    assert fieller((3.0, 0.0), 3.0, square, 2.0) == (nan, nan, nan)
+
+
+def test_the_sentence_of_a_test():
+    texts = [
+        stats.paired_t_test(X, X + 0.3 + Y / 10).interpretation,
+        stats.paired_t_test(X + 0.3 + Y / 10, X).interpretation,
+        stats.paired_t_test(X, Y).interpretation,
+        stats.paired_t_test([0.5], [0.25]).interpretation,
+    ]
+    assert texts[0].startswith("b is better by 0.34 on average (p = ")
+    assert texts[0].endswith(" < 0.05); a large effect")
+    assert texts[1].startswith("b is worse by 0.34 on average (p = ")
+    assert texts[2].startswith("no difference was shown (p = 0.11")
+    assert ">= 0.05); a medium effect, which does not show that there is none" in texts[2]
+    assert texts[3] == "fewer than two users: nothing can be said"
+    p = ttest_rel(Y, X).pvalue
+    for alpha in (p * 1.001, p):  # significant is below the level
+        test = stats.paired_t_test(X, Y, alpha)
+        assert test.significant == (alpha > p)
+        assert f"{'<' if alpha > test.p_value else '>='} {alpha:g}" in test.interpretation
