@@ -15,13 +15,14 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import Systems
+from rankwise.comparison.paper import system_view
 from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
-from rankwise.comparison.view import pair_view, system_view
+from rankwise.comparison.view import comparison_views
 from rankwise.core import __version__
 from rankwise.core.arguments import check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.saved_forms import COMPARISON
-from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
+from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, as_json, export, finite, float_of
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
@@ -285,7 +286,7 @@ _RANKS = {name: column.dtype for name, column in columns_of(SystemRank).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(TableDisplay):
     """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
 
     Attributes
@@ -298,7 +299,7 @@ class Comparison:
           ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
         - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds for
           any distribution on the range of the metric (NaN without a bound); the ``verdict`` (better,
-          worse, different, equivalent, undecided) with the ``error_rate`` that it controls, and
+          worse, different, equivalent, not shown) with the ``error_rate`` that it controls, and
           ``within_margin``
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
@@ -448,11 +449,20 @@ class Comparison:
         definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
         return self.table.with_columns(pl.col(pl.List(pl.String)).list.join("; "), definition)
 
-    def __repr__(self) -> str:
-        return plain(pair_view(self.table, self.settings))
+    @property
+    def views(self) -> list[TableView]:
+        """The verdict, the primary metric, and the exploratory metrics."""
+        return self.views_at("table")
 
-    def _repr_html_(self) -> str:
-        return html(pair_view(self.table, self.settings))
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdict alone, the verdict with a table, or every column of every pair.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        return comparison_views(self.table, self.settings, detail)
 
     plot = cached_property(comparison_plots)
     report = report_comparison

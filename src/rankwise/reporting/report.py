@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankwise.comparison.alignment import default_primary
+from rankwise.comparison.alignment import default_primary, marks
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design
-from rankwise.comparison.view import marks
+from rankwise.comparison.decision import Decision
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
@@ -340,8 +340,7 @@ def make_report(
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
-    view = None if decision is None else getattr(decision, "view", None)
-    if decision is not None and not isinstance(view, TableView):
+    if decision is not None and not isinstance(decision, Decision):
         raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
     rule = {} if decision is None else decision.record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
@@ -349,6 +348,7 @@ def make_report(
         raise ParameterError(
             f"the decision is about {absent[0]!r}, which is not a result here", found=", ".join(results)
         )
+    view = None if decision is None else decision.views[0]
     studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
     views: list[list[TableView]] = [getattr(study, "views", []) for study in studies]
     if not all(views):

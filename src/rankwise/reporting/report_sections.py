@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.view import leader_first, pair_view, system_view, verdict_sentences
+from rankwise.comparison.paper import system_view
+from rankwise.comparison.view import leader_first, pair_view, verdict_sentences
 from rankwise.core.terminal import Cell, Marked, TableView, number
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
