@@ -62,6 +62,7 @@ __all__ = [
     "Outcome",
     "decide",
     "deciding_cell",
+    "margin_text",
     "record_interim_analysis",
     "rule_for",
 ]
@@ -178,7 +179,7 @@ class Decision(TableDisplay):
         """One row per metric and slice for readers: its check, or the worse one of two.
 
         Beside the columns of `checks` each has ``change``, ``change_low`` and ``change_high``, shares of the mean of
-        the baseline, and ``said``, the outcome in words.
+        the baseline, ``said``, the outcome in words, and ``title``, the part of the rule that it belongs to.
         """
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
@@ -218,6 +219,7 @@ def _slice(row: Mapping[str, Any]) -> str:
     return "all users" if row["by"] is None else f"{row['by']} {group_name(row['group'])}"
 
 
+_TITLES = {"success": "must improve", "guardrail": "may lose less than", "deterioration": "must not get worse"}
 _SAID = {
     ("success", "passed"): "✓ better",
     ("guardrail", "passed"): "✓ within",
@@ -243,6 +245,9 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
     )
     for row in merged:
         row["role"] = "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
+        row["title"] = _TITLES[row["role"]]
+        if row["role"] == "guardrail":
+            row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
         row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
         for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high")):
             row[name] = row[value] / abs(row["mean_baseline"]) if row["mean_baseline"] else math.nan
@@ -253,13 +258,10 @@ def _decision_view(
     rows: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], caption: str, notes: Sequence[str], *, full: bool
 ) -> TableView:
     """Return one row per metric and slice, under the part of the rule that it belongs to."""
-    titles = {"success": "must improve", "guardrail": "may lose less than", "deterioration": "no loss is shown"}
     body: list[list[Cell]] = []
     last = ""
     for at, row in enumerate(rows):
-        title = titles[row["role"]]
-        if row["role"] == "guardrail":
-            title += f" {_margin_text(rule['guardrails'][row['metric']])}"
+        title = row["title"]
         if title != last:
             body.append([title, *[""] * (7 if full else 4)])
         last = title
@@ -284,10 +286,10 @@ def _decision_view(
     return TableView(head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2))
 
 
-def _margin_text(margin: float | str) -> str:
+def margin_text(margin: float | str) -> str:
     """Return a margin for readers.
 
-    >>> _margin_text("5%"), _margin_text(0.002)
+    >>> margin_text("5%"), margin_text(0.002)
     ('5 %', '0.00200')
     """
     return margin.replace("%", " %") if isinstance(margin, str) else brief(margin)
@@ -570,6 +572,7 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "small_slices": small,
         "checks": finite(table.to_dicts()),
         "unguarded": unguarded,
+        "lower_is_better": [m for m in rule.metrics if results[rule.baseline].direction(m) is False],
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
     plans = plan_statements(result.provenance for result in results.values())
@@ -746,7 +749,10 @@ def _reasons(
         names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
         said = f"{names} {'are' if several else 'is'}{'' if better else ' not shown to be'} better"
         why = f"{said}, but {gaps.pop(0)}" if better else said
-        reasons = [f"Do not decide yet: {why}.", *(f"{gap[0].upper()}{gap[1:]}." for gap in gaps)]
+        reasons = [
+            f"Do not replace {rule.baseline} with {rule.system} yet: {why}.",
+            *(f"{gap[0].upper()}{gap[1:]}." for gap in gaps),
+        ]
     if unguarded:
         row, more = unguarded[0], len(unguarded) - 1
         others = f", and {more} other metric{'s' * (more > 1)}" if more else ""
@@ -777,7 +783,7 @@ def _loss(check: Check, rule: Rule) -> str:
     share = change(_relative(check)).removeprefix("+") if check.mean_baseline else brief(abs(check.difference))
     if check.metric in rule.guardrails:
         what = f"loses {share} of {check.metric}" if check.difference < 0 else f"raises {check.metric} by {share}"
-        return f"{what}{inside}; {_margin_text(rule.guardrails[check.metric])} is allowed"
+        return f"{what}{inside}; {margin_text(rule.guardrails[check.metric])} is allowed"
     means = f"{brief(check.mean_baseline)} → {brief(check.mean_system)}"
     return f"is worse on {check.metric}{inside}: {means}"
 

@@ -130,7 +130,8 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
     beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
     candidates = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
     if len(candidates) > 1:
-        best = f"the best system is {' or '.join(candidates)}" if len(candidates) <= _NAMED + 1 else ""
+        names = listing(candidates, most=_NAMED + 1).replace(" and ", " or ")
+        best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
         best = best or f"the best system is one of {len(candidates)}"
         return f"{best[0].upper()}{best[1:]} on {metric}; which one is not shown."
     if leader is None or not beaten:

@@ -178,7 +178,7 @@ def _decision_with_means(content: Any) -> Any:
         }
         for row in content["checks"]
     ]
-    return {"unguarded": [], **content, "checks": checks}
+    return {"unguarded": [], "lower_is_better": [], **content, "checks": checks}
 
 
 RESULT = SavedForm(

@@ -179,7 +179,8 @@ def brief(value: float | None, places: int | None = None) -> str:
         return "inf" if value > 0 else f"{_MINUS}inf"
     if value == round(value) and (not value or abs(value) > 1):
         return f"{value:,.0f}".replace("-", _MINUS)
-    return f"{value:,.{decimals(value) if places is None else places}f}".replace("-", _MINUS)
+    text = f"{value:,.{decimals(value) if places is None else places}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", _MINUS)
 
 
 def signed(value: float | None, places: int | None = None) -> str:
@@ -188,7 +189,8 @@ def signed(value: float | None, places: int | None = None) -> str:
     >>> signed(0.0456), signed(-0.0151), signed(0.0), signed(float("nan"))
     ('+0.0456', '−0.0151', '0', '–')
     """
-    return f"+{brief(value, places)}" if value is not None and value > 0 else brief(value, places)
+    text = brief(value, places)
+    return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
 def change(value: float | None, *, unit: str = " %") -> str:
