@@ -251,7 +251,7 @@ def at_its_level(
         baseline=row["baseline"],
         primary=row["metric"],
         metrics=[row["metric"]],
-        alpha=settings["alpha"] * p / adjusted,
+        alpha=settings["alpha"] * (p / adjusted),  # in this order: p may be the smallest number there is
         correction="none",
         test=settings["test"],
         missing="common" if settings["missing"] == "error" else settings["missing"],
