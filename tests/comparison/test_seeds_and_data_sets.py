@@ -12,6 +12,7 @@ import pytest
 import rankwise as rw
 from rankwise import stats
 from rankwise.comparison.view import pair_sentence
+from rankwise.core.terminal import brief, decimals
 from rankwise.errors import InputError, MetricError, ParameterError
 
 USERS = 60
@@ -254,15 +255,20 @@ def test_tables_verdicts_and_latex_say_what_is_a_sample():
     assert "Values are means over seeds (a: 4, b: 3, one: 1), independent" in " ".join(text.split())
     for form in ("latex", "markdown"):
         table = found.export(form)
-        deviation = f"{values(B).mean(axis=1).std(ddof=1):.4f}"
-        assert deviation in table
+        deviation = brief(values(B).mean(axis=1).std(ddof=1), decimals(values(B).mean(axis=1).std(ddof=1)) - 1)
+        assert deviation.removeprefix("0") in table
         assert "standard deviation between seeds" in table
-    assert "$\\pm$" in found.export("latex")
+    assert r"\,{\scriptsize$\pm$." in found.export("latex")
+    assert "4 each" not in found.export("methods")
+    assert "Values are means over seeds (a: 4, b: 3, one: 1)" in found.export("methods")
     (row,) = found.table.filter("primary", system="one", baseline="a").to_dicts()
     assert "(1 and 4 seeds)" in pair_sentence(row, found.settings)
     over = rw.compare(over_sets(), baseline="a")
     assert "Over 3 data sets, as a random sample" in repr(over)
-    assert "mean of data sets" in over.export("latex")
+    table = over.export("latex")
+    assert r"\multicolumn{2}{c}{mean of data sets" in table
+    assert table.count(r"\multicolumn") == 4
+    assert r"\cmidrule(lr){2-3}" in table
     assert "over 3 data sets" in pair_sentence(over["ndcg@10", "b"], over.settings)
 
 

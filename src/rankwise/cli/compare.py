@@ -14,13 +14,13 @@ from rankwise.cli.options import (
     choice_option,
     coloured,
     column_option,
+    compare_output_options,
     detail_of,
     detail_options,
     examples,
     margin,
     metrics_option,
     named_paths,
-    output_options,
     read_seeds,
     read_systems,
     settings_options,
@@ -214,7 +214,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 )
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
-@output_options
+@compare_output_options
 @detail_options()
 @click.option(
     "--save", type=PATH, metavar="DIR", help="Save the comparison and its results in a folder, for `rankwise report`."

@@ -26,6 +26,7 @@ __all__ = [
     "choice_option",
     "coloured",
     "column_option",
+    "compare_output_options",
     "detail_of",
     "detail_options",
     "examples",
@@ -51,6 +52,7 @@ PATH = click.Path(path_type=Path)
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _R = TypeVar("_R")
 _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
+_CompareFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "methods"]
 _TrecFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "trec"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
@@ -180,6 +182,11 @@ def output_options(function: _F, kind: Any = _Format) -> _F:
     form = choice_option("--format", "form", kind=kind, callback=_format, help=help_text)
     help_text = "File to write to, instead of stdout."
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
+
+
+def compare_output_options(function: _F) -> _F:
+    """Add the same, with the paragraph on the method."""
+    return output_options(function, _CompareFormat)
 
 
 def trec_output_options(function: _F) -> _F:

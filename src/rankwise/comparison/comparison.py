@@ -10,20 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.comparison.alignment import Systems
-from rankwise.comparison.paper import system_view
+from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, system_view
 from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
 from rankwise.comparison.view import comparison_views
 from rankwise.core import __version__
-from rankwise.core.arguments import check_number, check_path
+from rankwise.core.arguments import check_choice, check_count, check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.saved_forms import COMPARISON
 from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, as_json, export, finite, float_of
 from rankwise.errors import FileError, MetricError, ParameterError
+from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
 from rankwise.results.storage import load
@@ -426,20 +427,88 @@ class Comparison(TableDisplay):
         )
         return data
 
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the comparison as text.
+    def export(
+        self,
+        format: Format | Literal["methods"],  # noqa: A002
+        *,
+        metrics: Sequence[str] | None = None,
+        digits: int = 3,
+        percent: bool = False,
+        columns: Width = "page",
+        label: str = "rankwise-comparison",
+        caption: bool = True,
+        layout: Layout = "systems",
+    ) -> str:
+        r"""Return the comparison as text; the options are those of LaTeX.
 
-        Markdown and LaTeX are tables of systems by metrics, with the best in bold, the second
-        underlined, marks for significance, and a caption that explains them.
+        Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best: the best value in
+        bold, the second underlined, raised + and − (against a baseline) or letters (of all pairs) for what is shown,
+        ± for standard deviations between seeds, and a caption with the test, the correction, the users, the rules and
+        the version. Groups of users and data sets are blocks of columns.
 
         Parameters
         ----------
-        format : {"json", "csv", "markdown", "latex"}
-            JSON also holds settings and values; LaTeX needs the package booktabs.
+        format : {"json", "csv", "markdown", "latex", "methods"}
+            JSON also holds settings and values; LaTeX needs the package booktabs. ``"methods"`` is a paragraph on the
+            method, of which every clause comes from the record; what is not known stands there as
+            ``[not recorded: …]``.
+        metrics : list of str, optional
+            The metrics of the table, in this order; by default all.
+        digits : int, default=3
+            Significant digits.
+        percent : bool, default=False
+            Values times 100.
+        columns : {"page", "column"}, default="page"
+            ``table*`` over both columns of a page, or ``table``.
+        label : str, default="rankwise-comparison"
+            The label, after ``tab:``.
+        caption : bool, default=True
+            Whether there is a caption.
+        layout : {"systems", "pairs"}, default="systems"
+            Systems by metrics, or one row per pair with difference, interval, p and verdict.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> b = rw.evaluate({user: [1, 2] if user % 2 else [1, 3] for user in truth}, truth, "recall@2")
+        >>> text = rw.compare({"a": a, "b": b}, baseline="a").export("latex", columns="column", caption=False)
+        >>> print(text)
+        \begin{table}
+        \centering\small\setlength{\tabcolsep}{4pt}
+        \label{tab:rankwise-comparison}
+        \begin{tabular}{@{}l*{1}{l}@{}}
+        \toprule
+        System & Recall@2 \\
+        \midrule
+        a & \underline{.500} \\
+        \addlinespace
+        b & \textbf{.750}$^{+}$ \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        <BLANKLINE>
         """
+        check_choice("columns", columns, Width)
+        check_choice("layout", layout, Layout)
+        check_count(least=1, digits=digits)
+        if format == "methods":
+            return methods(self.table, self.settings, self.results)
+        if format == "latex":
+            names = None if metrics is None else [self._compared(name) for name in metrics]
+            options = PaperOptions(names, digits, percent, columns, label, caption, layout)
+            return latex_table(self.table, self.settings, self.results, options)
         return export(
-            format, self.to_dict, table=self._csv_table, views=lambda: [system_view(self.table, self.settings)]
+            format,
+            self.to_dict,
+            table=self._csv_table,
+            views=lambda: [system_view(self.table, self.settings, self.results)],
         )
+
+    def _compared(self, name: str) -> str:
+        """Return the canonical name of a metric that was compared."""
+        return name if name in self.table["metric"] else str(parse(name))
 
     def _csv_table(self) -> pl.DataFrame:
         """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""

@@ -41,6 +41,7 @@ __all__ = [
     "float_of",
     "html",
     "latex",
+    "latex_text",
     "markdown",
     "number",
     "plain",
@@ -435,13 +436,13 @@ _LATEX_PIECE = re.compile(
 )
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
     r"""Return text as pdfLaTeX takes it with its default fonts; it may stand in a caption.
 
     Letters that these fonts lack are given by code point, where LuaLaTeX and XeLaTeX have the
     letters themselves: only those two know ``\Umathcode``.
 
-    >>> print(_latex_text("R&B, Škoda--1"), _latex_text("-0.5"), _latex_text("映画"))
+    >>> print(latex_text("R&B, Škoda--1"), latex_text("-0.5"), latex_text("映画"))
     R\&B, Škoda-\/-1 $-$0.5 \ifdefined\Umathcode 映画\else\texttt{U+6620 U+753B}\fi{}
     """
     text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
@@ -459,7 +460,7 @@ def _latex_piece(piece: str) -> str:
     return rf"\ifdefined\Umathcode {piece}\else{codes}\fi{{}}"
 
 
-_LATEX = _Medium(_latex_text, _styles(r"\textbf{{{}}}", r"\underline{{{}}}"), "$^{{{}}}$")
+_LATEX = _Medium(latex_text, _styles(r"\textbf{{{}}}", r"\underline{{{}}}"), "$^{{{}}}$")
 
 
 def latex(*views: TableView) -> str:

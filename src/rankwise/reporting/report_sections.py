@@ -13,17 +13,9 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
+from rankwise.comparison.paper import methods
 from rankwise.comparison.rows import interval_text, is_missing, named_p, places
-from rankwise.comparison.view import (
-    group_name,
-    lead_sentence,
-    listing,
-    means_by_system,
-    method_line,
-    natural_key,
-    pair_view,
-    sample_notes,
-)
+from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
 from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, number, signed
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
@@ -690,8 +682,7 @@ def method(material: ReportData) -> list[Block]:
     """Return how pairs were tested, who counts, and by which rules, in a paragraph each."""
     blocks: list[Block] = []
     if material.pairs is not None:
-        pairs, settings = material.pairs, material.settings
-        blocks.append(Text(" ".join([method_line(pairs, settings), *sample_notes(pairs, settings)])))
+        blocks.append(Text(methods(material.pairs, material.settings, material.results).strip()))
     notes = [f"{who}: {label}" for label, who in _said_by(material, lambda r: [r.label] if r.label else []).items()]
     plans = _said_by(material, lambda result: plan_statements([result.provenance]))
     doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
