@@ -84,8 +84,12 @@ def test_all_sources_give_the_same(folder):
 
 def test_formats(folder):
     done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
-    assert "strong − weak" in done.stdout
-    assert "better" in done.stdout
+    assert done.stdout.startswith("strong beats weak on ndcg@2: ")
+    quiet = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "--quiet")
+    assert done.stdout.startswith(quiet.stdout.strip())
+    full = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "-v")
+    assert "strong − weak" in full.stdout
+    assert all(name in full.stdout for name in ("d_z", "wins", "detectable", "p alone"))
     done = rankwise_here(folder, "compare", "weak", "strong", "-o", "table.tex")
     assert done.returncode == 0
     assert r"\toprule" in (folder / "table.tex").read_text()
@@ -94,13 +98,13 @@ def test_formats(folder):
 def test_the_gate(folder):
     good = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
     assert good.returncode == 0, good.stderr
-    assert "passed: strong against baseline in ndcg@2: it is better" in good.stderr
+    assert "PASS  strong is better than baseline on ndcg@2." in good.stderr
     same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
     for more, code, said in (
-        ((), 1, "not shown: again against baseline in ndcg@2: it is not shown to be better"),
+        ((), 1, "OPEN  again is not shown to be better than baseline on ndcg@2."),
         (("--not-shown", "pass"), 0, "pass --margin"),
-        (("--margin", "0.001"), 1, "a loss of the margin is not excluded"),
-        (("--margin", "50%"), 0, "passed: again against baseline in ndcg@2: it loses less"),
+        (("--margin", "0.001"), 1, "OPEN  again is not shown to lose less than the margin"),
+        (("--margin", "50%"), 0, "PASS  again loses less than the margin against baseline on ndcg@2."),
         (("--margin", "much"), 2, "neither a number nor a share"),
     ):
         done = rankwise_here(folder, *same, *more)
@@ -109,8 +113,7 @@ def test_the_gate(folder):
         folder, "compare", "weak", "--no-regression", "strong/result.json", "-m", "ndcg@2", "--alpha", "0.01"
     )
     assert bad.returncode == 1
-    assert "failed: weak against baseline in ndcg@2: it is worse" in bad.stderr
-    assert "< 0.01" in bad.stderr
+    assert "FAIL  weak is worse than baseline on ndcg@2." in bad.stderr
 
 
 def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):

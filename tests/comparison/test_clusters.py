@@ -130,7 +130,7 @@ def test_one_cluster_shows_nothing():
     given, _ = results(homes=1)
     row = rw.compare(given, clusters="home")["b"]
     assert math.isnan(row["p"])
-    assert row["verdict"] == "undecided"
+    assert row["verdict"] == "not shown"
 
 
 def test_what_is_refused():
@@ -172,7 +172,7 @@ def test_clusters_without_variance_are_as_few_as_they_are():
     """Twenty users who gain alike, in two households, are two observations."""
     row = same_gains([0.1, 0.1])
     assert row["p"] == 1.0
-    assert row["verdict"] == "undecided"
+    assert row["verdict"] == "not shown"
     assert row["low"] < 0 < row["high"]
     eight = same_gains([0.1] * 8)
     assert eight["p"] == pytest.approx(2 * (1 / 1.1) ** 8, abs=0.01)  # a ninth that loses 1 would be enough

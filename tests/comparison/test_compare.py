@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.comparison.view import marks
+from rankwise.comparison.alignment import marks
+from rankwise.core.terminal import brief, plain
 from rankwise.errors import MetricError, ParameterError
 
 
@@ -51,7 +53,7 @@ def test_every_number_of_a_row():
         stats.minimum_detectable(1500, alpha=0.05 / 2) * (x - y).std(ddof=1)  # of two pairs
     )
     assert row["verdict"] == "better"
-    assert found["b"]["verdict"] == "undecided"
+    assert found["b"]["verdict"] == "not shown"
     assert "exploratory" in found["recall@10", "c"]["flags"]
 
 
@@ -113,7 +115,7 @@ def test_equivalence_within_a_margin():
     assert found["b"]["verdict"] == "equivalent"
     assert found["c"]["verdict"] == "better"
     only = rw.compare(results(), baseline="a", margin={"recall@10": 0.04})
-    assert only["b"]["verdict"] == "undecided"
+    assert only["b"]["verdict"] == "not shown"
     assert only["recall@10", "b"]["verdict"] == "equivalent"
 
 
@@ -142,7 +144,7 @@ def test_values_that_are_no_means():
     plain = {name: rw.evaluate(own, truth, ["recall@5", "gini@5"]) for name, own in (("few", few), ("many", many))}
     assert rw.compare(plain).table["metric"].to_list() == ["recall@5"]
     assert rw.compare(plain).values["metric"].to_list() == ["recall@5", "gini@5"]
-    said = "not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)"
+    said = "Not compared: gini@5: it is not a mean over users (evaluate with jackknife=64)."
     assert said in repr(rw.compare(plain))
     with pytest.raises(MetricError, match="jackknife=64"):
         rw.compare(plain, metrics="gini@5")
@@ -262,18 +264,30 @@ def test_the_files_of_results_without_names(tmp_path):
     for name in ("one", "two"):
         pl.DataFrame({"user": [*TRUTH], "item": [1] * 8}).write_csv(tmp_path / f"{name}.csv")
     first, second = (run(tmp_path / f"{name}.csv") for name in ("one", "two"))
-    assert f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv\n" in repr(rw.compare(first, second)) + "\n"
+    assert f"A: {tmp_path}/one.csv, B: {tmp_path}/two.csv" in rw.compare(first, second).views[-1].notes
     assert "one.csv" not in repr(rw.compare({"a": first, "b": second}))
 
 
 def test_both_means_are_shown_within_80_columns(monkeypatch):
-    found = rw.compare(results())
-    head, row = (line.split() for line in repr(found).splitlines()[:2])
-    assert head[:3] == ["baseline", "system", "difference"]
-    assert row[4:6] == [f"{results()[name]['ndcg@10']:.4f}" for name in "ab"]
-    monkeypatch.setenv("COLUMNS", "80")
+    against = rw.compare(results(), baseline="a")
+    lines = [line.split() for line in repr(against).split("\n\n")[1].splitlines()]
+    assert lines[0][-5:] == ["mean", "difference", "95", "%", "interval", "p"][-5:]
+    assert [line[:2] for line in lines[1:]] == [
+        [name, brief(results()[name]["ndcg@10"])] for name in against.table["system"].to_list()[:0] or ["a", "c", "b"]
+    ]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert max(map(len, repr(found).splitlines())) <= 80
+    for columns in (80, 100, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for found in (against, rw.compare(results())):
+            assert max(map(len, repr(found).splitlines())) <= columns
+    assert "d_z" in repr(against)
+
+
+def test_a_verdict_is_coloured_in_a_terminal_that_takes_colours():
+    views = rw.compare(results(1500, (0.0, 0.04, 0.12)), baseline="a").views
+    text = plain(*views, coloured=True)
+    assert "\x1b[1;36mbetter\x1b[0m" in text
+    assert re.sub("\x1b\\[[0-9;]*m", "", text) == plain(*views)
 
 
 def test_few_users_that_differ_are_flagged():
@@ -282,7 +296,7 @@ def test_few_users_that_differ_are_flagged():
     assert row["test"] == "bounded mean"
     assert 0.5 < row["p"] < 0.7
     assert "only 3 pairs differ" in row["flags"]
-    assert row["verdict"] == "undecided"
+    assert row["verdict"] == "not shown"
     assert row["minimum_detectable"] > 0.5
     by_signs = rw.compare({"a": run(), "b": run(lists)}, test="sign_flip")["b"]
     assert (by_signs["test"], by_signs["p"]) == ("exact sign-flip", 0.25)
@@ -291,21 +305,23 @@ def test_few_users_that_differ_are_flagged():
 
 def test_exports():
     found = rw.compare(results(1500, (0.0, 0.04, 0.12)))
-    assert "undecided (detectable: 0.0" in repr(rw.compare(results()))
+    (_, full) = rw.compare(results()).views_at("full")
+    assert "detectable" in full.head
+    assert "not shown" in {cell.text for row in full.rows for cell in row if not isinstance(cell, str)}
     data = json.loads(found.export("json"))
     assert len(data["pairs"]) == 6
     assert data["settings"]["primary"] == "ndcg@10"
     assert found.export("csv").count("\n") == 7
     text = found.export("markdown")
-    best = results(1500, (0.0, 0.04, 0.12))["c"]["ndcg@10"]
-    assert f"**{best:.4f}**<sup>a,b</sup>" in text
-    assert "Holm" in text or "holm" in text
-    assert "(a a, b b, c c)" in text
+    best = f"{results(1500, (0.0, 0.04, 0.12))['c']['ndcg@10']:.3f}".removeprefix("0")
+    assert f"**{best}**<sup>b,c</sup>" in text  # letters are in the order of the table, the best first
+    assert "Holm over 3 pairs" in text
+    assert "(a c, b b, c a; paired t" in text
     table = found.export("latex")
-    assert rf"\textbf{{{best:.4f}}}$^{{a,b}}$" in table
+    assert rf"\textbf{{{best}}}$^{{b,c}}$" in table
     assert r"\underline{" in table
-    assert r"ndcg@10 corrected by holm over its pairs" in table
-    assert found._repr_html_().count("<tr>") == 7
+    assert "NDCG@10 is the primary metric (Holm over 3 pairs); the other metrics are exploratory" in table
+    assert found._repr_html_().count("<tr>") == 6
     with pytest.raises(ParameterError, match="format must be one of"):
         found.export("pdf")
 
@@ -315,12 +331,12 @@ def test_marks_go_on_after_z():
     assert marks(60)[25:28] == ["z", "aa", "ab"]
     assert len(set(marks(800))) == 800
     many = {f"s{at:02}": own for at, own in enumerate(list(results(1200, (0.0,) * 3).values()) * 10)}
-    assert "(ab)" in rw.compare(many, baseline="s00", metrics="ndcg@10").export("latex")
+    assert "(ab)" in rw.compare(many, metrics="ndcg@10").export("latex")
 
 
 def test_ties_share_the_best_place():
     text = rw.compare({"a": run(), "b": run()}).export("markdown")
-    assert text.count("**0.5000**") == 2
+    assert text.count("**.500**") == 2
 
 
 def test_simple_view_of_values():
@@ -351,7 +367,7 @@ def test_groups_have_no_direction_of_their_metric():
     }
     assert runs["good"].direction("reo@1") is False
     assert runs["good"].direction("reo@1[item_group=a]") is None
-    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "undecided")
+    assert rw.compare(runs)["reo@1[item_group=a]", "good"]["verdict"] in ("different", "not shown")
 
 
 def test_both_systems_have_the_same_jackknife_groups():
@@ -372,7 +388,7 @@ def test_both_systems_have_the_same_jackknife_groups():
 def test_rounding_is_no_difference(correction):
     runs = {"a": table(x=[0.3] * 300), "b": table(x=[0.1 + 0.2] * 300)}
     row = rw.compare(runs, correction=correction)["b"]
-    assert (row["difference"], row["p_adjusted"], row["verdict"]) == (0, 1, "undecided")
+    assert (row["difference"], row["p_adjusted"], row["verdict"]) == (0, 1, "not shown")
     assert row["cliffs_delta"] == 0
 
 
@@ -402,7 +418,7 @@ def test_enough_signs_for_many_pairs():
     runs = {f"s{at}": table(40, x=np.linspace(0, 1, 40) + at) for at in range(5)}
     enough, few = (rw.compare(runs, alpha=0.0005, **signs).table for signs in ({}, {"n_resamples": 10_000}))
     assert set(enough["verdict"]) == {"different"}
-    assert set(few["verdict"]) == {"undecided"}
+    assert set(few["verdict"]) == {"not shown"}
     assert "10000 resamples are too few for 10 pairs" in few["flags"][0]
 
 
@@ -428,8 +444,7 @@ def test_a_metric_without_values_is_not_replaced():
 @pytest.mark.parametrize(
     ("one", "other", "options", "reason"),
     [
-        ([0.5] * 300, [NAN] * 300, {}, "one result, and none in another"),
-        ([0.5] * 300, [0.5, NAN] * 150, {}, "one result, and none in another"),
+        ([0.5] * 300, [NAN] * 300, {}, "no user has a value in every"),
         ([0.5] * 300, [0.5, NAN] * 150, {"missing": "zero"}, "0 is the best value of rmse"),
         ([NAN, 0.5] * 150, [0.5, NAN] * 150, {"missing": "common"}, "no user has a value in every"),
         ([NAN] * 300, [NAN] * 300, {}, "no user has a value in every"),
@@ -444,7 +459,7 @@ def test_a_comparison_goes_on_past_a_metric(one, other, options, reason):
     found = rw.compare(runs, **options)
     assert found.table["metric"].to_list() == ["x"]
     assert reason in found.settings["not_compared"]["rmse"]
-    assert f"not compared: rmse: {found.settings['not_compared']['rmse']}" in repr(found)
+    assert f"Not compared: rmse: {found.settings['not_compared']['rmse']}." in found.views[-1].notes
     if "common" in options.values() or reason.startswith("no user"):
         return  # it has a row, over no users
     for ask in ({"metrics": ["x", "rmse"]}, {"primary": "rmse"}):
@@ -496,7 +511,7 @@ def test_a_comparison_for_each_group_corrected_over_groups():
     assert others["metric"].unique().to_list() == ["mrr@2"]
     assert others["p_adjusted"].to_list() == pytest.approx(stats.adjust(others["p"].to_numpy(), "bh").tolist())
     assert found["recall@2", "B", "x"]["verdict"] == "better"
-    assert found["recall@2", "B", "y"]["verdict"] == "undecided"
+    assert found["recall@2", "B", "y"]["verdict"] == "not shown"
     assert "not a mean over users" in found.settings["not_compared"]["gini@2"]
     with pytest.raises(MetricError, match="no single row"):
         _ = found["B"]
@@ -504,9 +519,9 @@ def test_a_comparison_for_each_group_corrected_over_groups():
 
 def test_a_comparison_of_groups_is_shown():
     found = rw.compare(grouped(0), grouped(0.4), by="team", primary="recall@2")
-    for part in ("recall@2  team=x  B − A", "team=–", "corrected by holm over groups by team"):
+    for part in ("B beats A on recall@2 for team x; no difference is shown for y and –.", "by team", "groups by team"):
         assert part in repr(found)
-    assert "mrr@2 team=y" in " ".join(found.export("markdown").split())
+    assert "mrr@2, team y" in " ".join(found.export("markdown").split())
     assert found.export("csv").count("\n") == 7
     assert json.loads(found.export("json"))["pairs"][2]["group"] is None
 

@@ -111,7 +111,7 @@ def test_the_command_line(tmp_path):
     gate = ["compare", "new", "--no-regression", "old", "-m", "ndcg@10"]
     done = rankwise_here(tmp_path, *gate, "--margin", "0.02", "--looks", "looks.json")
     assert done.returncode == 0, done.stderr
-    assert "passed: new against baseline in ndcg@10: look 1, 3,000 users" in done.stderr
+    assert "PASS  new holds against baseline on ndcg@10.\n      look 1, 3,000 users" in done.stderr
     close = [*gate, "--margin", "0.001", "--looks", "close.json"]
     done = rankwise_here(tmp_path, *close)
     assert (done.returncode, "not shown" in done.stderr) == (1, True)

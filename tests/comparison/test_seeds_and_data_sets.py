@@ -11,7 +11,8 @@ import pytest
 
 import rankwise as rw
 from rankwise import stats
-from rankwise.comparison.view import verdict_sentences
+from rankwise.comparison.view import pair_sentence
+from rankwise.core.terminal import brief, decimals
 from rankwise.errors import InputError, MetricError, ParameterError
 
 USERS = 60
@@ -224,7 +225,7 @@ def test_data_sets_that_do_not_vary_are_as_few_as_they_are():
         {"a": {"x": two([0.2, 0.4]), "y": two([0.5, 0.7])}, "b": {"x": two([0.3, 0.5]), "y": two([0.6, 0.8])}}
     )
     row = found["ndcg@10", "b"]
-    assert (row["p"], row["verdict"]) == (0.5, "undecided")
+    assert (row["p"], row["verdict"]) == (0.5, "not shown")
     assert math.isnan(row["low"])
     assert math.isnan(row["minimum_detectable"])
     assert "data sets do not vary" in row["flags"]
@@ -251,19 +252,24 @@ def test_a_seed_that_was_given_twice_is_noticed():
 def test_tables_verdicts_and_latex_say_what_is_a_sample():
     found = rw.compare({"a": A, "b": B, "one": result(0.05, 50)})
     text = repr(found)
-    assert "Values are means over seeds (a: 4, b: 3, one: 1), independent" in text
+    assert "Values are means over seeds (a: 4, b: 3, one: 1), independent" in " ".join(text.split())
     for form in ("latex", "markdown"):
         table = found.export(form)
-        deviation = f"{values(B).mean(axis=1).std(ddof=1):.4f}"
-        assert deviation in table
+        deviation = brief(values(B).mean(axis=1).std(ddof=1), decimals(values(B).mean(axis=1).std(ddof=1)) - 1)
+        assert deviation.removeprefix("0") in table
         assert "standard deviation between seeds" in table
-    assert "$\\pm$" in found.export("latex")
-    sentences = verdict_sentences(found.table, found.settings)
-    assert any("60 users, 1 and 4 seeds" in sentence for sentence in sentences)
+    assert r"\,{\scriptsize$\pm$." in found.export("latex")
+    assert "4 each" not in found.export("methods")
+    assert "Values are means over seeds (a: 4, b: 3, one: 1)" in found.export("methods")
+    (row,) = found.table.filter("primary", system="one", baseline="a").to_dicts()
+    assert "(1 and 4 seeds)" in pair_sentence(row, found.settings)
     over = rw.compare(over_sets(), baseline="a")
     assert "Over 3 data sets, as a random sample" in repr(over)
-    assert "mean of data sets" in over.export("latex")
-    assert any("on 3 data sets" in s for s in verdict_sentences(over.table, over.settings))
+    table = over.export("latex")
+    assert r"\multicolumn{2}{c}{mean of data sets" in table
+    assert table.count(r"\multicolumn") == 4
+    assert r"\cmidrule(lr){2-3}" in table
+    assert "over 3 data sets" in pair_sentence(over["ndcg@10", "b"], over.settings)
 
 
 def test_what_is_saved_is_read_again(tmp_path):

@@ -8,13 +8,14 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.comparison.view import leader_first, pair_sentence, verdict_sentences
+from rankwise.comparison.view import leader_first, pair_sentence, system_order, verdict_sentences
 
 SETTINGS = {
     "correction": "holm",
     "by": None,
     "alpha": 0.05,
     "baseline": None,
+    "primary": "ndcg@10",
     "ranks": [],
     "directions": {"ndcg@10": True, "rmse": False},
 }
@@ -40,61 +41,55 @@ ROW = {
     "seeds_system": None,
 }
 FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lift_low": -0.05, "lift_high": -0.012}
-EVIDENCE = "Holm-adjusted p = 0.0020, 943 users"
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({}, f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}."),
-        (FELL | {"verdict": "worse"}, f"B is worse than A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}."),
-        (FELL | {"metric": "rmse"}, f"B beats A on rmse by 3.1 % [1.2, 5.0], {EVIDENCE}."),
+        ({}, "B beats A on ndcg@10: 0.310 against 0.300, +3.1 % (1.2 to 5.0)."),
+        (FELL | {"verdict": "worse"}, "B is worse than A on ndcg@10: 0.310 against 0.300, −3.1 % (−5.0 to −1.2)."),
+        (FELL | {"metric": "rmse"}, "B beats A on rmse: 0.310 against 0.300, −3.1 % (−5.0 to −1.2)."),
         (
             {"verdict": "different"},
             (
-                "B and A differ on ndcg@10 by +3.1 % [+1.2, +5.0], "
-                f"{EVIDENCE}; neither direction of this metric is better."
+                "B and A differ on ndcg@10: 0.310 against 0.300, +3.1 % (1.2 to 5.0); "
+                "neither direction of this metric is better."
             ),
         ),
         (
             {"verdict": "equivalent"},
-            (f"B and A are equivalent on ndcg@10 within the margin: difference +3.1 % [+1.2, +5.0], {EVIDENCE}."),
+            "B and A are equivalent on ndcg@10, within the margin: 0.310 against 0.300, +3.1 % (1.2 to 5.0).",
         ),
         (
-            {"verdict": "undecided"},
+            {"verdict": "not shown", "p_adjusted": 0.0505},
             (
-                "Nothing can be claimed between B and A on ndcg@10: difference "
-                f"+3.1 % [+1.2, +5.0], {EVIDENCE}. A difference of 0.0080 or more would be found with a "
-                "probability of 80 %."
+                "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), p = 0.051. "
+                "One of 0.00800 (2.7 %) would have been found 4 times in 5."
             ),
         ),
         (
-            {"verdict": "undecided", "minimum_detectable": math.nan, "p_adjusted": math.nan},
+            {"verdict": "not shown", "minimum_detectable": math.inf},
             (
-                "Nothing can be claimed between B and A on ndcg@10: difference +3.1 % [+1.2, +5.0], not "
-                "testable, 943 users."
+                "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), p = 0.002. "
+                "No difference that is possible would have been found 4 times in 5."
             ),
         ),
-        ({"lift": math.nan}, f"B beats A on ndcg@10 by 0.0100 [0.0040, 0.0160], {EVIDENCE}."),
-        ({"lift_high": math.inf}, f"B beats A on ndcg@10 by 0.0100 [0.0040, 0.0160], {EVIDENCE}."),
+        (
+            {"verdict": "not shown", "minimum_detectable": math.nan, "p_adjusted": math.nan},
+            "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), not testable.",
+        ),
+        ({"lift": math.nan}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),
+        ({"lift_high": math.inf}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),
         (
             FELL | {"lift": None, "verdict": "worse"},
-            f"B is worse than A on ndcg@10 by 0.0100 [0.0040, 0.0160], {EVIDENCE}.",
+            "B is worse than A on ndcg@10: 0.310 against 0.300, −0.010 (−0.016 to −0.004).",
         ),
-        (
-            {"lift": math.nan, "verdict": "different"},
-            (
-                "B and A differ on ndcg@10 by +0.0100 [+0.0040, "
-                f"+0.0160], {EVIDENCE}; neither direction of this metric is better."
-            ),
-        ),
-        ({"p_adjusted": 1e-9}, ("B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p < 0.0001, 943 users.")),
+        ({"lift": math.nan, "low": math.nan}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010."),
         (
             {"seeds_system": 5, "seeds_baseline": 1},
-            f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE}, 5 and 1 seeds.",
+            "B beats A on ndcg@10 (5 and 1 seeds): 0.310 against 0.300, +3.1 % (1.2 to 5.0).",
         ),
-        ({"data_sets": 4}, f"B beats A on ndcg@10 by 3.1 % [1.2, 5.0], {EVIDENCE} on 4 data sets."),
-        ({"primary": False}, "B beats A on ndcg@10 by 3.1 % [1.2, 5.0], adjusted p = 0.0020, 943 users."),
+        ({"data_sets": 4}, "B beats A on ndcg@10 over 4 data sets: 0.310 against 0.300, +3.1 % (1.2 to 5.0)."),
     ],
 )
 def test_one_pair(changes, sentence):
@@ -103,7 +98,7 @@ def test_one_pair(changes, sentence):
 
 def test_a_group_is_named():
     settings = {**SETTINGS, "by": "country"}
-    assert pair_sentence({**ROW, "group": "AT"}, settings).endswith("943 users (country = AT).")
+    assert pair_sentence({**ROW, "group": "AT"}, settings).startswith("B beats A on ndcg@10 for country AT: ")
 
 
 def table(*rows):
@@ -121,37 +116,34 @@ def pair(system, baseline, verdict, mean_system, mean_baseline, **more):
     }
 
 
+def said(rows, **settings):
+    return verdict_sentences(rows, {**SETTINGS, **settings})
+
+
 def test_one_pair_is_one_sentence():
-    assert verdict_sentences(table({}), SETTINGS) == [pair_sentence(ROW, SETTINGS)]
-    assert verdict_sentences(table({}).clear(), SETTINGS) == ["Nothing was compared."]
+    assert said(table({})) == [pair_sentence(ROW, SETTINGS)]
+    assert said(table({}).clear()) == ["Nothing was compared."]
 
 
 @pytest.mark.parametrize(
     ("verdicts", "head"),
     [
-        (["better", "better", "better"], "c beats every other system on ndcg@10."),
+        (["better", "better", "better"], "c beats a and b on ndcg@10."),
+        (["better", "better", "not shown"], "c beats a on ndcg@10; b is not shown to differ from it."),
+        (["better", "not shown", "not shown"], "1 of 3 pairs of systems are shown to differ on ndcg@10."),
         (
-            ["better", "better", "undecided"],
-            "c is ahead on ndcg@10: it beats 1 of 2 others; against b nothing can be claimed.",
-        ),
-        (["better", "undecided", "undecided"], "On ndcg@10, 1 of 3 pairs of systems differ significantly."),
-        (
-            ["undecided"] * 3,
-            (
-                "Nothing can be claimed on ndcg@10: none of 3 comparisons shows a difference."
-                " A difference of 0.0080 or more would be found with a probability of 80 %."
-            ),
+            ["not shown"] * 3,
+            "No difference is shown on ndcg@10. One of 0.00800 (8.0 %) would have been found 4 times in 5.",
         ),
         (
-            ["undecided", "undecided", "equivalent"],
+            ["not shown", "not shown", "equivalent"],
             (
-                "Nothing can be claimed on ndcg@10: none of 3 "
-                "comparisons shows a difference, and 1 are equivalent within the margin. A difference of 0.0080 "
-                "or more would be found with a probability of 80 %."
+                "No difference is shown on ndcg@10. One of 0.00800 (8.0 %) would have been found 4 times in 5. "
+                "1 of 3 pairs are equivalent within the margin."
             ),
         ),
         (["equivalent"] * 3, "All 3 pairs are equivalent on ndcg@10 within the margin."),
-        (["different"] * 3, "On ndcg@10, 3 of 3 pairs of systems differ significantly."),
+        (["different"] * 3, "3 of 3 pairs of systems are shown to differ on ndcg@10."),
     ],
 )
 def test_all_pairs(verdicts, head):
@@ -160,9 +152,15 @@ def test_all_pairs(verdicts, head):
         pair("c", "a", verdicts[1], 0.3, 0.1),
         pair("c", "b", verdicts[2], 0.3, 0.2),
     )
-    said = verdict_sentences(rows, SETTINGS)
-    assert said[0] == head
-    assert [" c " in f" {text}" for text in said[1:]] == [True, True, False]  # the leader's first
+    assert said(rows) == [head]
+
+
+def test_which_system_is_the_best_may_be_open():
+    rows = table(
+        pair("b", "a", "better", 0.2, 0.1), pair("c", "a", "better", 0.3, 0.1), pair("c", "b", "not shown", 0.3, 0.2)
+    )
+    ranks = [{"system": name, "may_be_best": name != "a"} for name in "cba"]
+    assert said(rows, ranks=ranks) == ["The best system is c or b on ndcg@10; which one is not shown."]
 
 
 def test_of_errors_the_smallest_leads():
@@ -171,35 +169,100 @@ def test_of_errors_the_smallest_leads():
         pair("c", "a", "worse", 0.3, 0.1, metric="rmse", **FELL),
         pair("c", "b", "worse", 0.3, 0.2, metric="rmse", **FELL),
     )
-    assert verdict_sentences(rows, SETTINGS)[0] == "a beats every other system on rmse."
+    assert said(rows, primary="rmse") == ["a beats b and c on rmse."]
     assert leader_first(rows, SETTINGS)["baseline"].to_list() == ["a", "a", "b"]
+    assert system_order(rows, {**SETTINGS, "primary": "rmse"}) == ["a", "b", "c"]
 
 
-def test_against_a_baseline():
-    rows = table(pair("b", "a", "better", 0.2, 0.1), pair("c", "a", "worse", 0.05, 0.1))
-    settings = {**SETTINGS, "baseline": "a"}
-    assert verdict_sentences(rows, settings)[0] == "1 of 2 systems beat a on ndcg@10, worse: 1."
+@pytest.mark.parametrize(
+    ("verdicts", "head"),
+    [
+        (["better", "worse"], "b beats a on ndcg@10; c is worse."),
+        (["better", "better"], "b and c beat a on ndcg@10."),
+        (["better", "not shown"], "b beats a on ndcg@10; c is not shown to differ."),
+        (["worse", "not shown"], "No system is shown to beat a on ndcg@10; b is worse."),
+        (["equivalent", "not shown"], "No system is shown to beat a on ndcg@10; b is equivalent within the margin."),
+        (["different", "different"], "b and c differ from a on ndcg@10."),
+    ],
+)
+def test_against_a_baseline(verdicts, head):
+    rows = table(pair("b", "a", verdicts[0], 0.2, 0.1), pair("c", "a", verdicts[1], 0.05, 0.1))
+    assert said(rows, baseline="a") == [head]
+
+
+def test_more_than_three_systems_are_a_number():
+    rows = table(*(pair(f"s{n}", "a", "better", 0.2, 0.1) for n in range(10)))
+    assert said(rows, baseline="a") == ["10 systems beat a on ndcg@10."]
 
 
 def test_groups():
-    rows = table({"group": "x"}, {"group": "y", "verdict": "undecided"})
-    said = verdict_sentences(rows, {**SETTINGS, "by": "g"})
-    assert said[0] == "On ndcg@10, 1 of 2 comparisons within g are decided."
+    rows = table({"group": "low"}, {"group": "high"}, {"group": None, "verdict": "not shown"})
+    assert said(rows, by="activity") == [
+        "B beats A on ndcg@10 for activity low and high; no difference is shown for –."
+    ]
+    several = table({"group": "x"}, {"group": "y", "system": "C", "verdict": "not shown"})
+    assert said(several, by="g") == ["1 of 2 comparisons on ndcg@10 within g show a difference."]
 
 
-def test_of_many_pairs_some_are_told():
-    rows = table(*(pair(f"s{n}", "a", "better", 0.2, 0.1) for n in range(10)))
-    said = verdict_sentences(rows, SETTINGS)
-    assert len(said) == 8
-    assert said[-1] == "4 more pairs are in the table below."
+def test_what_a_lead_costs_is_said():
+    falls = pair("b", "a", "worse", 0.19, 0.45, metric="catalog_coverage@10", primary=False, lift=-0.58)
+    also = pair("b", "a", "worse", 0.9, 0.8, metric="gini@10", primary=False, lift=0.1)
+    rows = table(pair("b", "a", "better", 0.2, 0.1), falls, also, pair("c", "a", "worse", 0.05, 0.1))
+    assert said(rows, baseline="a") == [
+        "b beats a on ndcg@10; c is worse.",
+        "b is worse on catalog_coverage@10: 0.450 → 0.190, and on gini@10 (exploratory).",
+    ]
+    turned = table(pair("a", "b", "worse", 0.1, 0.2), {**falls, **pair("a", "b", "better", 0.45, 0.19)})
+    assert said(turned)[1] == "b is worse on catalog_coverage@10: 0.450 → 0.190 (exploratory)."
 
 
-def test_a_real_comparison():
+def lists(users, item):
+    return {user: [item, 90, 91] for user in users}
+
+
+def test_a_lead_that_comes_from_users_without_a_list_is_said_so():
+    """Both systems do as well for everybody whom both serve; one of them does not serve every tenth."""
+    users = range(1_500)
+    truth = {user: {1, 2} for user in users}
+    served = [user for user in users if user % 10]
+    wide = rw.evaluate(
+        lists(users, 1) | {user: [8, 90, 91] for user in range(5)}, truth, ["ndcg@3", "novelty@3"], train=truth
+    )
+    part = rw.evaluate(
+        lists(served, 1) | {user: [8, 90, 91] for user in range(1, 6)}, truth, ["ndcg@3", "novelty@3"], train=truth
+    )
+    comparison = rw.compare({"part": part, "wide": wide}, baseline="part")
+    (lead,) = comparison.settings["leads"]
+    assert (lead["users_with_one_list"], lead["users"], lead["decides"]) == (150, 1_350, True)
+    both = [user for user in users if user % 10]
+    means = [result.per_user.filter(pl.col("user").is_in(both))["ndcg@3"].mean() for result in (part, wide)]
+    assert lead["difference"] == pytest.approx(means[1] - means[0])
+    assert lead["low"] < lead["difference"] < lead["high"]
+    first, second, *_ = verdict_sentences(comparison.table, comparison.settings)
+    assert first.startswith("wide beats part on ndcg@3")
+    assert second.startswith(
+        "150 users get a list from only one of wide and part; over the other 1,350 the difference is"
+    )
+    row = comparison["novelty@3", "wide"]  # of lists: over the users who have one from both
+    assert (row["users"], row["dropped_because"]) == (1_350, "150 without a value in some result")
+    same = rw.compare({"one": part, "other": part}, baseline="one")
+    assert same.settings["leads"] == []
+
+
+def test_a_difference_that_all_users_share_has_no_note():
+    truth = {user: {1, 2} for user in range(1_500)}
+    served = [user for user in truth if user % 10]
+    part = rw.evaluate(lists(served, 5), truth, "ndcg@3")
+    wide = rw.evaluate(lists(truth, 1), truth, "ndcg@3")
+    comparison = rw.compare({"part": part, "wide": wide}, baseline="part")
+    (lead,) = comparison.settings["leads"]
+    assert not lead["decides"]
+    assert len(verdict_sentences(comparison.table, comparison.settings)) == 1
+
+
+def test_a_metric_over_different_users_is_an_error_where_it_was_asked_for():
     truth = {user: {1, 2} for user in range(60)}
-    low = rw.evaluate({user: [1, 3] if user % 3 else [4, 3] for user in truth}, truth, "recall@2")
-    high = rw.evaluate({user: [1, 2] for user in truth}, truth, "recall@2")
-    comparison = rw.compare({"low": low, "high": high})
-    row = comparison["high"]
-    (said,) = verdict_sentences(comparison.table, comparison.settings)
-    percents = [f"{100 * row[name]:.1f}" for name in ("lift", "lift_low", "lift_high")]
-    assert said.startswith(f"high beats low on recall@2 by {percents[0]} % [{percents[1]}, {percents[2]}]")
+    wide = rw.evaluate(lists(truth, 1), truth, ["ndcg@3", "novelty@3"], train=truth)
+    part = rw.evaluate(lists(range(50), 1), truth, ["ndcg@3", "novelty@3"], train=truth)
+    with pytest.raises(rw.errors.ParameterError, match="some users have a value of novelty@3 in one result"):
+        rw.compare(wide, part, metrics=["ndcg@3", "novelty@3"])

@@ -166,7 +166,7 @@ def test_several_teams_are_corrected_together():
         {"user": range(200)} | {f"credit_{n}": rng.poisson(2 if n == "new" else 1, 200) for n in ("old", "new", "odd")}
     )
     table = rw.interleaving(frame).table
-    assert table["verdict"].to_list() == ["new is preferred", "undecided", "new is preferred"]
+    assert table["verdict"].to_list() == ["new is preferred", "not shown", "new is preferred"]
     assert (table["p_adjusted"] >= table["p"] - 1e-3).all()
 
 

@@ -16,6 +16,7 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.reporting import charts
 from rankwise.reporting.plots import (
     Estimates,
+    at_its_level,
     curve_frame,
     curves_of,
     difference_frame,
@@ -58,14 +59,13 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("page", ["#ffffff", "#14171c"])
-@pytest.mark.parametrize("colour", [*charts.COLOURS, "#8a8a8a"])
-def test_colours_are_seen_on_both_pages(colour, page):
-    assert contrast(colour, page) >= 3
-
-
-def test_no_two_colours_are_alike():
-    assert len(set(charts.COLOURS)) == len(charts.COLOURS) == 10
+@pytest.mark.parametrize("theme", charts.THEMES)
+def test_colours_are_seen_on_their_page(theme):
+    colours = charts.THEMES[theme]
+    text = [colours.ink, colours.soft, colours.better, colours.worse, colours.flat, colours.third, colours.fourth]
+    assert min(contrast(colour, colours.paper) for colour in text) >= 4.5
+    assert contrast(colours.bad, colours.paper) < 1.5  # an area behind marks
+    assert len(set(colours.lines)) == 4
 
 
 def test_curves_are_the_results(results):
@@ -100,14 +100,50 @@ def test_slices_are_the_results(results):
 
 
 def test_differences_are_the_rows(comparison):
-    frame = difference_frame(comparison.table)
+    frame = difference_frame(comparison.table.to_dicts(), comparison.settings, {})
     columns = ["difference", "low", "high"]
     # A chart has no mark where the table has NaN: the limits of a difference that does not vary.
-    rows = comparison.table.select(pl.col(columns).fill_nan(None)).rows()
+    rows = comparison.table.sort("metric", maintain_order=True).select(pl.col(columns).fill_nan(None)).rows()
     assert frame.select("value", "low", "high").rows() == rows
     assert any(low is None for _, low, _ in rows)
     assert any(low is not None for _, low, _ in rows)
-    assert frame["pair"].unique().to_list() == ["b − a"]
+    assert frame["name"].unique().to_list() == ["b − a"]
+
+
+def many_systems(n=1_500):
+    rng = np.random.default_rng(4)
+    base = rng.random(n) < 0.3
+    shifts = {"a": 0.0, "b": 0.12, "c": 0.16, "d": 0.3, "e": 0.0}
+    tables = {
+        name: pl.DataFrame(
+            {"user": range(n), "ndcg@10": np.where(rng.random(n) < 0.2, rng.random(n) < 0.3 + shift, base) * 1.0}
+        )
+        for name, shift in shifts.items()
+    }
+    return {name: rw.from_per_user(table) for name, table in tables.items()}
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "hochberg", "bh", "by"])
+@pytest.mark.parametrize("n", [300, 1_500])
+def test_the_thin_interval_agrees_with_the_verdict(correction, n):
+    """Whatever corrects: it lies clear of 0 exactly where the pair is decided."""
+    results = many_systems(n)
+    comparison = rw.compare(results, baseline="a", correction=correction)
+    decided = 0
+    for row in comparison.table.iter_rows(named=True):
+        low, high = at_its_level(row, comparison.settings, results) or (row["low"], row["high"])
+        assert (low > 0 or high < 0) == (row["verdict"] in ("better", "worse")), row
+        assert low <= row["low"] <= row["high"] <= high
+        decided += row["verdict"] != "not shown"
+    assert n < 1_000 or 0 < decided < 4
+
+
+def test_the_thin_interval_is_the_own_one_without_a_correction():
+    results = many_systems()
+    comparison = rw.compare(results, baseline="a", correction="none")
+    assert all(
+        at_its_level(row, comparison.settings, results) is None for row in comparison.table.iter_rows(named=True)
+    )
 
 
 def test_gains_are_differences_of_users():
@@ -169,12 +205,20 @@ def test_every_chart_is_drawn(results, comparison):
         one.slices("ndcg@3"),
         one.slices("ndcg@3", by="country"),
         both.differences(),
-        both.differences("ndcg@3"),
+        both.differences("ndcg@3", "recall@3"),
+        both.slices("ndcg@3"),
+        both.slices(by="country", size="column"),
+        both.overview(),
+        both.decision(
+            rw.decide(results, success="ndcg@3", guardrails={"recall@3": 0.1}, slices="country", min_slice_size=10)
+        ),
         both.gains("b", "a", "ndcg@3"),
-        both.gains("b", "a", "recall@3"),
+        both.gains("b", "a", "recall@3", kind="histogram"),
         both.pareto("catalog_coverage@3"),
         both.curve("recall"),
     ]
+    for size in ("web", "column", "page", "slide"):
+        drawn += [both.differences(size=size, theme=theme) for theme in ("light", "dark")]
     for chart in drawn:
         assert vl_convert.vegalite_to_svg(charts.specification(chart)).startswith("<svg")
 
@@ -189,6 +233,10 @@ def test_wrong_questions(results, comparison):
         one.slices("ndcg@3", by="county")
     with pytest.raises(ParameterError, match="no result 'c'"):
         both.gains("c", "a")
+    with pytest.raises(ParameterError, match="kind must be one of"):
+        both.gains("b", "a", kind="violin")
+    with pytest.raises(ParameterError, match="no such groups"):
+        both.slices(by="county")
     with pytest.raises(MetricError, match="none of these metrics"):
         both.differences("mrr@3")
     alone = rw.Comparison(comparison.table, comparison.values, comparison.settings)
@@ -248,11 +296,12 @@ def test_names_are_only_names(name):
     )
     for chart in (
         charts.curve_chart(frame),
-        charts.pareto_chart(frame, name),
+        charts.pareto_chart(frame, y=name, baseline=name),
         charts.slice_chart(frame, name),
-        charts.difference_chart(frame),
+        charts.interval_chart(frame.with_columns(tone=pl.lit(""), right="name"), title=name, subtitle=name, axis=name),
         charts.histogram_chart(frame, name, signed=True),
         charts.lorenz_chart(frame),
+        charts.overview_chart(frame.with_columns(tone=pl.lit("better"), shown="name"), title=name),
     ):
         svg = vl_convert.vegalite_to_svg(charts.specification(chart))
         assert "<b>" not in svg
@@ -288,19 +337,50 @@ def test_many_marks_are_drawn():
 
 def test_of_errors_a_fall_is_a_gain():
     frame = histogram_frame({"s": np.array([-1.0, 1.0])}, symmetric=True)
-    for better, (below, above) in {
-        True: ("loss", "gain"),
-        False: ("gain", "loss"),
-        None: ("below 0", "above 0"),
-    }.items():
+    for better, (below, above) in {True: ("worse", "better"), False: ("better", "worse"), None: ("", "")}.items():
         spec = json.loads(charts.specification(charts.histogram_chart(frame, "t", signed=True, better=better)))
         (rows,) = spec["datasets"].values()
-        assert {row["left"] < 0: row["side"] for row in rows} == {True: below, False: above}
-        domain = spec["spec"]["encoding"]["color"]["scale"]
-        assert (
-            dict(zip(domain["domain"], domain["range"], strict=True))[below]
-            == ({"loss": charts.COLOURS[1], "gain": charts.COLOURS[2], "below 0": charts.COLOURS[3]}[below])
-        )
+        assert {row["left"] < 0: row["tone"] for row in rows} == {True: below, False: above}
+    colours, scale = charts.THEMES["light"], spec["encoding"]["color"]["scale"]
+    assert scale == {"domain": ["better", "worse", ""], "range": [colours.better, colours.worse, colours.flat]}
+
+
+def test_users_without_a_difference_are_counted(results, comparison):
+    bar = comparison.plot.gains("b", "a", "ndcg@3").to_dict()
+    rows = [row for rows in bar["datasets"].values() for row in rows if "place" in row and "middle" not in row]
+    row = comparison["ndcg@3", "b"]
+    assert {r["side"]: r["users"] for r in rows} == {
+        "lose": row["losses"],
+        "no difference": row["ties"],
+        "gain": row["wins"],
+    }
+    histogram = comparison.plot.gains("b", "a", "ndcg@3", kind="histogram").to_dict()
+    assert f"{row['ties']:,} users without a difference not drawn" in histogram["title"]["subtitle"][0]
+
+
+def test_a_chart_says_what_it_shows(comparison):
+    spec = comparison.plot.differences("ndcg@3").to_dict()
+    assert " ".join(spec["title"]["text"])
+    assert spec["title"]["subtitle"] == [
+        "Difference in mean ndcg@3, 60 users, 95 % intervals",
+        f"rankwise {rw.__version__}",
+    ]
+    assert spec["config"]["background"] == "#ffffff"
+    assert "title" not in comparison.plot.differences("ndcg@3", size="column").to_dict()  # a caption has it
+    assert comparison.plot.differences("ndcg@3", theme="dark").to_dict()["config"]["background"] == "#14171b"
+
+
+def test_a_lower_value_may_be_the_good_one():
+    frame = pl.DataFrame(
+        {"metric": "gini@3", "system": ["a", "b"], "x_value": [0.9, 0.5], "value": [0.2, 0.1], "text": "t"}
+        | {name: [None, None] for name in ("x_low", "x_high", "low", "high")}
+    )
+    spec = charts.pareto_chart(frame, y="ndcg@3", right=False).to_dict()
+    (rows,) = [rows for rows in spec["datasets"].values() if "frontier" in rows[0] and "label_at" not in rows[0]]
+    assert [row["frontier"] for row in rows] == [True, True]  # b is better on gini, a on ndcg
+    upper = charts.pareto_chart(frame, y="ndcg@3", right=True).to_dict()
+    (rows,) = [rows for rows in upper["datasets"].values() if "frontier" in rows[0] and "label_at" not in rows[0]]
+    assert [row["frontier"] for row in rows] == [True, False]
 
 
 def test_without_altair(results, monkeypatch):

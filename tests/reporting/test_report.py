@@ -6,6 +6,7 @@ import base64
 import math
 import re
 import sys
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -14,11 +15,14 @@ import polars as pl
 import pytest
 
 import rankwise as rw
+from rankwise.comparison.view import verdict_sentences
+from rankwise.core.terminal import brief
 from rankwise.errors import OutputError, ParameterError, UsageError
 from rankwise.reporting import report as page
 from rankwise.reporting import report_data, report_sections
+from rankwise.reporting.forest import Axis, Bar, Board, Forest, ForestRow, Stack
 from rankwise.reporting.plots import Estimates
-from rankwise.reporting.report_data import Figure, Folded, Grid, Lists, Missing, Notes, Text
+from rankwise.reporting.report_data import Folded, Lists, Notes, Panels, Text
 
 USERS = range(60)
 TRUTH = {user: {1, 2, user % 7 + 30} for user in USERS}
@@ -70,42 +74,88 @@ def text_of(cell):
 
 
 def test_the_sections_are_in_order(full):
-    titles = re.findall(r'<h2 id="title-([\w-]+)"', full.html)
-    assert titles == [
-        "verdict",
-        "leaderboard",
-        "differences",
-        "curves",
-        "trade-offs",
-        "slices",
-        "users",
-        "exposure",
-        "fairness",
-        "data",
-        "examples",
-        "conventions",
-        "glossary",
+    assert re.findall(r'<section id="([\w-]+)"|<section class="fold" id="([\w-]+)"', full.html) == [
+        *(
+            (name, "")
+            for name in ("systems", "differences", "other-metrics", "for-whom", "costs", "method", "gaps", "more")
+        ),
+        *(
+            ("", name)
+            for name in (
+                "thirds",
+                "curves",
+                "exposure",
+                "fairness",
+                "examples",
+                "pairs",
+                "values",
+                "data",
+                "settings",
+                "words",
+            )
+        ),
     ]
 
 
-def test_the_leaderboard_has_the_numbers_of_the_results(full, results):
-    (view, *_) = (grid.view for grid in blocks(full, "leaderboard", Grid))
-    assert view.head[1] == "ndcg@4" or view.head[1] == "ndcg@1"
-    names = [re.sub(r" \(\w\)$", "", text_of(row[0])) for row in view.rows]
+def test_the_first_screen_has_the_verdict_and_four_facts(full, comparison):
+    said = verdict_sentences(comparison.table, comparison.settings)
+    assert full.head.verdict == said[0]
+    assert said[0] in unescape(full.html)
+    assert [fact.title for fact in full.head.facts] == ["Difference", "Cost", "For whom", "How sure"]
+    assert full.head.unseen[-1] == "whether users act differently (this is offline data)"
+    order = full.head.facts[0].bold
+    high, other = (comparison.results[name]["ndcg@1"] for name in re.search(r", (\w+) against (\w+)", order).groups())
+    assert full.head.facts[0].bold.startswith(f"ndcg@1 {brief(other)} → {brief(high)}")
+
+
+def test_the_table_of_systems_has_the_numbers_of_the_results(full, results):
+    (board,) = blocks(full, "systems", Board)
+    cells = [head[0] for head in board.heads]
+    assert {"ndcg@1", "catalog_coverage@4", "gini@4"} <= {*cells}
+    assert dict(board.heads)["gini@4"] == "lower is better"
+    names = [row[1] for row in board.rows]
     assert sorted(names) == sorted(results)
-    values = [results[name][view.head[1]] for name in names]
-    assert values == sorted(values, reverse=True)
-    for name, row in zip(names, view.rows, strict=True):
-        for cell, shown in zip(view.head[1:], row[1:], strict=True):
-            found = results[name].interval(cell)
-            limits = "" if math.isnan(found.low) else f" [{found.low:.4f}, {found.high:.4f}]"
-            assert text_of(shown) == f"{found.estimate:.4f}{limits}", cell
+    assert [results[name][cells[0]] for name in names] == sorted((r[cells[0]] for r in results.values()), reverse=True)
+    for _, name, _, _, row in board.rows:
+        for cell, shown in zip(cells, row, strict=True):
+            assert shown.text == brief(results[name][cell])
+            interval = results[name].interval(cell)
+            assert (shown.bar.low is None) == math.isnan(interval.low), cell
+
+
+def test_bars_lie_where_their_numbers_are():
+    axis = Axis(-1.0, 3.0, str)
+    bar = Bar.on(axis, 1.0, 0.0, 5.0, (-2.0, math.nan))
+    assert (bar.point, bar.low, bar.high, bar.thin_low, bar.thin_high) == (50.0, 25.0, 100.0, 0.0, None)
+    assert bar.parts == [("bar", 25.0, 75.0)]
+    forest = Forest([], axis)
+    row = ForestRow("x", point=4.0, low=3.5, high=4.5)
+    assert forest.beyond(row) == "3.5 to 4.5 ▶"
+    assert forest.beyond(replace(row, low=-9.0, high=-2.0)) == "◀ -9.0 to -2.0"
+    assert forest.beyond(replace(row, low=2.0)) == ""
+    assert forest.shade(replace(row, limit=0.0)) == (0, 25.0)
+    assert forest.shade(replace(row, limit=0.0, limit_above=True)) == (25.0, 75.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.011, 0.034), (0.0, 1.0), (-37.2, 12.1), (0.00001, 0.00002), (5.0, 5.1)])
+def test_an_axis_has_a_few_round_ticks(low, high):
+    ticks = Axis(low, high, repr).ticks
+    assert 2 <= len(ticks) <= 6
+    assert all(0 <= at <= 100 for at, _ in ticks)
+    assert all(len(f"{float(text):.6g}") <= 8 for _, text in ticks)
 
 
 def test_differences_are_the_rows_of_the_comparison(full, comparison):
-    figure = next(f for f in full.figures if f.name == "differences")
-    rows = comparison.table.filter("primary").select("difference", "low", "high").rows()
-    assert sorted(figure.data.select("value", "low", "high").rows()) == sorted(rows)
+    (forest,) = blocks(full, "differences", Forest)
+    leader = comparison.ranks["system"][0]
+    assert {row.name for row in forest.rows} == {*comparison.results} - {leader}
+    for row in forest.rows:
+        (pair,) = comparison.table.filter(
+            pl.col("primary"), pl.col("system").is_in([row.name, leader]), pl.col("baseline").is_in([row.name, leader])
+        ).to_dicts()
+        sign = 1 if pair["baseline"] == leader else -1
+        assert row.point == pytest.approx(sign * pair["difference"])
+        assert [row.low, row.high] == pytest.approx(sorted(sign * pair[name] for name in ("low", "high")))
 
 
 def test_every_value_is_on_the_page(full, results):
@@ -117,11 +167,15 @@ def test_every_value_is_on_the_page(full, results):
 
 
 def test_wins_ties_and_losses(full, comparison):
-    (view,) = (grid.view for grid in blocks(full, "users", Grid))
-    for row in view.rows:
-        system, baseline = row[0].split(" − ")
-        found = comparison.table.filter(pl.col("primary"), system=system, baseline=baseline)
-        assert [text.split()[0] for text in row[1:]] == [str(found[name][0]) for name in ("wins", "ties", "losses")]
+    (stack,) = blocks(full, "for-whom", Stack)
+    leader = comparison.ranks["system"][0]
+    for name, *counts in stack.rows:
+        (pair,) = comparison.table.filter(
+            pl.col("primary"), pl.col("system").is_in([name, leader]), pl.col("baseline").is_in([name, leader])
+        ).to_dicts()
+        sides = ["losses", "ties", "wins"] if pair["baseline"] == leader else ["wins", "ties", "losses"]
+        assert counts == [pair[side] for side in sides]
+        assert sum(width for _, width, _ in stack.shares((name, *counts))) == pytest.approx(100, abs=0.1)
 
 
 def test_of_an_error_a_loss_is_a_win():
@@ -129,11 +183,42 @@ def test_of_an_error_a_loss_is_a_win():
         name: pl.DataFrame({"user": list(range(9)), "rmse": values})
         for name, values in {"a": [1.0] * 9, "b": [0.5] * 6 + [1.0] * 2 + [2.0]}.items()
     }
-    report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()})
-    (view,) = (grid.view for grid in blocks(report, "users", Grid))
-    assert [text.split()[0] for text in view.rows[0][1:]] == ["6", "2", "1"]
-    rows = blocks(report, "leaderboard", Grid)[0].view.rows
-    assert text_of(rows[0][0]).startswith("b")  # the smaller error is on top
+    report = rw.report({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a")
+    (stack,) = blocks(report, "for-whom", Stack)
+    assert stack.rows == [("b", 1, 2, 6)]  # lose, no difference, gain
+    (board,) = blocks(report, "systems", Board)
+    assert [row[1] for row in board.rows] == ["b", "a"]  # the smaller error is on top
+
+
+def test_slices_are_in_their_natural_order_with_their_sizes(full, results):
+    (panels,) = blocks(full, "for-whom", Panels)
+    for forest in panels.charts:
+        assert [(row.name, row.small) for row in forest.rows] == [
+            ("all", "60"),
+            ("AT", "20"),
+            ("DE", "20"),
+            ("–", "20"),
+        ]
+        assert all(row.note == "20 users: no interval" and math.isnan(row.low) for row in forest.rows[1:])
+        assert [row.size for row in forest.rows] == [None, *[pytest.approx(1 / 3)] * 3]
+
+
+def test_users_whom_nobody_serves_are_no_estimate():
+    truth = {user: {1, 2} for user in range(400)}
+    users = pl.DataFrame({"user": range(400), "level": ["new"] * 100 + ["old"] * 300})
+    made = {
+        name: rw.evaluate({u: [item, 7 - u % 2] for u in range(100, 400)}, truth, "ndcg@2", users=users, by="level")
+        for name, item in {"a": 5, "b": 1}.items()
+    }
+    report = rw.report(made, baseline="a")
+    (panels,) = blocks(report, "for-whom", Panels)
+    ((whole, new, old),) = (forest.rows for forest in panels.charts)
+    assert (new.name, new.note, new.value) == ("new", "no list", "–")
+    assert old.tone == whole.tone == "better"
+    alone = made["b"].report()
+    (panels,) = blocks(alone, "for-whom", Panels)
+    assert [row.note for row in panels.charts[0].rows] == ["no list", ""]
+    assert "100 users without a list" in [gap.title for gap in report.gaps]
 
 
 def test_hits_are_those_of_the_truth(full):
@@ -210,16 +295,17 @@ def test_the_same_input_gives_the_same_bytes(results, full):
 
 def test_a_result_alone(results):
     report = results["low"].report(recommendations=RUNS["low"], truth=TRUTH, train=TRAIN)
-    shown = next(iter(blocks(report, "verdict", Text))).text
-    found = results["low"].interval("ndcg@1")
-    assert shown == (f"result: ndcg@1 = {found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}] over 60 users.")
-    assert {"paired differences", "the distribution over users", "examples of users"} <= {*report.missing}
-    assert {figure.name for figure in report.figures} >= {"curves", "slices-1", "exposure", "activity"}
+    interval = results["low"].interval("ndcg@1")
+    limits = f"{brief(interval.low)} to {brief(interval.high)}"
+    assert report.head.verdict == f"ndcg@1 is {brief(interval.estimate)} ({limits}) over 60 users."
+    assert [fact.title for fact in report.head.facts] == ["Users counted", "Users left out", "Slices", "Compared"]
+    assert {"systems", "for-whom"} <= set(re.findall(r'<section id="([\w-]+)"', report.html))
+    assert not {"differences", "other-metrics", "costs"} & set(re.findall(r'id="([\w-]+)"', report.html))
+    assert {figure.name for figure in report.figures} >= {"curve-ndcg", "exposure", "activity"}
 
 
 REASONS = {
     "curves": "one cut-off only",
-    "groups": "without groups",
     "users by activity": "train",
     "users by popularity of their items": "train",
     "trade-offs": "no metric of coverage",
@@ -238,7 +324,8 @@ def test_each_missing_part_says_why():
     for what, why in REASONS.items():
         assert why in report.missing[what]
         assert what in report.html
-    assert report.html.count("data-missing") == len(REASONS)
+    assert report.html.count("data-gap") == len(report.gaps) > len(REASONS)
+    assert "groups of users" in [gap.title for gap in report.gaps]
     assert all(what in repr(report) for what in REASONS)
 
 
@@ -265,7 +352,7 @@ def test_one_failure_leaves_the_rest(comparison, monkeypatch, module, name, erro
     report = comparison.report()
     said = "no" if isinstance(error, UsageError) else "an error inside rankwise: "
     assert [why.startswith(said) for why in report.missing.values()] == [True]
-    assert len(report.sections) == 13
+    assert len(report.sections) == 17
     others = {f"part {other}" for _, other in BUILDERS} - {f"part {name}"}
     assert set(re.findall(r"part \w+", report.html)) == others
 
@@ -284,9 +371,9 @@ def test_a_chart_that_cannot_be_drawn(comparison, monkeypatch, tmp_path):
 def test_results_that_cannot_be_compared(results):
     other = rw.evaluate(RUNS["low"], {user: {9} for user in range(30)}, "ndcg@4")
     report = rw.report({"a": results["low"], "b": other})
-    assert "the comparison" in report.missing
-    assert report.missing["paired differences"] == report.missing["the comparison"]
-    assert blocks(report, "leaderboard", Grid)
+    assert "different ground truth" in report.missing["paired differences"] or report.missing["paired differences"]
+    assert report.head.more == [report.missing["paired differences"]]
+    assert blocks(report, "systems", Board)
 
 
 def test_assets(full, tmp_path):
@@ -304,7 +391,8 @@ def test_assets(full, tmp_path):
         assert (tmp_path / "new" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
         svg = (tmp_path / "new" / f"{figure.name}.svg").read_text(encoding="utf-8")
         assert svg.startswith("<svg")
-        assert "currentColor" not in svg
+        assert "var(--" not in svg
+        assert 'fill="#ffffff"' in svg
 
 
 def test_no_asset_is_a_formula(tmp_path):
@@ -489,13 +577,13 @@ def test_many_systems_are_readable():
     }
     made = {name: rw.from_per_user(table) for name, table in tables.items()}
     report = rw.report(made, baseline="system 3")
-    view = blocks(report, "leaderboard", Grid)[0].view
-    assert len(view.rows) == 20
-    assert text_of(view.rows[0][0]) == "system 19"
-    assert view.rows[0][1].raised == "1"
-    notes = " ".join(note for block in blocks(report, "leaderboard", Notes) for note in block.notes)
-    assert "the number of systems" in notes
-    assert len(next(f for f in report.figures if f.name == "differences").data) == 12
+    (board,) = blocks(report, "systems", Board)
+    assert len(board.rows) == 20
+    assert board.rows[0][1] == "system 19"
+    assert board.rows[0][4][0].mark == "▲"
+    (forest,) = blocks(report, "differences", Forest)
+    assert [row.name for row in forest.rows] == [f"system {n}" for n in (19, 18, 17, 16, 15, 14)]
+    assert any("13 more pairs" in note for block in blocks(report, "differences", Notes) for note in block.notes)
 
 
 def test_estimates_are_shared():
@@ -535,7 +623,7 @@ def test_ids_of_two_types():
 def test_groups_of_a_comparison(results):
     report = rw.compare(results, by="country").report(recommendations=RUNS, truth=TRUTH)
     assert "an error inside" not in report.html
-    assert "within country are decided" in report.html or "Nothing can be claimed" in report.html
+    assert "within country show a difference" in report.html or "No difference is shown" in report.html
 
 
 @pytest.mark.parametrize("kind", ["ratings", "exact ranks", "huge k"])
@@ -563,16 +651,20 @@ def test_other_evaluations(kind):
 def test_many_cutoffs_are_thinned():
     ks = ",".join(str(k) for k in range(1, 101))
     made = rw.evaluate(RUNS["low"], TRUTH, f"ndcg@[{ks}]")
-    (figure,) = (figure for figure in rw.report(made).figures if figure.name == "curves")
+    (figure,) = (figure for figure in rw.report(made).figures if figure.name == "curve-ndcg")
     shown = figure.data["k"].to_list()
     assert len(shown) == 30
     assert (shown[0], shown[-1]) == (1, 100)
 
 
-def test_missing_blocks_are_grey(full):
-    assert all(isinstance(block, Missing) for block in blocks(full, "data", Missing))
-    assert isinstance(full.figures[0], Figure)
-    assert '<p class="missing" data-missing>Without the audit: the split was not audited' in full.html
+def test_what_was_not_looked_at_is_one_list(full):
+    page = unescape(full.html)
+    gaps = page[page.index('<section id="gaps"') :]
+    for gap in full.gaps:
+        assert gap.title in gaps
+        assert gap.text in gaps
+    assert full.missing.keys() <= {gap.title for gap in full.gaps}
+    assert "rankwise compare 'NAME=results/NAME-*'" in page
 
 
 def test_what_all_systems_share_is_said_once():
@@ -580,5 +672,5 @@ def test_what_all_systems_share_is_said_once():
     made = {name: rw.evaluate(RUNS[name], TRUTH, ["ndcg@4"], train=train) for name in RUNS}
     doubts = next(iter(made.values())).provenance["doubts"]
     assert doubts
-    notes = [note for block in blocks(rw.report(made), "verdict", Notes) for note in block.notes]
+    notes = [note for block in blocks(rw.report(made), "method", Notes) for note in block.notes]
     assert [note for note in notes if note.startswith("check ")] == [f"check all systems: {doubt}" for doubt in doubts]

@@ -232,7 +232,7 @@ def test_no_interval_has_width_0_where_values_could_vary():
     assert math.isnan(one.interval("dcg@2").high)  # without a bound nothing can be said
     row = rw.compare(one, rw.evaluate(lists, truth, ["recall@2", "dcg@2"]))["recall@2", "B"]
     assert row["high"] == -row["low"] == pytest.approx(1 - 0.025 ** (1 / 30))
-    assert (row["p"], row["verdict"]) == (1.0, "undecided")
+    assert (row["p"], row["verdict"]) == (1.0, "not shown")
 
 
 def test_a_significant_loss_within_the_margin_is_called_worse():

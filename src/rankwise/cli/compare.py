@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,17 @@ from rankwise.cli.options import (
     alpha_option,
     baseline_option,
     choice_option,
+    coloured,
     column_option,
+    compare_output_options,
+    detail_of,
+    detail_options,
     examples,
     margin,
     margin_option,
     metrics_option,
     missing_option,
     named_paths,
-    output_options,
     read_seeds,
     read_systems,
     settings_options,
@@ -204,7 +208,8 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
 )
 @click.option("--force", is_flag=True, help="Compare despite incompatible settings.")
 @column_option
-@output_options
+@compare_output_options
+@detail_options()
 @click.option(
     "--save", type=PATH, metavar="DIR", help="Save the comparison and its results in a folder, for `rankwise report`."
 )
@@ -227,6 +232,9 @@ def compare_command(
     save: Path | None,
     not_shown: str,
     looks: Path | None,
+    *,
+    verbose: bool,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Compare systems user by user.
@@ -267,13 +275,15 @@ def compare_command(
     comparison = compare(results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options)
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
-    write_out(comparison, form, output)
+    write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     if gate is None:
         return 0
     outcomes = _outcomes(comparison) if looks is None else _looked(comparison, looks)
-    for outcome, pair, why in outcomes:
-        click.echo(printable(f"{outcome}: {pair}: {why}"), err=True)
-    wrong = {"failed", "not shown"} if not_shown == "fail" else {"failed"}
+    for outcome, head, below in outcomes:
+        line = printable(f"{outcome}  {head}")
+        click.echo(click.style(line, bold=True) if coloured(sys.stderr) else line, err=True)
+        click.echo(printable(f"      {below}"), err=True)
+    wrong = {"FAIL", "OPEN"} if not_shown == "fail" else {"FAIL"}
     return int(any(outcome in wrong for outcome, _, _ in outcomes))
 
 
@@ -287,49 +297,61 @@ def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any
     return evaluate(path, truth, metrics or DEFAULT_METRICS, **options)
 
 
+_OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}
+
+
 def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
-    """Return outcome, pair and reason of every system in this look, valid at all looks."""
+    """Return the outcome of every system in this look, valid at all looks, in a sentence and with its numbers."""
     from rankwise.comparison.decision import record_interim_analysis
 
+    said = {"passed": "holds against", "failed": "is worse than", "not shown": "is not shown to hold against"}
     return [
-        (look.outcome, f"{look.system} against {look.baseline} in {look.metric}", look.why)
+        (_OUTCOMES[look.outcome], f"{look.system} {said[look.outcome]} {look.baseline} on {look.metric}.", look.why)
         for look in record_interim_analysis(comparison, file)
     ]
 
 
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return outcome, pair and reason of every system."""
-    from rankwise.comparison.rows import ALL_LISTS
+    """Return the outcome of every system against the baseline, in a sentence and with its numbers."""
+    from rankwise.comparison.comparison import margin_of, size_of
+    from rankwise.comparison.rows import ALL_LISTS, interval_text, places
+    from rankwise.core.terminal import brief, signed
 
-    outcomes, by = [], comparison.settings["by"]
+    outcomes, by, margin = [], comparison.settings["by"], comparison.settings["margin"]
     for row in comparison.table.filter("primary").iter_rows(named=True):
-        group = "" if by is None else f", {by}={row['group']}"
-        outcome, why = _outcome(row, comparison.settings["alpha"])
-        why = "; ".join((why, *(flag for flag in row["flags"] if flag != ALL_LISTS)))
-        outcomes.append((outcome, f"{row['system']} against {row['baseline']} in {row['metric']}{group}", why))
+        outcome, said, *why = _outcome(row, comparison.settings["alpha"])
+        group = "" if by is None else f" for {by} {row['group']}"
+        means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
+        sizes = f"{means}, {signed(row['difference'], places(row))} ({interval_text(row)})"
+        allowed = size_of(margin_of(margin, row["metric"]), row["mean_baseline"])
+        limit = [] if allowed is None else [f"allowed {brief(allowed)}"]
+        flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
+        head = f"{row['system']} {said} {row['baseline']} on {row['metric']}{group}."
+        outcomes.append((_OUTCOMES[outcome], head, "; ".join([sizes, *limit, f"{row['users']:,} users", *why, *flags])))
     return outcomes
 
 
-def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, str]:
-    """Return whether a system passed, failed, or neither was shown, and why."""
-    p, means = row["p_non_inferior"], f"{row['mean_baseline']:.4f} to {row['mean_system']:.4f}"
+def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, ...]:
+    """Return whether a system passed, failed, or neither was shown, in words, and what would show it."""
+    p = row["p_non_inferior"]
     if row["p"] != row["p"] or row["users"] < 2:
-        return "not shown", "it could not be tested: fewer than two users, or no variance"
+        return "not shown", "could not be tested against", "fewer than two users, or no variance"
     if row["verdict"] == "different":
-        return "failed", "they differ, and for this metric neither direction is better"
+        return "failed", "differs from", "for this metric neither direction is better"
+    if row["verdict"] == "better" and (p != p or p < alpha) and not (p != p and row["p_bound"] >= alpha):
+        return "passed", "is better than"
     if p == p and p < alpha:
-        return "passed", f"it loses less than the margin: {means}, p = {p:.3g} < {alpha:g}"
+        return "passed", "loses less than the margin against"
     if row["verdict"] == "worse":
-        shown = f"adjusted p = {row['p_adjusted']:.3g} < {alpha:g}"
-        return "failed", f"it is worse: {means}, {shown}"
-    if p != p and row["verdict"] == "better" and not row["p_bound"] >= alpha:
-        return "passed", f"it is better: {means}"
+        return "failed", "is worse than"
     if p != p:
-        hint = "pass --margin, the largest loss that does not matter"
-        return "not shown", f"it is not shown to be better: {means}; {hint}"
+        return "not shown", "is not shown to be better than", "pass --margin, the largest loss that does not matter"
     needed = row["users_needed"]
-    more = "" if needed is None else f"; about {needed:,} users would show it if this is the true difference"
-    return "not shown", f"a loss of the margin is not excluded: {means}, p = {p:.3g}{more}"
+    return (
+        "not shown",
+        "is not shown to lose less than the margin against",
+        *([] if needed is None else [f"about {needed:,} users would show it if this is the true difference"]),
+    )
 
 
 def _margins(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float | str]:
@@ -384,9 +406,20 @@ def _margins(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ..
 )
 @alpha_option
 @missing_option("What to do with users who have a value in one result only.")
+@detail_options()
 @click.option("--record", type=PATH, metavar="FILE", help="Write the decision as canonical JSON with a digest.")
 @click.pass_context
-def decide_command(ctx: click.Context, /, baseline: str, system: str, record: Path | None, **options: Any) -> int:
+def decide_command(
+    ctx: click.Context,
+    /,
+    baseline: str,
+    system: str,
+    record: Path | None,
+    *,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
     """Decide whether to ship SYSTEM in place of BASELINE.
 
     Both are folders that `rankwise evaluate --save` wrote, or tables of per-user values. Ship if a
@@ -401,5 +434,5 @@ def decide_command(ctx: click.Context, /, baseline: str, system: str, record: Pa
     decision = decide(results, **options)
     if record is not None:
         click.echo(f"written to {decision.save(record)}", err=True)
-    click.echo(repr(decision))
+    write_out(decision, "table", None, detail_of(ctx, verbose=verbose, quiet=quiet))
     return decision.exit_code

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 from collections.abc import Callable
 from glob import glob
 from pathlib import Path
@@ -17,6 +18,7 @@ from rankwise.core.arguments import Missing, TimeUnit
 from rankwise.evaluation.settings import option_fields, option_summary, option_types
 
 if TYPE_CHECKING:
+    from rankwise.core.terminal import Detail
     from rankwise.results.result import Result
 
 __all__ = [
@@ -24,7 +26,11 @@ __all__ = [
     "alpha_option",
     "baseline_option",
     "choice_option",
+    "coloured",
     "column_option",
+    "compare_output_options",
+    "detail_of",
+    "detail_options",
     "examples",
     "given_options",
     "margin",
@@ -50,6 +56,7 @@ PATH = click.Path(path_type=Path)
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _R = TypeVar("_R")
 _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
+_CompareFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "methods"]
 _TrecFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "trec"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
@@ -202,6 +209,11 @@ def output_options(function: _F, kind: Any = _Format) -> _F:
     return form(click.option("-o", "--output", type=PATH, is_eager=True, help=help_text)(function))
 
 
+def compare_output_options(function: _F) -> _F:
+    """Add the same, with the paragraph on the method."""
+    return output_options(function, _CompareFormat)
+
+
 def trec_output_options(function: _F) -> _F:
     """Add the same, with the format of trec_eval and its options."""
     size = click.option(
@@ -221,14 +233,41 @@ def _format(ctx: click.Context, _option: click.Parameter, form: str | None) -> s
     return _SUFFIXES[output.suffix]
 
 
-def write_out(shown: Any, form: str, output: Path | None) -> None:
+def detail_options(short: bool = True) -> Callable[[_F], _F]:
+    """Return a decorator that adds ``-v`` and ``-q``; without the short form of the second where it is taken."""
+
+    def decorate(function: _F) -> _F:
+        quiet = ("-q", "--quiet") if short else ("--quiet",)
+        function = click.option(*quiet, is_flag=True, help="Print the verdict alone.")(function)
+        text = "Print everything that is known: every column, caveat and input."
+        return click.option("-v", "--verbose", is_flag=True, help=text)(function)
+
+    return decorate
+
+
+def detail_of(ctx: click.Context, *, verbose: bool, quiet: bool) -> Detail:
+    """Return how much is printed."""
+    if verbose and quiet:
+        raise click.UsageError("--verbose and --quiet exclude each other", ctx)
+    return "full" if verbose else "verdict" if quiet else "table"
+
+
+def coloured(stream: Any) -> bool:
+    """Return whether a stream is a terminal, whose reader has not refused colours (``NO_COLOR``)."""
+    return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
+
+
+def write_out(shown: Any, form: str, output: Path | None, detail: Detail = "table") -> None:
     """Write what has a display and an ``export``, or a text, to stdout or into a file."""
+    from rankwise.core.terminal import plain
     from rankwise.tables.storage import write_text
 
     def text() -> str:
         if isinstance(shown, str):
             return shown
-        return f"{shown!r}\n" if form == "table" else str(shown.export(form))
+        if form != "table":
+            return str(shown.export(form))
+        return plain(*shown.views_at(detail), coloured=output is None and coloured(sys.stdout)) + "\n"
 
     if output is None:
         click.echo(text(), nl=False)

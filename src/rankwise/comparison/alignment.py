@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice, product
+from string import ascii_lowercase
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.view import marks
 from rankwise.core.arguments import Missing, SeedDesign
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import MetricError, ParameterError, UsageError
@@ -26,6 +26,7 @@ from rankwise.tables.table import PASSED
 
 __all__ = [
     "AlignedUsers",
+    "MissingUsersError",
     "SystemResults",
     "Systems",
     "align_users",
@@ -37,6 +38,7 @@ __all__ = [
     "common_cells",
     "default_primary",
     "different_truth",
+    "marks",
     "paired_seeds",
     "some_missing",
     "systems_of",
@@ -46,9 +48,13 @@ __all__ = [
 _WORTH_A_THREAD = 10_000  # users
 
 
-def some_missing(metric: str, details: str) -> ParameterError:
+class MissingUsersError(ParameterError):
+    """Some users have a value in one result, and none in another."""
+
+
+def some_missing(metric: str, details: str) -> MissingUsersError:
     """Return the error for users who have a value in some results only."""
-    return ParameterError(
+    return MissingUsersError(
         f"some users have a value of {metric} in one result, and none in another",
         found=details,
         hint='missing="zero" counts it as 0, as for a list that was not delivered; '
@@ -704,3 +710,13 @@ def _check_seed_by_seed(systems: Systems, sets: Sequence[str]) -> None:
     for data_set in sets:
         for names in zip(*systems.seeds(data_set).values(), strict=True):
             check_comparable({name: systems.results[name] for name in names})
+
+
+def marks(count: int) -> list[str]:
+    """Return one letter mark per system: a, b, …, z, aa, ab, ….
+
+    >>> marks(28)[-3:]
+    ['z', 'aa', 'ab']
+    """
+    texts = ("".join(w) for n in range(1, count + 1) for w in product(ascii_lowercase, repeat=n))
+    return list(islice(texts, count))

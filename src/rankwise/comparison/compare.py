@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import (
+    MissingUsersError,
     SystemResults,
     Systems,
     align_users,
@@ -59,7 +60,7 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import check_clusters, group_column, groups_in, is_truth_slice, mean_of, shared_groups
-from rankwise.results.result import Result
+from rankwise.results.result import Result, knows_lists
 from rankwise.results.reuse import Uses, truth_of
 from rankwise.results.values import Values
 from rankwise.stats.bounded_means import BoundedMean
@@ -88,6 +89,7 @@ MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
 _MOST_EARLIER = 1_000_000
+_FEWEST_USERS = 30  # over whom a difference is stated
 _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
 
 
@@ -255,6 +257,8 @@ def compare(
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     rows = correct_rows(rows, correction, alpha, joint=joint, earlier=earlier_tests)
     ranks = _ranks(systems, families[0], rows, main) if by is None else []
+    single = by is None and _are_single(systems, clusters)
+    leads = _leads(families[0], [row for row in rows if row.primary]) if single else []
     settings = {
         "not_compared": not_compared,
         "by": by,
@@ -275,13 +279,46 @@ def compare(
         "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
         "ranks": [asdict(rank) for rank in ranks],
-        "ranks_approximate": bool(ranks)
-        and _are_single(systems, clusters)
-        and ranks_are_approximate(families[0], main),
+        "ranks_approximate": bool(ranks) and single and ranks_are_approximate(families[0], main),
+        "leads": leads,
     }
     plans = plan_statements(result.provenance for result in every.values())
     settings |= ({"plans": plans} if plans else {}) | ({"earlier": int(earlier)} if earlier else {})
     return Comparison.make(passed, rows, settings | _test_sets(every))
+
+
+def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:
+    """Return what differences are made of, for pairs of which only one system gives some users a list.
+
+    ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is another one, or
+    what the test of the pair alone shows is another thing.
+    """
+    leads = []
+    for row in rows:
+        both = {name: family.results[name] for name in (row.baseline, row.system)}
+        if not all(r.is_mean_of_users(row.metric) and knows_lists(r) for r in both.values()):
+            continue
+        lengths = [
+            r.per_user.filter(pl.col(row.metric).is_not_nan()).select("user", pl.col("list_length") > 0)
+            for r in both.values()
+        ]
+        listed = lengths[0].join(lengths[1], on="user")
+        same = listed.filter(pl.col("list_length") == pl.col("list_length_right"))["user"]
+        apart = len(listed) - len(same)
+        if not apart or len(same) < _FEWEST_USERS:
+            continue
+        inside = {
+            name: _with_users(r, r.per_user.filter(pl.col("user").is_in(same.implode()))) for name, r in both.items()
+        }
+        pairs = [(row.baseline, row.system)]
+        (other,) = replace(family, results=inside, pairs=pairs, tests=1, missing="common").rows(row.metric)
+        means, sign = other.means, math.copysign(1, row.means.difference) * other.means.difference
+        decides = sign <= 0 or (row.test.p < family.alpha) != (other.test.p < family.alpha)
+        pair = {"system": row.system, "baseline": row.baseline, "metric": row.metric, "users_with_one_list": apart}
+        names = ("mean_baseline", "mean_system", "difference", "low", "high")
+        limits = {name: getattr(means, name) for name in names}
+        leads.append({**pair, "users": len(same), **limits, "decides": bool(decides)})
+    return leads
 
 
 def _test_sets(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -477,7 +514,7 @@ def _rows(
         rows_of_cell: list[PairRow] = []
         for family in families:
             try:
-                pairs = family.rows(cell)
+                pairs = _pairs_of_cell(family, cell, exploratory=parts is None and cell not in required)
                 if not pairs[0].effect.users and (parts is not None or cell not in required):
                     raise MetricError("no user has a value in every result")
                 rows_of_cell += pairs
@@ -489,6 +526,16 @@ def _rows(
             raise failed
         rows += rows_of_cell
     return rows
+
+
+def _pairs_of_cell(family: PairwiseTests, cell: str, *, exploratory: bool) -> list[PairRow]:
+    """Return the rows of a metric; of an exploratory one over common users where some have no value in one result."""
+    try:
+        return family.rows(cell)
+    except MissingUsersError:
+        if not exploratory or family.missing != "error":
+            raise
+        return replace(family, missing="common").rows(cell)
 
 
 def correct_rows(

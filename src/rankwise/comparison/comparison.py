@@ -10,19 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
 from rankwise.comparison.alignment import Systems
+from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, system_view
 from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
-from rankwise.comparison.view import pair_view, system_view
+from rankwise.comparison.view import comparison_views
 from rankwise.core import __version__
-from rankwise.core.arguments import check_number, check_path
+from rankwise.core.arguments import check_choice, check_count, check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.saved_forms import COMPARISON
-from rankwise.core.terminal import Format, as_json, export, finite, float_of, html, plain
+from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, as_json, export, finite, float_of
 from rankwise.errors import FileError, MetricError, ParameterError
+from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
 from rankwise.results.storage import load
@@ -285,7 +287,7 @@ _RANKS = {name: column.dtype for name, column in columns_of(SystemRank).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(TableDisplay):
     """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
 
     Attributes
@@ -298,7 +300,7 @@ class Comparison:
           ``high_together``, by Bonferroni); the relative ``lift`` with its interval (Fieller)
         - the test, its p-value and ``p_adjusted``; ``p_bound``, the two-sided p-value that holds for
           any distribution on the range of the metric (NaN without a bound); the ``verdict`` (better,
-          worse, different, equivalent, undecided) with the ``error_rate`` that it controls, and
+          worse, different, equivalent, not shown) with the ``error_rate`` that it controls, and
           ``within_margin``
         - with a margin: ``p_non_inferior``, and the ``users_needed`` to show non-inferiority
         - effect sizes d_z and Cliff's delta; wins, ties and losses; the number of users compared,
@@ -425,20 +427,88 @@ class Comparison:
         )
         return data
 
-    def export(self, format: Format) -> str:  # noqa: A002
-        """Return the comparison as text.
+    def export(
+        self,
+        format: Format | Literal["methods"],  # noqa: A002
+        *,
+        metrics: Sequence[str] | None = None,
+        digits: int = 3,
+        percent: bool = False,
+        columns: Width = "page",
+        label: str = "rankwise-comparison",
+        caption: bool = True,
+        layout: Layout = "systems",
+    ) -> str:
+        r"""Return the comparison as text; the options are those of LaTeX.
 
-        Markdown and LaTeX are tables of systems by metrics, with the best in bold, the second
-        underlined, marks for significance, and a caption that explains them.
+        Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best: the best value in
+        bold, the second underlined, raised + and − (against a baseline) or letters (of all pairs) for what is shown,
+        ± for standard deviations between seeds, and a caption with the test, the correction, the users, the rules and
+        the version. Groups of users and data sets are blocks of columns.
 
         Parameters
         ----------
-        format : {"json", "csv", "markdown", "latex"}
-            JSON also holds settings and values; LaTeX needs the package booktabs.
+        format : {"json", "csv", "markdown", "latex", "methods"}
+            JSON also holds settings and values; LaTeX needs the package booktabs. ``"methods"`` is a paragraph on the
+            method, of which every clause comes from the record; what is not known stands there as
+            ``[not recorded: …]``.
+        metrics : list of str, optional
+            The metrics of the table, in this order; by default all.
+        digits : int, default=3
+            Significant digits.
+        percent : bool, default=False
+            Values times 100.
+        columns : {"page", "column"}, default="page"
+            ``table*`` over both columns of a page, or ``table``.
+        label : str, default="rankwise-comparison"
+            The label, after ``tab:``.
+        caption : bool, default=True
+            Whether there is a caption.
+        layout : {"systems", "pairs"}, default="systems"
+            Systems by metrics, or one row per pair with difference, interval, p and verdict.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(40)}
+        >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
+        >>> b = rw.evaluate({user: [1, 2] if user % 2 else [1, 3] for user in truth}, truth, "recall@2")
+        >>> text = rw.compare({"a": a, "b": b}, baseline="a").export("latex", columns="column", caption=False)
+        >>> print(text)
+        \begin{table}
+        \centering\small\setlength{\tabcolsep}{4pt}
+        \label{tab:rankwise-comparison}
+        \begin{tabular}{@{}l*{1}{l}@{}}
+        \toprule
+        System & Recall@2 \\
+        \midrule
+        a & \underline{.500} \\
+        \addlinespace
+        b & \textbf{.750}$^{+}$ \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        <BLANKLINE>
         """
+        check_choice("columns", columns, Width)
+        check_choice("layout", layout, Layout)
+        check_count(least=1, digits=digits)
+        if format == "methods":
+            return methods(self.table, self.settings, self.results)
+        if format == "latex":
+            names = None if metrics is None else [self._compared(name) for name in metrics]
+            options = PaperOptions(names, digits, percent, columns, label, caption, layout)
+            return latex_table(self.table, self.settings, self.results, options)
         return export(
-            format, self.to_dict, table=self._csv_table, views=lambda: [system_view(self.table, self.settings)]
+            format,
+            self.to_dict,
+            table=self._csv_table,
+            views=lambda: [system_view(self.table, self.settings, self.results)],
         )
+
+    def _compared(self, name: str) -> str:
+        """Return the canonical name of a metric that was compared."""
+        return name if name in self.table["metric"] else str(parse(name))
 
     def _csv_table(self) -> pl.DataFrame:
         """Return the table with text for lists, and whose definition each metric follows, as `Result.export` has it."""
@@ -448,11 +518,20 @@ class Comparison:
         definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
         return self.table.with_columns(pl.col(pl.List(pl.String)).list.join("; "), definition)
 
-    def __repr__(self) -> str:
-        return plain(pair_view(self.table, self.settings))
+    @property
+    def views(self) -> list[TableView]:
+        """The verdict, the primary metric, and the exploratory metrics."""
+        return self.views_at("table")
 
-    def _repr_html_(self) -> str:
-        return html(pair_view(self.table, self.settings))
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdict alone, the verdict with a table, or every column of every pair.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        return comparison_views(self.table, self.settings, detail)
 
     plot = cached_property(comparison_plots)
     report = report_comparison

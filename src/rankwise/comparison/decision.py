@@ -16,15 +16,39 @@ import polars as pl
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design, margin_of, size_of
-from rankwise.comparison.rows import ALL_LISTS, EffectSizes, PairRow, columns_of, p_value, table_of, values_of
+from rankwise.comparison.rows import (
+    ALL_LISTS,
+    EffectSizes,
+    PairRow,
+    columns_of,
+    interval_text,
+    p_value,
+    places,
+    table_of,
+    values_of,
+)
+from rankwise.comparison.view import group_name, listing, natural_key
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION, LOOKS
-from rankwise.core.terminal import Cell, Marked, TableView, as_json, finite, float_of, html, number, plain
+from rankwise.core.terminal import (
+    Cell,
+    Detail,
+    Marked,
+    Style,
+    TableDisplay,
+    TableView,
+    as_json,
+    brief,
+    change,
+    finite,
+    float_of,
+    signed,
+)
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice, range_of
-from rankwise.results.result import Result
+from rankwise.results.result import Result, knows_lists
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval, check_level
 from rankwise.stats.equivalence import users_to_show
@@ -38,6 +62,7 @@ __all__ = [
     "Outcome",
     "decide",
     "deciding_cell",
+    "margin_text",
     "record_interim_analysis",
     "rule_for",
 ]
@@ -55,6 +80,8 @@ class Check:
     by: str | None
     group: str | None
     users: int
+    mean_baseline: float
+    mean_system: float
     difference: float
     low: float
     high: float
@@ -67,7 +94,7 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision:
+class Decision(TableDisplay):
     """The result of `rankwise.decide`: ship, hold or stop, with every check behind it.
 
     Attributes
@@ -76,12 +103,13 @@ class Decision:
         Ship: a success metric is better, and every guardrail holds. Stop: a metric is worse.
         Hold: neither is shown.
     reasons : list of str
-        The reasons, one sentence each.
+        The verdict in a sentence, then further reasons and what no rule guards, one sentence each.
     checks : polars.DataFrame
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
-        difference with its interval, margin, the p-value that decides, ``outcome`` (passed,
-        failed, undecided, not shown), what that p-value has ``shown`` (better, not worse, worse;
-        null if nothing), for guardrails the number of users needed, and ``flags``.
+        both means, the difference with its interval, margin, the p-value that decides, ``outcome``
+        (passed, failed, not shown, not checked; of a deterioration metric also no loss shown), what
+        that p-value has ``shown`` (better, not worse, worse; null if nothing), for guardrails the
+        number of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -142,50 +170,129 @@ class Decision:
         return file
 
     @property
-    def view(self) -> TableView:
-        """The checks as a table."""
-        head = ["check", "slice", "users", "difference", "interval", "margin", "p", "outcome"]
-        rows: list[list[Cell]] = [
-            [
-                f"{row['role']}: {row['metric']}",
-                _slice(row),
-                f"{row['users']:,}",
-                f"{row['difference']:+.4f}" if row["users"] else "–",
-                f"{number(row['low'])} to {number(row['high'])}",
-                number(row["margin"]),
-                p_value(row["p"]),
-                Marked(
-                    ": ".join(filter(None, (row["outcome"], row["shown"]))),
-                    "bold" if row["outcome"] == "failed" else "",
-                ),
-            ]
-            for row in self.checks.iter_rows(named=True)
-        ]
-        notes, rule = [*self.reasons, *self.record.get("plans", ())], self.record["rule"]
-        said = " ".join(notes)
-        flagged = {f"{row['metric']}, {_slice(row)}": row["flags"] for row in self.checks.iter_rows(named=True)}
-        notes += [f"{where}: {flag}" for where, flags in flagged.items() for flag in flags if flag not in said]
+    def verdict(self) -> str:
+        """The decision in a sentence, with the reason that decided."""
+        return self.reasons[0]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per metric and slice for readers: its check, or the worse one of two.
+
+        Beside the columns of `checks` each has ``change``, ``change_low`` and ``change_high``, shares of the mean of
+        the baseline, ``said``, the outcome in words, and ``title``, the part of the rule that it belongs to.
+        """
+        return _merged(self.checks.to_dicts(), self.record["rule"])
+
+    @property
+    def views(self) -> list[TableView]:
+        """The verdict, one row per metric and slice, and what no rule guards."""
+        return self.views_at("table")
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the verdict alone, the verdict with a table, or every column of the checks.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        caption = f"{self.outcome.upper()}  {self.verdict}"
+        if detail == "verdict":
+            return [TableView((), (), caption=caption)]
+        notes = [*self.reasons[1:], *self.record.get("plans", ())]
         if self.small_slices:
-            notes.append(f"too small to be checked: {', '.join(self.small_slices)}")
-        return TableView(
-            head,
-            rows,
-            notes,
-            caption=f"Decision: {self.outcome}. {rule['system']} in place of {rule['baseline']}.",
-            left=(0, 1, 7),
-        )
+            notes.append(f"Too few users to be checked: {', '.join(self.small_slices)}.")
+        if detail == "full":
+            notes += self._flags()
+        return [_decision_view(self.rows, self.record["rule"], caption, notes, full=detail == "full")]
 
-    def __repr__(self) -> str:
-        return plain(self.view)
-
-    def _repr_html_(self) -> str:
-        return html(self.view)
+    def _flags(self) -> list[str]:
+        """Return the caveats of checks, each with the checks that have it."""
+        flags: dict[str, dict[str, None]] = {}
+        for row in self.checks.iter_rows(named=True):
+            for flag in row["flags"]:
+                flags.setdefault(flag, {})[f"{row['metric']}, {_slice(row)}"] = None
+        return [f"{'; '.join(where)}: {flag}" for flag, where in flags.items()]
 
 
 def _slice(row: Mapping[str, Any]) -> str:
-    if row["by"] is None:
-        return "all users"
-    return f"{row['by']}={'–' if row['group'] is None else row['group']}"
+    return "all users" if row["by"] is None else f"{row['by']} {group_name(row['group'])}"
+
+
+_TITLES = {"success": "must improve", "guardrail": "may lose less than", "deterioration": "must not get worse"}
+_SAID = {
+    ("success", "passed"): "✓ better",
+    ("guardrail", "passed"): "✓ within",
+    ("guardrail", "failed"): "✕ loses",
+    ("deterioration", "no loss shown"): "· none shown",
+}
+"""What a reader is told of an outcome; of any other, that it failed, is not shown or was not checked."""
+_OTHERWISE = {"failed": "✕ worse", "not shown": "? not shown", "not checked": "not checked"}
+_TONES: Mapping[str, Style] = {"✓": "better", "✕": "worse", "?": "bold"}
+
+
+def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row per metric and slice, by role, metric and slice in their order."""
+    rows: dict[tuple[str, str | None, str | None], dict[str, Any]] = {}
+    for row in checks:
+        first = rows.setdefault((row["metric"], row["by"], row["group"]), dict(row))
+        if row["outcome"] == "failed":
+            first |= {"outcome": "failed", "p": row["p"]}
+    order = list(dict.fromkeys([*rule["success"], *rule["guardrails"], *rule["deterioration"]]))
+    slices = [None, *rule["slices"]]
+    merged = sorted(
+        rows.values(), key=lambda r: (order.index(r["metric"]), slices.index(r["by"]), natural_key(r["group"]))
+    )
+    for row in merged:
+        row["role"] = "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
+        row["title"] = _TITLES[row["role"]]
+        if row["role"] == "guardrail":
+            row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
+        row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
+        for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high")):
+            row[name] = row[value] / abs(row["mean_baseline"]) if row["mean_baseline"] else math.nan
+    return merged
+
+
+def _decision_view(
+    rows: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], caption: str, notes: Sequence[str], *, full: bool
+) -> TableView:
+    """Return one row per metric and slice, under the part of the rule that it belongs to."""
+    body: list[list[Cell]] = []
+    last = ""
+    for at, row in enumerate(rows):
+        title = row["title"]
+        if title != last:
+            body.append([title, *[""] * (7 if full else 4)])
+        last = title
+        name = f"  {row['metric']}" if row["by"] is None else f"    {row['by']} {group_name(row['group'])}"
+        if row["by"] is not None and (at == 0 or rows[at - 1]["metric"] != row["metric"]):
+            name = f"  {row['metric']}, {name.strip()}"
+        users = f"{row['users']:,}"
+        said = Marked(row["said"], _TONES.get(row["said"][0], ""))
+        means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
+        more = [signed(row["difference"], places(row)), interval_text(row, signed), p_value(row["p"])] if full else []
+        if row["outcome"] == "not checked" or _NO_LIST in row["flags"]:
+            empty = "no list" if _NO_LIST in row["flags"] else "no value"
+            body.append([name, users, "", empty, *([""] * len(more)), said])
+            continue
+        limits = [change(row[name], unit="") for name in ("change_low", "change_high")]
+        size = f"{change(row['change'])} ({' to '.join(limits)})"
+        if "–" in limits:
+            size = f"{signed(row['difference'], places(row))} ({interval_text(row, signed)})"
+        body.append([name, users, means, size, *more, said])
+    head = ["", "users", "from → to", "change (95 % interval)", *(["difference", "interval", "p"] if full else []), ""]
+    head[3] = f"change ({100 - 100 * rule['alpha']:g} % interval)"
+    return TableView(head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2))
+
+
+def margin_text(margin: float | str) -> str:
+    """Return a margin for readers.
+
+    >>> margin_text("5%"), margin_text(0.002)
+    ('5 %', '0.00200')
+    """
+    return margin.replace("%", " %") if isinstance(margin, str) else brief(margin)
 
 
 def _read_decision(file: Path) -> Decision:
@@ -453,7 +560,9 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     rows = list(_rows(rule, results, small))
     checks = [*_success(rule, rows), *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
-    outcome, reasons = _decision_outcome(checks)
+    outcome = _decision_outcome(checks)
+    unguarded = _unguarded(rule, results)
+    reasons = _reasons(outcome, checks, rule, unguarded)
     table = table_of(checks, Check)
     record = {
         "rankwise": __version__,
@@ -462,6 +571,8 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "reasons": reasons,
         "small_slices": small,
         "checks": finite(table.to_dicts()),
+        "unguarded": unguarded,
+        "lower_is_better": [m for m in rule.metrics if results[rule.baseline].direction(m) is False],
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
     plans = plan_statements(result.provenance for result in results.values())
@@ -489,12 +600,24 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
             if size is not None and size < rule.min_slice_size:
-                small.append(f"{by}={'–' if group is None else group}")
+                small.append(f"{by} {group_name(group)}")
                 continue
             for metric in metrics:
                 without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
                 row = rows.get((group, metric)) or values_of(without_values)
-                yield {**row, "by": by, "up": directions.get(metric, True)}
+                flags = [_NO_LIST] if by is not None and _without_lists(results, by, group) else []
+                yield {**row, "by": by, "up": directions.get(metric, True), "flags": [*flags, *row["flags"]]}
+
+
+_NO_LIST = "no list from either system"
+
+
+def _without_lists(results: Mapping[str, Result], by: str, group: str | None) -> bool:
+    """Return whether no user of a group has a list from any system, of systems whose lists are known."""
+    if is_truth_slice(by) or not all(map(knows_lists, results.values())):
+        return False
+    inside = (result.per_user.filter(pl.col(group_column(by)).eq_missing(group)) for result in results.values())
+    return not any(users["list_length"].sum() for users in inside)
 
 
 def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
@@ -509,7 +632,10 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
 
 def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: Any) -> Check:
     """Return the check of a row of a comparison."""
-    pair = {name: row[name] for name in ("metric", "by", "group", "users", "difference", "low", "high")}
+    names = ("metric", "by", "group", "users", "mean_baseline", "mean_system", "difference", "low", "high")
+    pair = {name: row[name] for name in names}
+    if _NO_LIST in row["flags"] or not row["users"]:
+        outcome = "not checked" if outcome == "not shown" else outcome
     flags = tuple(flag for flag in row["flags"] if flag not in ("exploratory", ALL_LISTS))
     return Check(**pair, role=role, p=p, outcome=outcome, flags=flags, **more)
 
@@ -573,37 +699,104 @@ def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequen
         if worse and (row["metric"], row["by"], row["group"]) not in harmless:
             failures.append(_check(row, "deterioration", p, "failed", shown="worse"))
         elif row["metric"] in rule.deterioration:
-            outcome = "undecided" if p == p and row["users"] > 1 else "not shown"
+            outcome = "no loss shown" if p == p and row["users"] > 1 else "not shown"
             failures.append(_check(row, "deterioration", p, outcome))
     return failures
 
 
-_SHOWN = "every guardrail is shown to lose less than its margin"
+_OPEN = ("not shown", "not checked")
 
 
-def _decision_outcome(checks: Sequence[Check]) -> tuple[Outcome, list[str]]:
-    """Return the outcome, and why."""
+def _decision_outcome(checks: Sequence[Check]) -> Outcome:
+    if any(check.outcome == "failed" for check in checks):
+        return "stop"
+    better = any(check.role == "success" and check.outcome == "passed" for check in checks)
+    return "ship" if better and not _open_checks(checks) else "hold"
 
-    def text(check: Check) -> str:
-        inside = "" if check.by is None else f" in {check.by}={check.group}"
-        size = f"{check.difference:+.4f}" if check.users else "no user has a value"
-        return "; ".join((f"{check.metric}{inside} ({size})", *check.flags))
 
-    worse = [check for check in checks if check.outcome == "failed"]
-    if worse:
-        return "stop", [f"worse: {text(check)}" for check in worse]
-    better = [check for check in checks if check.role == "success" and check.outcome == "passed"]
-    open_ = [check for check in checks if check.role != "success" and check.outcome == "not shown"]
-    reasons = [f"better: {text(check)}" for check in better] or ["no success metric is shown to be better"]
-    for check in open_:
-        needed = "" if check.users_needed is None else f"; about {check.users_needed:,} users would show it"
-        what = "lose less than its margin" if check.role == "guardrail" else "be no worse"
-        reasons.append(f"not shown to {what}: {text(check)}{needed}")
-    if better and not open_:
-        rails = [check for check in checks if check.role == "guardrail"]
-        flags = dict.fromkeys(f"{check.metric}: {flag}" for check in rails for flag in check.flags)
-        return "ship", [*reasons, *(["; ".join((_SHOWN, *flags))] if rails else [])]
-    return "hold", reasons
+def _open_checks(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks besides success that show neither outcome."""
+    return [check for check in checks if check.role != "success" and check.outcome in _OPEN]
+
+
+def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """Return the metrics that no rule names and that are worse, as exploratory comparisons; the largest loss first."""
+    comparison = compare(
+        dict(results), baseline=rule.baseline, primary=rule.success[0], alpha=rule.alpha, missing=rule.missing
+    )
+    worse = comparison.table.filter(pl.col("verdict") == "worse", ~pl.col("metric").is_in(rule.metrics))
+    names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high", "lift")
+    rows = worse.select(names).sort(pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True)
+    return [finite(row) for row in rows.to_dicts()]
+
+
+def _reasons(
+    outcome: Outcome, checks: Sequence[Check], rule: Rule, unguarded: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return the verdict in a sentence, the other reasons, and what no rule guards."""
+    better = [check.metric for check in checks if check.role == "success" and check.outcome == "passed"]
+    if outcome == "stop":
+        reasons = _losses([check for check in checks if check.outcome == "failed"], rule)
+    elif outcome == "ship":
+        rails, where = listing(list(rule.guardrails), "guardrails"), " in every slice" if rule.slices else ""
+        holds = f", and {rails} {'holds' if len(rule.guardrails) == 1 else 'hold'}{where}"
+        gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
+        reasons = [gain + (holds if rule.guardrails else "; nothing else is guarded") + "."]
+        rails_flags = (f"{c.metric}: {flag}." for c in checks if c.role == "guardrail" for flag in c.flags)
+        reasons += dict.fromkeys(rails_flags)
+    else:
+        gaps = [_gap(check) for check in _open_checks(checks)]
+        names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
+        said = f"{names} {'are' if several else 'is'}{'' if better else ' not shown to be'} better"
+        why = f"{said}, but {gaps.pop(0)}" if better else said
+        reasons = [
+            f"Do not replace {rule.baseline} with {rule.system} yet: {why}.",
+            *(f"{gap[0].upper()}{gap[1:]}." for gap in gaps),
+        ]
+    if unguarded:
+        row, more = unguarded[0], len(unguarded) - 1
+        others = f", and {more} other metric{'s' * (more > 1)}" if more else ""
+        means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
+        reasons.append(f"No rule guards {row['metric']}, which is worse: {means}{others}.")
+    return reasons
+
+
+def _losses(worse: Sequence[Check], rule: Rule) -> list[str]:
+    """Return what is worse in sentences, the largest loss over all users first."""
+    first = min(worse, key=lambda check: (check.by is not None, -_relative(check)))
+    others = [check for check in worse if check is not first]
+    within = [f"{check.metric} for {_slice(asdict(check))}" for check in others if check.by is not None]
+    return [
+        f"Keep {rule.baseline}: {rule.system} {_loss(first, rule)}.",
+        *(f"It also {_loss(check, rule)}." for check in others if check.by is None),
+        *([f"Worse as well: {listing(within, 'slices')}."] if within else []),
+    ]
+
+
+def _relative(check: Check) -> float:
+    return abs(check.difference / check.mean_baseline) if check.mean_baseline else 0.0
+
+
+def _loss(check: Check, rule: Rule) -> str:
+    """Return what a metric loses, and how much is allowed."""
+    inside = "" if check.by is None else f" for {_slice(asdict(check))}"
+    share = change(_relative(check)).removeprefix("+") if check.mean_baseline else brief(abs(check.difference))
+    if check.metric in rule.guardrails:
+        what = f"loses {share} of {check.metric}" if check.difference < 0 else f"raises {check.metric} by {share}"
+        return f"{what}{inside}; {margin_text(rule.guardrails[check.metric])} is allowed"
+    means = f"{brief(check.mean_baseline)} → {brief(check.mean_system)}"
+    return f"is worse on {check.metric}{inside}: {means}"
+
+
+def _gap(check: Check) -> str:
+    """Return what is not shown, and how many users would show it."""
+    inside = "" if check.by is None else f" for {_slice(asdict(check))}"
+    if check.outcome == "not checked":
+        return f"{check.metric} is not checked{inside} ({check.users:,} users): {(*check.flags, 'no value')[0]}"
+    what = "to hold" if check.role == "guardrail" else "to be no worse"
+    needed = "" if check.users_needed is None else f"; about {check.users_needed:,} needed"
+    no_margin = next((f"; {flag}" for flag in check.flags if "is no margin" in flag), "")
+    return f"{check.metric} is not shown {what}{inside} ({check.users:,} users{needed}{no_margin})"
 
 
 def _inputs(result: Result) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.core.terminal import number
+from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift, bounded_test_of
 from rankwise.stats.differences import MANY, Differences, Interval, PairStatistics, TestResult
 from rankwise.stats.effect_sizes import lift_interval
@@ -34,13 +34,16 @@ __all__ = [
     "PairRow",
     "Seeds",
     "TestOutcome",
+    "change_text",
     "column",
     "columns_of",
     "detectable",
     "hidden",
+    "interval_text",
     "is_missing",
     "named_p",
     "p_value",
+    "places",
     "row_of",
     "row_of_all_lists",
     "table_of",
@@ -75,6 +78,8 @@ class Column:
         The head in tables of pairs for readers: text, HTML, the report; empty if the column is not in them.
     text : callable
         The cell of these tables, from the row.
+    leaves : int
+        When the column leaves a terminal that is too narrow, the largest number first; 0 stays.
     in_systems : str
         The format in the cells of tables of systems (Markdown, LaTeX), for ``name_baseline`` and ``name_system``
         declared at the second one; empty if the column is not in them.
@@ -82,15 +87,22 @@ class Column:
 
     dtype: Any
     head: str
-    text: Callable[[Mapping[str, Any]], str]
+    text: Callable[[Mapping[str, Any]], Cell]
+    leaves: int
     in_systems: str
 
 
 def column(
-    default: Any = None, head: str = "", text: Callable[[Mapping[str, Any]], str] | None = None, *, in_systems: str = ""
+    default: Any = None,
+    head: str = "",
+    text: Callable[..., Cell] | None = None,
+    *,
+    leaves: int = 10,
+    in_systems: str = "",
 ) -> Any:
     """Declare a column that readers see, in tables of pairs or of systems; any other column is a plain field."""
-    return field(default=default, metadata={"head": head, "text": text, "in_systems": in_systems})
+    metadata = {"head": head, "text": text, "leaves": leaves, "in_systems": in_systems}
+    return field(default=default, metadata=metadata)
 
 
 def hidden(default: Any) -> Any:
@@ -107,19 +119,18 @@ def columns_of(row: type) -> dict[str, Column]:
         elif "hidden" not in entry.metadata:
             dtype = _TYPES[str(entry.type).removesuffix(" | None")]
             text = entry.metadata.get("text") or _plain_text(entry.name)
-            columns[entry.name] = Column(
-                dtype, entry.metadata.get("head", ""), text, entry.metadata.get("in_systems", "")
-            )
+            more = entry.metadata.get
+            columns[entry.name] = Column(dtype, more("head", ""), text, more("leaves", 10), more("in_systems", ""))
     return columns
 
 
 def _plain_text(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return the text of a column without one of its own: numbers as `number` writes them, counts with commas."""
+    """Return the text of a column without one of its own: numbers as `brief` writes them, counts with commas."""
 
     def text(row: Mapping[str, Any]) -> str:
         value = row[name]
         if value is None or isinstance(value, float):
-            return number(value)
+            return brief(value)
         return f"{value:,}" if type(value) is int else str(value)
 
     return text
@@ -149,59 +160,83 @@ def is_missing(value: float | None) -> bool:
     return value is None or math.isnan(value)
 
 
-def p_value(p: float | None) -> str:
-    """Return a p-value for a cell of a table.
+def p_value(p: float | None, alpha: float = 0.05) -> str:
+    """Return a p-value with two significant digits, with more where these would take it to the other side of alpha.
 
-    >>> p_value(0.01234), p_value(1e-9), p_value(None)
-    ('0.0123', '<0.0001', '–')
+    >>> p_value(0.01234), p_value(1e-9), p_value(None), p_value(0.0499), p_value(0.0504), p_value(1.0)
+    ('0.012', '<0.0001', '–', '0.0499', '0.0504', '1')
     """
-    return f"<{_LEAST:.4f}" if p is not None and p < _LEAST else number(p)
+    if p is None or math.isnan(p):
+        return "–"
+    if p < _LEAST:
+        return f"<{_LEAST:.4f}"
+    texts = (f"{p:.{digits}g}" for digits in range(2, 9))
+    return next((text for text in texts if float(text) != alpha and (float(text) < alpha) == (p < alpha)), f"{p:g}")
 
 
-def named_p(name: str, p: float) -> str:
+def named_p(name: str, p: float, alpha: float = 0.05) -> str:
     """Return a p-value for a sentence.
 
     >>> named_p("p", 0.01234), named_p("adjusted p", 1e-9)
-    ('p = 0.0123', 'adjusted p < 0.0001')
+    ('p = 0.012', 'adjusted p < 0.0001')
     """
-    return f"{name} < {_LEAST:.4f}" if p < _LEAST else f"{name} = {number(p)}"
+    text = p_value(p, alpha)
+    return f"{name} < {text[1:]}" if text.startswith("<") else f"{name} = {text}"
 
 
-def _lift_text(row: Mapping[str, Any]) -> str:
-    """Return the relative difference, with its interval where that is known."""
-    if is_missing(row["lift"]):
+def interval_text(row: Mapping[str, Any], text: Callable[[float | None, int | None], str] = brief) -> str:
+    """Return the limits of the interval of a difference, with the decimals of the means; a dash if there are none.
+
+    >>> interval_text({"low": 0.0377, "high": 0.05341, "mean_baseline": 0.0203, "mean_system": 0.0659})
+    '0.0377 to 0.0534'
+    """
+    if is_missing(row["low"]) or is_missing(row["high"]):
         return "–"
+    return " to ".join(text(row[name], places(row)) for name in ("low", "high"))
+
+
+def places(row: Mapping[str, Any]) -> int:
+    """Return the decimals of differences: those of the means."""
+    return decimals(row["mean_baseline"], row["mean_system"])
+
+
+def change_text(row: Mapping[str, Any]) -> str:
+    """Return the relative difference, with its interval where that is known.
+
+    >>> change_text({"lift": 2.245, "lift_low": 1.678, "lift_high": 3.081})
+    '+225 % (168 to 308)'
+    """
     limits = [row["lift_low"], row["lift_high"]]
-    if any(map(is_missing, limits)):
-        return f"{row['lift']:+.1%}"
-    return f"{row['lift']:+.1%} [{', '.join(f'{100 * limit:+.1f}' for limit in limits)}]"
+    if is_missing(row["lift"]) or any(map(is_missing, limits)):
+        return change(row["lift"])
+    low, high = (change(limit, unit="") for limit in limits)
+    if row["lift_low"] > 0:
+        low, high = low.removeprefix("+"), high.removeprefix("+")
+    return f"{change(row['lift'])} ({low} to {high})"
 
 
-def _verdict_text(row: Mapping[str, Any]) -> str:
-    """Return the verdict with its qualification: the detectable difference, or the margin."""
-    text, difference = str(row["verdict"]), row["minimum_detectable"]
-    if text == "undecided":
-        if is_missing(difference):
-            return text
-        size = "nothing is detectable here" if math.isinf(difference) else f"detectable: {number(difference)}"
-        return f"{text} ({size})"
-    if text != "equivalent" and row["within_margin"]:
-        text += ", within the margin"
-    return text if row["primary"] else f"{text} (exploratory)"
+_STYLES: Mapping[str, Style] = {"better": "better", "worse": "worse", "different": "bold", "equivalent": "bold"}
+
+
+def _verdict_text(row: Mapping[str, Any]) -> Cell:
+    """Return the verdict, and whether a difference that is shown is within the margin."""
+    verdict = str(row["verdict"])
+    within = ", within the margin" if verdict != "equivalent" and row["within_margin"] else ""
+    return Marked(verdict + within, _STYLES.get(verdict, ""))
 
 
 @dataclass(frozen=True)
 class Means:
     """Both means, their difference and relative lift, with intervals: of the pair alone, and of all pairs together."""
 
-    mean_baseline: float = column(math.nan, "baseline")
-    mean_system: float = column(math.nan, "system", in_systems="{}")
-    difference: float = column(math.nan, "difference", lambda row: f"{row['difference']:+.4f}")
-    low: float = column(math.nan, "interval", lambda row: f"{number(row['low'])} to {number(row['high'])}")
+    mean_baseline: float = column(math.nan, "baseline", leaves=4)
+    mean_system: float = column(math.nan, "system", leaves=4, in_systems="{}")
+    difference: float = column(math.nan, "difference", lambda row: signed(row["difference"], places(row)), leaves=0)
+    low: float = column(math.nan, "interval", interval_text, leaves=1)
     high: float = math.nan
     low_together: float = math.nan
     high_together: float = math.nan
-    lift: float = column(math.nan, "lift", _lift_text)
+    lift: float = column(math.nan, "change", change_text, leaves=5)
     lift_low: float = math.nan
     lift_high: float = math.nan
 
@@ -213,11 +248,11 @@ class TestOutcome:
     ``p_bound`` is the p-value that holds for any distribution on the range of the metric.
     """
 
-    test: str | None = None
-    p: float = column(math.nan, "p", lambda row: p_value(row["p"]))
-    p_adjusted: float = column(math.nan, "adjusted", lambda row: p_value(row["p_adjusted"]))
+    test: str | None = column(None, "test", leaves=9)
+    p: float = column(math.nan, "p alone", lambda row: p_value(row["p"]), leaves=6)
+    p_adjusted: float = column(math.nan, "p", lambda row: p_value(row["p_adjusted"]), leaves=2)
     p_bound: float = math.nan
-    verdict: str | None = column(None, "verdict", _verdict_text)
+    verdict: str | None = column(None, "verdict", _verdict_text, leaves=0)
     error_rate: str | None = None
 
     __test__ = False  # pytest collects classes called Test…
@@ -227,16 +262,16 @@ class TestOutcome:
 class EffectSizes:
     """Effect sizes, users who gain and lose, users compared and left out, and the difference that would be found."""
 
-    d_z: float = column(math.nan, "d_z")
+    d_z: float = column(math.nan, "d_z", leaves=8)
     cliffs_delta: float = math.nan
-    wins: int | None = None
-    ties: int | None = None
-    losses: int | None = None
-    users: int | None = column(None, "users")
+    wins: int | None = column(None, "wins", leaves=7)
+    ties: int | None = column(None, "ties", leaves=7)
+    losses: int | None = column(None, "losses", leaves=7)
+    users: int | None = column(None, "users", leaves=3)
     users_dropped: int | None = None
     dropped_because: str | None = None
     users_not_zero: int | None = None
-    minimum_detectable: float = math.nan
+    minimum_detectable: float = column(math.nan, "detectable", leaves=6)
 
 
 @dataclass(frozen=True)
@@ -473,12 +508,12 @@ def unbounded_flags(test: TestOutcome, alpha: float) -> tuple[str, ...]:
 
 
 def verdict(row: PairRow, alpha: float) -> str:
-    """Return what a row shows: better, worse, different, equivalent or undecided.
+    """Return what a row shows: better, worse, different, equivalent or not shown.
 
     A significant difference is never hidden: within the margin it is still better or worse.
     """
     if not row.test.p_adjusted < alpha:
-        return "equivalent" if row.equivalence.p_equivalence_adjusted < alpha else "undecided"
+        return "equivalent" if row.equivalence.p_equivalence_adjusted < alpha else "not shown"
     if row.better is None:
         return "different"
     return "better" if (row.means.difference > 0) == row.better else "worse"

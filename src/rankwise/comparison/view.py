@@ -1,59 +1,312 @@
-"""Comparisons as tables and as sentences that can be quoted."""
+"""Comparisons as a verdict in words, and as tables for a terminal or a notebook."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from itertools import islice, product
-from string import ascii_lowercase
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, IN_SYSTEM_TABLE, is_missing, named_p
-from rankwise.core.terminal import Cell, Marked, Style, TableView, number
+from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
+from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, signed
 
-__all__ = ["leader_first", "marks", "pair_sentence", "pair_view", "system_view", "verdict_sentences"]
+__all__ = [
+    "CORRECTIONS",
+    "comparison_views",
+    "costs",
+    "group_name",
+    "labels_of",
+    "lead_sentence",
+    "leader_first",
+    "listing",
+    "means_by_system",
+    "method_line",
+    "metric_name",
+    "natural_key",
+    "not_compared_notes",
+    "pair_name",
+    "pair_sentence",
+    "pair_view",
+    "sample_notes",
+    "system_order",
+    "tests_of",
+    "verdict_sentences",
+]
 
-_CORRECTIONS = {
-    "holm": "Holm-adjusted p",
-    "bonferroni": "Bonferroni-adjusted p",
-    "none": "p",
-    "hochberg": "Hochberg-adjusted p",
-    "bh": "Benjamini-Hochberg-adjusted p",
-    "by": "Benjamini-Yekutieli-adjusted p",
-    "max_t": "max-t-adjusted p",
-    "tukey": "randomised-Tukey p",
+CORRECTIONS = {
+    "holm": "Holm",
+    "bonferroni": "Bonferroni",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini–Hochberg",
+    "by": "Benjamini–Yekutieli",
+    "max_t": "max-t",
+    "tukey": "randomised Tukey",
 }
+"""The names of corrections in text; without a correction there is none."""
 _NAMED = 3  # systems that one sentence names
-_MOST = 6  # sentences about pairs: more are in the tables
+_CAVEATS = 3  # that are printed unless everything is asked for
+
+
+def listing(names: Sequence[str], noun: str = "systems", most: int = _NAMED) -> str:
+    """Return names as a list, or how many there are.
+
+    >>> listing(["ease"]), listing(["ease", "svd"]), listing(["a", "b", "c", "d"])
+    ('ease', 'ease and svd', '4 systems')
+    """
+    if len(names) > most:
+        return f"{len(names)} {noun}"
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def verdict_sentences(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return the verdict on the primary metric: who is ahead, then each pair, the leader's first.
+    """Return the verdict on the primary metric, what a lead is made of, and what it costs.
 
-    Where no pair differs, the sentence says that nothing can be claimed, and how large a
-    difference would have been found.
+    Where no pair differs, the first sentence says how large a difference would have been found.
     """
-    primary = table.filter(pl.col("primary"))
-    if primary.is_empty():
+    rows = table.filter(pl.col("primary")).to_dicts()
+    if not rows:
         return ["Nothing was compared."]
-    rows = leader_first(primary, settings).to_dicts()
-    pairs = [pair_sentence(row, settings) for row in rows[:_MOST]]
-    if len(rows) > _MOST:
-        pairs.append(f"{len(rows) - _MOST:,} more pairs are in the table below.")
-    return pairs if len(rows) == 1 else [_head(rows, settings), *_best(settings), *pairs]
+    if len(rows) == 1:
+        head = pair_sentence(rows[0], settings)
+    elif settings["by"] is not None:
+        head = _over_groups(rows, settings)
+    elif (baseline := _baseline(rows, settings)) is not None:
+        head = _against(rows, baseline)
+    else:
+        head = _of_all_pairs(rows, settings)
+    leads = [lead_sentence(lead) for lead in settings.get("leads", ()) if lead["decides"]]
+    return [head, *leads, *(text for _, text in costs(table, settings))]
 
 
-def _best(settings: Mapping[str, Any]) -> list[str]:
-    """Return which systems may be the best, where more than one may."""
-    names = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
-    if len(names) < 2:
+def _baseline(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
+    """Return the system that every other one is compared with, if there is one."""
+    if settings["baseline"] is not None:
+        return str(settings["baseline"])
+    names = {row["baseline"] for row in rows}
+    return names.pop() if len(names) == 1 and len({row["system"] for row in rows}) == 1 else None
+
+
+def _with_verdict(rows: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
+    return list(dict.fromkeys(row["system"] for row in rows if row["verdict"] == verdict))
+
+
+def _against(rows: Sequence[Mapping[str, Any]], baseline: str) -> str:
+    """Return which systems beat the baseline, and which do not."""
+    metric = rows[0]["metric"]
+    better, worse, same, open_ = (
+        _with_verdict(rows, verdict) for verdict in ("better", "worse", "equivalent", "not shown")
+    )
+    if not better and not worse and not same:
+        differs = _with_verdict(rows, "different")
+        return _nothing(rows) if not differs else f"{listing(differs)} differ from {baseline} on {metric}."
+    if better:
+        parts = [f"{listing(better)} {'beats' if len(better) == 1 else 'beat'} {baseline} on {metric}"]
+    else:
+        parts = [f"No system is shown to beat {baseline} on {metric}"]
+    parts += [f"{listing(worse)} {_is(worse)} worse"] if worse else []
+    parts += [f"{listing(same)} {_is(same)} equivalent within the margin"] if same else []
+    parts += [f"{listing(open_)} {_is(open_)} not shown to differ"] if open_ and better else []
+    return "; ".join(parts) + "."
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return which system leads, and which others it is shown to beat."""
+    metric, leader = rows[0]["metric"], _leader(rows, settings)
+    decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
+    if not decided:
+        return _nothing(rows)
+    verdicts = {row["baseline"]: row["verdict"] for row in rows if row["system"] == leader}
+    opposite = {"better": "worse", "worse": "better"}
+    verdicts |= {
+        row["system"]: opposite.get(row["verdict"], row["verdict"]) for row in rows if row["baseline"] == leader
+    }
+    beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
+    candidates = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
+    if len(candidates) > 1:
+        names = listing(candidates, most=_NAMED + 1).replace(" and ", " or ")
+        best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
+        best = best or f"the best system is one of {len(candidates)}"
+        return f"{best[0].upper()}{best[1:]} on {metric}; which one is not shown."
+    if leader is None or not beaten:
+        return f"{len(decided)} of {len(rows)} pairs of systems are shown to differ on {metric}."
+    others = [name for name in verdicts if name not in beaten]
+    rest = f"; {listing(others)} {_is(others)} not shown to differ from it" if others else ""
+    return f"{leader} beats {listing(beaten, 'other systems')} on {metric}{rest}."
+
+
+def _over_groups(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return in which groups of users systems differ."""
+    metric, by = rows[0]["metric"], settings["by"]
+    pairs = {(row["system"], row["baseline"]) for row in rows}
+    decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
+    if not decided:
+        return _nothing(rows)
+    if len(pairs) > 1:
+        return f"{len(decided)} of {len(rows)} comparisons on {metric} within {by} show a difference."
+    ((system, baseline),) = pairs
+    said = {"better": "beats", "worse": "is worse than", "different": "differs from"}
+    parts = []
+    for verdict, verb in said.items():
+        groups = [group_name(row["group"]) for row in rows if row["verdict"] == verdict]
+        if groups:
+            parts.append(f"{verb} {baseline} on {metric} for {by} {listing(groups, 'groups', 6)}")
+    open_ = [group_name(row["group"]) for row in rows if row["verdict"] == "not shown"]
+    rest = f"; no difference is shown for {listing(open_, 'groups', 6)}" if open_ else ""
+    return f"{system} {', and '.join(parts)}{rest}."
+
+
+_TERCILES = ("low", "middle", "high")
+
+
+def natural_key(group: str | None) -> tuple[Any, ...]:
+    """Return the key that sorts groups of users: new ones first, then thirds, numbers and names.
+
+    >>> sorted(["30 or more", "high", "b", "1 to 29", "new", "low", "a", None], key=natural_key)
+    ['new', 'low', 'high', '1 to 29', '30 or more', 'a', 'b', None]
+    """
+    if group is None:
+        return (4, 0.0, "")
+    number = re.match(r"[-−]?\d+(?:\.\d+)?", group)
+    if group in ("new", "none"):
+        return (0, 0.0, group)
+    if group in _TERCILES:
+        return (1, float(_TERCILES.index(group)), "")
+    return (2, float(number[0].replace("−", "-")), group) if number else (3, 0.0, group)
+
+
+def group_name(group: str | None) -> str:
+    """Return the name of a group of users, of whom some may be in none."""
+    return "–" if group is None else group
+
+
+def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence for a comparison in which no pair differs, and what would have been found."""
+    metric, same = rows[0]["metric"], sum(row["verdict"] == "equivalent" for row in rows)
+    if same == len(rows):
+        return f"All {same} pairs are equivalent on {metric} within the margin."
+    equivalent = f" {same} of {len(rows)} pairs are equivalent within the margin." if same else ""
+    sizes = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
+    if not sizes or (any(map(math.isinf, sizes)) and any(map(math.isfinite, sizes))):  # no one number is true of all
+        return f"No difference is shown on {metric}.{equivalent}"
+    largest = max(rows, key=lambda row: -1 if is_missing(size := row["minimum_detectable"]) else size)
+    return f"No difference is shown on {metric}.{_would_find(largest)}{equivalent}"
+
+
+def _would_find(row: Mapping[str, Any]) -> str:
+    """Return the difference that would be found with a probability of 80 %."""
+    size, mean = row["minimum_detectable"], abs(row["mean_baseline"])
+    if math.isinf(size):
+        return " No difference that is possible would have been found 4 times in 5."
+    share = f" ({change(size / mean).removeprefix('+')})" if mean else ""
+    return f" One of {brief(size)}{share} would have been found 4 times in 5."
+
+
+def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return one row of a comparison as a sentence.
+
+    >>> row = {"system": "B", "baseline": "A", "metric": "ndcg@10", "group": None,
+    ...        "mean_system": 0.331, "mean_baseline": 0.321,
+    ...        "difference": 0.01, "low": 0.004, "high": 0.016, "lift": 0.031, "lift_low": 0.012,
+    ...        "lift_high": 0.05, "p_adjusted": 0.002, "users": 943, "verdict": "better",
+    ...        "minimum_detectable": 0.008, "primary": True, "data_sets": None,
+    ...        "seeds_system": None}
+    >>> pair_sentence(row, {"correction": "holm", "by": None, "alpha": 0.05})
+    'B beats A on ndcg@10: 0.331 against 0.321, +3.1 % (1.2 to 5.0).'
+    """
+    one, other, metric = row["system"], row["baseline"], row["metric"]
+    inside = "" if settings["by"] is None else f" for {settings['by']} {group_name(row['group'])}"
+    on = f"on {metric}{inside}{_sample_counts(row)}"
+    means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}, {_size(row)}"
+    verdict = row["verdict"]
+    if verdict in ("better", "worse"):
+        return f"{one} {'beats' if verdict == 'better' else 'is worse than'} {other} {on}: {means}."
+    if verdict == "different":
+        return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
+    if verdict == "equivalent":
+        return f"{one} and {other} are equivalent {on}, within the margin: {means}."
+    p = "not testable" if is_missing(row["p_adjusted"]) else named_p("p", row["p_adjusted"], settings["alpha"])
+    would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
+    return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    """Return the size of a difference: relative where its interval is known, else absolute."""
+    if all(row[name] is not None and math.isfinite(row[name]) for name in ("lift", "lift_low", "lift_high")):
+        return change_text(row)
+    limits = interval_text(row, signed)
+    return signed(row["difference"], places(row)) + ("" if limits == "–" else f" ({limits})")
+
+
+def _sample_counts(row: Mapping[str, Any]) -> str:
+    """Return the numbers of seeds or of data sets that a row rests on."""
+    if row["data_sets"]:
+        return f" over {row['data_sets']} data sets"
+    if row["seeds_system"] is None:
+        return ""
+    return f" ({row['seeds_system']} and {row['seeds_baseline']} seeds)"
+
+
+def lead_sentence(lead: Mapping[str, Any]) -> str:
+    """Return what a difference is made of: the users to whom only one of both systems gives a list.
+
+    >>> lead = {"system": "b", "baseline": "a", "metric": "ndcg@10", "users_with_one_list": 153, "users": 2054,
+    ...         "mean_baseline": 0.05, "mean_system": 0.05, "difference": -0.00008, "low": -0.0052, "high": 0.005}
+    >>> print(lead_sentence(lead))
+    153 users get a list from only one of b and a; over the other 2,054 the difference is −0.0001 (−0.0052 to +0.0050).
+    """
+    size = f"{signed(lead['difference'], places(lead))} ({interval_text(lead, signed)})"
+    who = f"{lead['users_with_one_list']:,} users get a list from only one of {lead['system']} and {lead['baseline']}"
+    return f"{who}; over the other {lead['users']:,} the difference is {size}."
+
+
+def costs(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """Return where each system that beats the baseline, or the leader, is worse: the row that falls most, in words."""
+    if settings["by"] is not None:
         return []
-    level = f"{100 * (1 - settings['alpha']):g} % confidence"
-    if len(names) == len(settings["ranks"]):
-        return [f"Any of the {len(names)} systems may be the best ({level})."]
-    return [f"The best of them is one of {', '.join(names)} ({level})."]
+    rows = table.filter(pl.col("group").is_null()).to_dicts()
+    primary, leaders = [row for row in rows if row["primary"]], {*system_order(table, settings)[:2]}
+    pairs = []
+    for row in primary:
+        if settings["baseline"] is None and {row["system"], row["baseline"]} != leaders:
+            continue
+        if row["verdict"] == "better":
+            pairs.append((row["system"], row["baseline"]))
+        elif row["verdict"] == "worse" and settings["baseline"] is None:
+            pairs.append((row["baseline"], row["system"]))
+    return [cost for pair in pairs[:_NAMED] if (cost := _cost(pair, rows)) is not None]
+
+
+def _cost(pair: tuple[str, str], rows: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], str] | None:
+    """Return the row of the metric that falls most where ``pair[0]`` replaces ``pair[1]``, in words."""
+    winner, loser = pair
+    losses = {(winner, loser): "worse", (loser, winner): "better"}
+    worse = [row for row in rows if losses.get((row["system"], row["baseline"])) == row["verdict"]]
+    worse = [row for row in worse if not row["primary"]]
+    if not worse:
+        return None
+    row = max(worse, key=lambda row: 0.0 if is_missing(row["lift"]) else abs(row["lift"]))
+    means = means_by_system([row])
+    others = [other["metric"] for other in worse if other is not row]
+    more = f", and on {listing(others, 'other metrics', 2)}" if others else ""
+    text = f"{winner} is worse on {row['metric']}: {brief(means[loser])} → {brief(means[winner])}{more} (exploratory)."
+    return row, text
+
+
+def system_order(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+    """Return the systems, the baseline first and then the best on the primary metric first."""
+    rows = table.filter(pl.col("primary")).to_dicts()
+    means, up = means_by_system(rows), settings["directions"].get(settings["primary"]) is not False
+    worst = -math.inf if up else math.inf
+    names = sorted(means, key=lambda name: worst if is_missing(means[name]) else means[name], reverse=up)
+    baseline = _baseline(rows, settings) if settings["by"] is None else None
+    return sorted(names, key=lambda name: name != baseline)
 
 
 def leader_first(rows: pl.DataFrame, settings: Mapping[str, Any]) -> pl.DataFrame:
@@ -70,204 +323,186 @@ def _leader(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> s
     better = settings["directions"].get(rows[0]["metric"]) if rows else None
     if better is None:
         return None
-    defined = {name: mean for name, mean in _by_system(rows, "mean").items() if not is_missing(mean)}
+    defined = {name: mean for name, mean in means_by_system(rows).items() if not is_missing(mean)}
     if not defined:
         return None
     best: str = (max if better else min)(defined, key=lambda name: defined[name])
     return best
 
 
-def _by_system(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def means_by_system(rows: Sequence[Mapping[str, Any]], name: str = "mean") -> dict[str, Any]:
     """Return a value that pairs have of both systems, by system."""
     values = {row["baseline"]: row[f"{name}_baseline"] for row in rows}
     return values | {row["system"]: row[f"{name}_system"] for row in rows}
 
 
-def _head(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> str:
-    """Return one sentence over several pairs."""
-    metric, by = rows[0]["metric"], settings["by"]
-    decided = [row for row in rows if row["verdict"] in ("better", "worse", "different")]
-    if not decided:
-        return _undecided(rows, metric)
-    if by is not None:
-        return f"On {metric}, {len(decided)} of {len(rows)} comparisons within {by} are decided."
-    leader = _leader(rows, settings)
-    of_leader = [row for row in rows if leader in (row["system"], row["baseline"])]
-    beaten = [row for row in of_leader if row["verdict"] == ("better" if row["system"] == leader else "worse")]
-    against = {name for row in rows for name in (row["system"], row["baseline"])} - {leader}
-    if len(beaten) == len(against):
-        return f"{leader} beats every other system on {metric}."
-    if settings["baseline"] is not None and leader != settings["baseline"]:
-        return _against(rows, settings["baseline"], metric)
-    if beaten and len(of_leader) == len(against):
-        text = f"{leader} is ahead on {metric}: it beats {len(beaten)} of {len(against)} others"
-        open_ = [row for row in of_leader if row["verdict"] == "undecided"]
-        if len(open_) + len(beaten) < len(against) or len(open_) > _NAMED:
-            return f"{text}."
-        names = (row["baseline"] if row["system"] == leader else row["system"] for row in open_)
-        return f"{text}; against {', '.join(names)} nothing can be claimed."
-    return f"On {metric}, {len(decided)} of {len(rows)} pairs of systems differ significantly."
+def comparison_views(table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table") -> list[TableView]:
+    """Return the verdict, the primary metric, the others, and how they were tested; or all pairs in full."""
+    said = verdict_sentences(table, settings)
+    if detail == "verdict":
+        return [TableView((), (), caption="\n".join(said))]
+    if detail == "full" or not table["primary"].any():
+        return [TableView((), (), caption="\n".join(said)), pair_view(table, settings)]
+    main = _primary_view(table.filter(pl.col("primary")), settings, "\n".join(said))
+    others = table.filter(~pl.col("primary"))
+    baseline = _baseline(table.to_dicts(), settings)
+    views = (
+        [main] if others.is_empty() else [main, _other_view(others, settings, baseline, system_order(table, settings))]
+    )
+    return [*views[:-1], replace(views[-1], notes=_notes(table, settings, _CAVEATS))]
 
 
-def _undecided(rows: Sequence[Mapping[str, Any]], metric: str) -> str:
-    """Return the sentence for a comparison in which no pair differs significantly."""
-    same = sum(row["verdict"] == "equivalent" for row in rows)
-    if same == len(rows):
-        return f"All {same} pairs are equivalent on {metric} within the margin."
-    differences = [row["minimum_detectable"] for row in rows if not is_missing(row["minimum_detectable"])]
-    apart = any(map(math.isinf, differences)) and any(map(math.isfinite, differences))  # no one number is true of all
-    would = _would_find(max(differences)) if differences and not apart else ""
-    equivalent = f", and {same} are equivalent within the margin" if same else ""
-    return f"Nothing can be claimed on {metric}: none of {len(rows)} comparisons shows a difference{equivalent}.{would}"
+def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any], caption: str) -> TableView:
+    """Return the pairs of the primary metric: one row per system against a baseline, or one per pair."""
+    dicts = rows.to_dicts()
+    baseline = _baseline(dicts, settings) if settings["by"] is None else None
+    place = {name: at for at, name in enumerate(system_order(rows, settings))}
+    if baseline is not None:
+        dicts.sort(key=lambda row: place[row["system"]])
+    by_system = baseline is not None
+    users = rows["users"].unique().to_list()
+    hidden = {"users"} if len(users) == 1 else set()
+    hidden |= {"baseline"} if by_system else set()
+    shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
+    head = f"{dicts[0]['metric']}, {users[0]:,} users" if len(users) == 1 else str(dicts[0]["metric"])
+    names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
+    level = f"{100 - 100 * settings['alpha']:g} % interval"
+    heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
+    body: list[list[Cell]] = []
+    if by_system:
+        mean = brief(dicts[0]["mean_baseline"])
+        body.append([str(baseline), *(mean if column.head == "system" else "" for column in shown)])
+    pairs = {(row["system"], row["baseline"]) for row in dicts}
+    for row in dicts:
+        name = str(row["system"]) if by_system else pair_name(row)
+        if settings["by"] is not None:
+            name = group_name(row["group"]) + ("" if len(pairs) == 1 else f": {name}")
+        body.append([name, *(column.text(row) for column in shown)])
+    if settings["by"] is not None:
+        head = f"{head}, by {settings['by']}"
+    stays = {"system"} if by_system else set()
+    leaving = sorted(
+        (at for at, column in enumerate(shown, 1) if column.leaves and column.head not in stays),
+        key=lambda at: (-shown[at - 1].leaves, -at),
+    )
+    return TableView((head, *heads), body, caption=caption, left=(0, len(heads)), leaving=leaving)
 
 
-def _against(rows: Sequence[Mapping[str, Any]], baseline: str, metric: str) -> str:
-    """Return how many systems beat the baseline, and how many it beats."""
-    count = {name: sum(row["verdict"] == name for row in rows) for name in ("better", "worse")}
-    text = f"{count['better']} of {len(rows)} systems beat {baseline} on {metric}"
-    return text + (f", worse: {count['worse']}." if count["worse"] else ".")
+_MARKS = {"better": " ▲", "worse": " ▼", "different": " ◆"}
+_TONES: dict[str, Style] = {"better": "better", "worse": "worse"}
 
 
-def _would_find(difference: float) -> str:
-    if math.isinf(difference):
-        return " No difference that is possible would be found with a probability of 80 %."
-    return f" A difference of {number(difference)} or more would be found with a probability of 80 %."
-
-
-def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return one row of a comparison as a sentence.
-
-    >>> row = {"system": "B", "baseline": "A", "metric": "ndcg@10", "group": None,
-    ...        "difference": 0.01, "low": 0.004, "high": 0.016, "lift": 0.031, "lift_low": 0.012,
-    ...        "lift_high": 0.05, "p_adjusted": 0.002, "users": 943, "verdict": "better",
-    ...        "minimum_detectable": 0.008, "primary": True, "data_sets": None,
-    ...        "seeds_system": None}
-    >>> pair_sentence(row, {"correction": "holm", "by": None, "alpha": 0.05})
-    'B beats A on ndcg@10 by 3.1 % [1.2, 5.0], Holm-adjusted p = 0.0020, 943 users.'
-    """
-    one, other, metric = row["system"], row["baseline"], row["metric"]
-    inside = "" if settings["by"] is None else f" ({settings['by']} = {row['group']})"
-    evidence = f"{_p(row, settings)}, {row['users']:,} users{inside}{_sample_counts(row)}"
-    size = _size(row, signed=False)
-    signed = _size(row, signed=True)
-    detectable = row["minimum_detectable"]
-    would = "" if is_missing(detectable) else _would_find(detectable)
-    return {
-        "better": f"{one} beats {other} on {metric} by {size}, {evidence}.",
-        "worse": f"{one} is worse than {other} on {metric} by {size}, {evidence}.",
-        "different": f"{one} and {other} differ on {metric} by {signed}, {evidence}; neither "
-        "direction of this metric is better.",
-        "equivalent": f"{one} and {other} are equivalent on {metric} within the margin: "
-        f"difference {signed}, {evidence}.",
-        "undecided": f"Nothing can be claimed between {one} and {other} on {metric}: difference "
-        f"{signed}, {evidence}.{would}",
-    }[row["verdict"]]
-
-
-def _sample_counts(row: Mapping[str, Any]) -> str:
-    """Return the numbers of seeds or of data sets that a row rests on."""
-    if row["data_sets"]:
-        return f" on {row['data_sets']} data sets"
-    if row["seeds_system"] is None:
-        return ""
-    return f", {row['seeds_system']} and {row['seeds_baseline']} seeds"
-
-
-def _p(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    p = row["p_adjusted"]
-    name = _CORRECTIONS.get(settings["correction"], "p") if row["primary"] else "adjusted p"
-    if is_missing(p):
-        return "not testable"
-    return named_p(name, p)
-
-
-def _size(row: Mapping[str, Any], *, signed: bool) -> str:
-    """Return the size of a difference: relative where its interval is known, else absolute.
-
-    Without ``signed`` the verdict tells the direction.
-    """
-    lift = [row[name] for name in ("lift", "lift_low", "lift_high")]
-    if all(value is not None and math.isfinite(value) for value in lift):
-        # A metric of which small values are good falls by as much.
-        if not signed and lift[0] < 0:
-            lift = [-lift[0], -lift[2], -lift[1]]
-        value, low, high = (f"{100 * part:+.1f}" if signed else f"{100 * part:.1f}" for part in lift)
-        return f"{value} % [{low}, {high}]"
-    limits = [row[name] for name in ("difference", "low", "high")]
-    if not signed and limits[0] < 0:
-        limits = [-limits[0], -limits[2], -limits[1]]
-    value, *ends = (f"{part:+.4f}" if signed else number(part) for part in limits)
-    return f"{value} [{', '.join(ends)}]"
-
-
-_STYLES: tuple[Style, ...] = ("bold", "underlined")
+def _other_view(
+    rows: pl.DataFrame, settings: Mapping[str, Any], baseline: str | None, order: Sequence[str]
+) -> TableView:
+    """Return the exploratory metrics, one row each: values of systems, or changes within groups of users."""
+    dicts = rows.to_dicts()
+    groups = settings["by"] is not None or settings["data_sets"]
+    pairs = list(dict.fromkeys((row["system"], row["baseline"]) for row in dicts))
+    by_metric: dict[str, dict[str, Cell]] = {}
+    for row in dicts:
+        mark, tone = _MARKS.get(row["verdict"], "  "), _TONES.get(row["verdict"], "")
+        if groups:
+            name = str(row["metric"]) + ("" if len(pairs) == 1 else f", {pair_name(row)}")
+            column = "all" if settings["data_sets"] and row["group"] is None else group_name(row["group"])
+            by_metric.setdefault(name, {})[column] = Marked(change(row["lift"]) + mark, tone)
+            continue
+        cells = by_metric.setdefault(row["metric"], {})
+        cells.setdefault(row["baseline"], brief(row["mean_baseline"]))
+        value = brief(row["mean_system"])
+        cells[row["system"]] = Marked(value + mark, tone) if baseline is not None else value
+    names = dict.fromkeys(name for cells in by_metric.values() for name in cells)
+    columns = list(names) if groups else [name for name in order if name in names]
+    marks = "" if baseline is None and not groups else ": ▲ better, ▼ worse"
+    head = (f"exploratory{marks}", *columns)
+    return TableView(head, [(name, *(cells.get(c, "") for c in columns)) for name, cells in by_metric.items()])
 
 
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return one row per pair of systems and metric, the primary metric first."""
+    """Return every column of one row per pair of systems and metric, the primary metric first, with all notes."""
     ordered = table.sort("primary", descending=True, maintain_order=True)
     rows = [
-        (f"{_metric(row, settings)}  {_pair(row)}", *(column.text(row) for column in IN_PAIR_TABLE))
+        (f"{metric_name(row, settings)}  {pair_name(row)}", *(column.text(row) for column in IN_PAIR_TABLE))
         for row in ordered.iter_rows(named=True)
     ]
     head = ("", *(column.head for column in IN_PAIR_TABLE))
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
 
 
-def _pair(row: Mapping[str, Any]) -> str:
+def pair_name(row: Mapping[str, Any]) -> str:
+    """Return the name of a pair of systems."""
     return f"{row['system']} − {row['baseline']}"
 
 
-def _metric(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """Return the metric of a row, and the group of users that it is about."""
+def metric_name(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return the metric of a row, and the group of users or the data set that it is about."""
     if settings["data_sets"]:
-        return f"{row['metric']}  {row['group'] or 'mean of data sets'}"
+        return f"{row['metric']}, {row['group'] or 'mean of data sets'}"
     if settings["by"] is None:
         return str(row["metric"])
-    return f"{row['metric']}  {settings['by']}={'–' if row['group'] is None else row['group']}"
+    return f"{row['metric']}, {settings['by']} {group_name(row['group'])}"
 
 
-def _tests(table: pl.DataFrame) -> str:
-    return ", ".join(table["test"].unique(maintain_order=True))
+def tests_of(table: pl.DataFrame) -> str:
+    """Return the tests of a comparison, each once."""
+    return ", ".join(table["test"].drop_nulls().unique(maintain_order=True))
 
 
-def _labels(settings: Mapping[str, Any]) -> list[str]:
+def labels_of(settings: Mapping[str, Any]) -> list[str]:
+    """Return the labels of systems whose values are over sampled candidates."""
     return [f"{name}: {label}" for name, label in settings["labels"].items() if label]
 
 
-def _notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return how the pairs were tested, and the first twelve caveats."""
-    primary = f"primary metric: {settings['primary']}, corrected by {settings['correction']}"
-    primary += "" if settings["by"] is None else f" over groups by {settings['by']}"
-    level = f"{1 - settings['alpha']:.0%}"
-    rate = next(iter(table.filter(pl.col("primary"))["error_rate"]), "")
-    notes = [
-        (
-            f"{primary} ({rate} error rate); others are exploratory (bh, false discovery rate). "
-            f"Tests: {_tests(table)}. Intervals: {level}, of each pair alone. Detectable: with "
-            "probability 0.8."
-        )
-    ]
-    notes += [*_sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
+def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+    """Return how the pairs were tested, and over how many pairs p-values are corrected."""
+    family, others = table.filter(pl.col("primary")), table.filter(~pl.col("primary"))
+    tests = tests_of(family) or tests_of(table)
+    text = f"{tests[:1].upper()}{tests[1:]}"
+    pairs = len(family) + settings.get("earlier", 0)
+    correction = CORRECTIONS.get(settings["correction"])
+    if pairs > 1:
+        where = "" if settings["by"] is None else f" and groups by {settings['by']}"
+        text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
+    text += f"; {100 - 100 * settings['alpha']:g} % intervals of one pair alone."
+    return text + (f" Exploratory: Benjamini–Hochberg over {len(others)}." if len(others) else "")
+
+
+def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = None) -> list[str]:
+    """Return the method, what was not compared, and caveats, of which at most so many."""
+    notes = [method_line(table, settings), *sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
-    notes += [*settings.get("plans", ()), *settings["unchecked"]]
-    notes += _not_compared(settings["not_compared"])
-    caveats: dict[str, dict[str, None]] = {}
+    notes += [*settings.get("plans", ()), *settings["unchecked"], *not_compared_notes(settings["not_compared"])]
+    lines = _caveats(table, settings)
+    more = [] if most is None or len(lines) <= most else [f"… and {len(lines) - most} more notes"]
+    return [note for note in (*notes, *labels_of(settings), *lines[:most], *more) if note]
+
+
+def _caveats(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+    """Return the flags of rows, each with the rows that have it."""
+    caveats: dict[str, dict[str, dict[str, None]]] = {}
+    pairs: dict[str, set[str]] = {}
     for row in table.iter_rows(named=True):
-        for flag in row["flags"]:
+        metric, pair = metric_name(row, settings), pair_name(row)
+        pairs.setdefault(metric, set()).add(pair)
+        dropped = [row["dropped_because"]] if row["dropped_because"] else []
+        for flag in (*row["flags"], *dropped):
             if flag not in ("exploratory", ALL_LISTS):
-                caveats.setdefault(flag, {})[f"{_metric(row, settings)}, {_pair(row)}"] = None
-        if row["dropped_because"]:
-            caveats.setdefault(row["dropped_because"], {})[_metric(row, settings)] = None
-    lines = [f"{_listed(list(where))}: {flag}" for flag, where in caveats.items()]
-    more_notes = [f"… and {len(lines) - 12} more notes"] if len(lines) > 12 else []
-    return notes + _labels(settings) + lines[:12] + more_notes
+                caveats.setdefault(flag, {}).setdefault(metric, {})[pair] = None
+    return [
+        f"{_listed([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
+        for flag, where in caveats.items()
+    ]
+
+
+def _where(metric: str, flagged: Sequence[str], pairs: int) -> str:
+    """Return a metric with the pairs of systems that a flag is about, unless it is about all of them."""
+    return metric if len(flagged) == pairs else f"{metric} of {_listed(flagged)}"
 
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first three names, and how many more there are."""
-    more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
-    return "; ".join(names[:3]) + more
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _ranks(settings: Mapping[str, Any]) -> list[str]:
@@ -281,10 +516,9 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
         for row in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    level = f"{1 - settings['alpha']:.0%}"
-    names = ", ".join(texts) + more
+    level = f"{100 - 100 * settings['alpha']:g} %"
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
-    return [f"Ranks on {settings['primary']}, together with {level} confidence{about}: {names}."]
+    return [f"Ranks, together with {level} confidence{about}: {', '.join(texts)}{more}."]
 
 
 def _reuse(settings: Mapping[str, Any]) -> list[str]:
@@ -303,7 +537,7 @@ def _reuse(settings: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
+def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return notes on other random samples: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
@@ -329,73 +563,12 @@ def _sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]
     return notes
 
 
-def _not_compared(reasons: Mapping[str, str]) -> list[str]:
+def not_compared_notes(reasons: Mapping[str, str]) -> list[str]:
     """Return why metrics are left out, the first six of each reason by name."""
     by_reason: dict[str, list[str]] = {}
     for cell, reason in reasons.items():
         by_reason.setdefault(reason, []).append(cell)
     return [
-        f"not compared: {', '.join(cells[:6])}{', …' if len(cells) > 6 else ''}: {reason}"
+        f"Not compared: {', '.join(cells[:6])}{', …' if len(cells) > 6 else ''}: {reason}."
         for reason, cells in by_reason.items()
     ]
-
-
-def marks(count: int) -> list[str]:
-    """Return one letter mark per system: a, b, …, z, aa, ab, ….
-
-    >>> marks(28)[-3:]
-    ['z', 'aa', 'ab']
-    """
-    texts = ("".join(w) for n in range(1, count + 1) for w in product(ascii_lowercase, repeat=n))
-    return list(islice(texts, count))
-
-
-def system_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
-    """Return systems by metrics: best and second marked, and who is significantly worse."""
-    systems = list(dict.fromkeys([*table["baseline"], *table["system"]]))
-    letters = dict(zip(systems, marks(len(systems)), strict=True))
-    heads: dict[str, list[dict[str, Any]]] = {}
-    for row in table.iter_rows(named=True):
-        heads.setdefault(_metric(row, settings), []).append(row)
-    columns = [_column(pairs, letters, settings["directions"].get(pairs[0]["metric"])) for pairs in heads.values()]
-    rows: list[tuple[Cell, ...]] = [
-        (f"{system} ({letter})", *(column[system] for column in columns)) for system, letter in letters.items()
-    ]
-    against = "" if settings["baseline"] is None else f" Pairs with {settings['baseline']} only."
-    caption = (
-        f"Best in bold, second underlined. Raised letters: significantly better than that system "
-        f"({', '.join(f'{letter} {system}' for system, letter in letters.items())}); "
-        f"{_tests(table)}, two-sided, level {settings['alpha']:g}; {settings['primary']} "
-        f"corrected by {settings['correction']} over its pairs, the other metrics exploratory, by "
-        f"Benjamini and Hochberg.{against}" + "".join(f" {label}." for label in _labels(settings))
-    )
-    spreads = " After ±: the standard deviation between seeds." if settings["seeds"] else ""
-    caption += "".join(f" {note}" for note in _sample_notes(table, settings)) + spreads
-    counts = sorted(set(table["users"].to_list()))
-    users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-    notes, title = settings.get("plans", ()), f"Values over {users} users."
-    return TableView(("", *heads), rows, notes, caption=caption, title=title, label="rankwise-comparison")
-
-
-def _column(
-    pairs: Sequence[Mapping[str, Any]], letters: Mapping[str, str], higher_is_better: bool | None
-) -> dict[str, Marked]:
-    """Return the marked value of each system, from the pairs of one metric and group."""
-    values = _by_system(pairs, "mean")
-    texts = dict.fromkeys(letters, "")
-    for name, form in IN_SYSTEM_TABLE.items():
-        for system, value in _by_system(pairs, name).items():
-            texts[system] += "" if is_missing(value) else form.format(number(value))
-    worse: dict[str, list[str]] = {system: [] for system in letters}
-    for row in pairs:
-        if row["verdict"] == "better":
-            worse[row["system"]].append(letters[row["baseline"]])
-        elif row["verdict"] == "worse":
-            worse[row["baseline"]].append(letters[row["system"]])
-    numbers = {value for value in values.values() if value == value}
-    ranked = sorted(numbers, reverse=bool(higher_is_better))
-    styles = {} if higher_is_better is None else dict(zip(ranked, _STYLES, strict=False))
-    return {
-        system: Marked(texts[system] or "–", styles.get(values.get(system), ""), ",".join(raised))
-        for system, raised in worse.items()
-    }

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import polars as pl
+
 from rankwise.core import __version__
 from rankwise.errors import FileError
 
@@ -145,6 +147,40 @@ def _rows_with(rows: str, name: str, value: Any) -> Upgrade:
     return lambda content: {**content, rows: [{name: value, **row} for row in content[rows]]}
 
 
+_NOT_SHOWN = {"undecided": "not shown", "undecided (weak support)": "not shown (weak support)"}
+"""Words of verdicts that were renamed."""
+
+
+def _rows_with_verdicts(content: Any) -> Any:
+    """Return a comparison with the verdicts of today."""
+    pairs = ({**row, "verdict": _NOT_SHOWN.get(row["verdict"], row["verdict"])} for row in content["pairs"])
+    return {**content, "pairs": list(pairs)}
+
+
+def _table_with_verdicts(table: str) -> Upgrade:
+    """Return an upgrade of a folder of tables to the verdicts of today."""
+
+    def upgrade(content: Any) -> Any:
+        head, frames = content
+        return head, {**frames, table: frames[table].with_columns(pl.col("verdict").replace(_NOT_SHOWN))}
+
+    return upgrade
+
+
+def _decision_with_means(content: Any) -> Any:
+    """Return a decision whose checks have means, which older ones do not know, and the words of today."""
+    checks = [
+        {
+            "mean_baseline": None,
+            "mean_system": None,
+            **row,
+            "outcome": "no loss shown" if row["outcome"] == "undecided" else row["outcome"],
+        }
+        for row in content["checks"]
+    ]
+    return {"unguarded": [], "lower_is_better": [], **content, "checks": checks}
+
+
 RESULT = SavedForm(
     "result",
     "Result.save",
@@ -157,16 +193,16 @@ COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    4,
-    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged),
+    5,
+    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts),
     unversioned=1,
 )
 DECISION = SavedForm(
     "decision",
     "Decision.save",
     "one JSON file: the rule, the checks, the outcome",
-    3,
-    upgrades=(_unchanged, _rows_with("checks", "flags", ())),
+    4,
+    upgrades=(_unchanged, _rows_with("checks", "flags", ()), _decision_with_means),
     unversioned=1,
 )
 LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 3)
@@ -195,14 +231,20 @@ STATE_DICT = SavedForm(
     unversioned=1,
 )
 OFF_POLICY = SavedForm(
-    "off-policy result", "OffPolicy.save", "`result.json`, and a Parquet file per table", 1, key="off_policy_version"
+    "off-policy result",
+    "OffPolicy.save",
+    "`result.json`, and a Parquet file per table",
+    2,
+    key="off_policy_version",
+    upgrades=(_table_with_verdicts("differences"),),
 )
 INTERLEAVING = SavedForm(
     "interleaving result",
     "Interleaving.save",
     "`result.json`, and a Parquet file per table",
-    1,
+    2,
     key="interleaving_version",
+    upgrades=(_table_with_verdicts("table"),),
 )
 BUCKETS = SavedForm(
     "table by bucket", "rankwise.spark.bucket", "`_rankwise.json`, and a folder of Parquet per bucket", 1

@@ -23,37 +23,43 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 __all__ = [
+    "PAGE",
     "Cell",
+    "Detail",
     "Format",
     "Marked",
     "Style",
     "TableDisplay",
     "TableView",
     "as_json",
+    "brief",
+    "change",
     "csv_text",
+    "decimals",
     "export",
     "finite",
     "float_of",
     "html",
     "latex",
+    "latex_text",
     "markdown",
     "number",
     "plain",
     "progress_bar",
+    "signed",
     "terminal_width",
 ]
 
 
 def terminal_width() -> int | None:
-    """Return the number of columns of the terminal; None if output goes elsewhere.
-
-    Files and pipes have no width: a line that programs read is not to be broken.
-    """
+    """Return the number of columns of the terminal; None if output goes elsewhere."""
     if sys.stdout is not None and sys.stdout.isatty():
         return shutil.get_terminal_size(fallback=(0, 0)).columns or None
     return None
 
 
+PAGE = 80
+"""The columns of text that goes into a file or a pipe."""
 _PATIENCE = 1.0
 
 
@@ -90,7 +96,9 @@ def progress_bar(total: int, unit: str, *, shown: bool | None = None) -> tqdm[An
 
 
 Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
-Style: TypeAlias = Literal["", "bold", "underlined"]
+Detail: TypeAlias = Literal["verdict", "table", "full"]
+"""How much is shown: the verdict alone, with one table, or everything that is known."""
+Style: TypeAlias = Literal["", "bold", "underlined", "better", "worse"]
 _MARKUP = re.compile(r"[\\|<>*`~#&$!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
 _FORMULA = r"^\s*[=+\-@＝＋－＠]"  # spreadsheets take full-width signs as well
 _NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
@@ -115,7 +123,8 @@ class TableView:
 
     Columns in ``left`` are aligned to the left, the others to the right. ``title`` and ``label``
     are for LaTeX alone, whose notes a reader does not see: ``title`` opens the caption, ``label``
-    is what the text refers to, as ``tab:label``.
+    is what the text refers to, as ``tab:label``. Columns in ``leaving`` are left out of a terminal that is
+    too narrow for all, the first one first.
     """
 
     head: Sequence[str]
@@ -123,6 +132,7 @@ class TableView:
     notes: Sequence[str] = ()
     caption: str = ""
     left: Sequence[int] = (0,)
+    leaving: Sequence[int] = ()
     title: str = ""
     label: str = ""
 
@@ -143,6 +153,57 @@ def number(value: float | None) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return f"{value:.0f}" if value == round(value) and abs(value) > 1 else f"{value:.4f}"
+
+
+_MINUS = "−"  # U+2212, as wide as a plus
+
+
+def decimals(*values: float | None) -> int:
+    """Return the decimals that give the largest value three significant digits; 4 without one, and 6 at most.
+
+    >>> decimals(0.0534, 0.0568), decimals(3.78), decimals(0.0, float("nan"))
+    (4, 2, 4)
+    """
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    return min(max(2 - math.floor(math.log10(largest)), 0), 6) if largest else 4
+
+
+def brief(value: float | None, places: int | None = None) -> str:
+    """Return a value with three significant digits, or so many decimals; a dash for NaN.
+
+    >>> brief(0.06588), brief(0.46751), brief(3.1083), brief(-17.0), brief(12345.6), brief(0.0), brief(0.000144, 4)
+    ('0.0659', '0.468', '3.11', '−17', '12,346', '0', '0.0001')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else f"{_MINUS}inf"
+    if value == round(value) and (not value or abs(value) > 1):
+        return f"{value:,.0f}".replace("-", _MINUS)
+    text = f"{value:,.{decimals(value) if places is None else places}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", _MINUS)
+
+
+def signed(value: float | None, places: int | None = None) -> str:
+    """Return a difference with its sign, and three significant digits or so many decimals.
+
+    >>> signed(0.0456), signed(-0.0151), signed(0.0), signed(float("nan"))
+    ('+0.0456', '−0.0151', '0', '–')
+    """
+    text = brief(value, places)
+    return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
+
+
+def change(value: float | None, *, unit: str = " %") -> str:
+    """Return a relative difference in per cent, with one decimal below 10.
+
+    >>> change(2.245), change(-0.0812), change(0.00004), change(float("nan"))
+    ('+225 %', '−8.1 %', '0 %', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–" if value is None or math.isnan(value) else signed(value) + unit
+    text = f"{100 * value:+,.{0 if abs(100 * value) >= 9.95 else 1}f}"
+    return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
 
 
 @dataclass(frozen=True)
@@ -168,66 +229,95 @@ class _Medium:
         return text + self.raised.format(cell.raised) if cell.raised else text
 
 
-def _sized(text: str) -> str:
-    """Return text that is as long as it is wide: a joiner follows every wide character.
+def _styles(bold: str, underlined: str) -> dict[str, str]:
+    """Return the marks of a medium without colours: outcomes are bold."""
+    return {**dict.fromkeys(("bold", "better", "worse"), bold), "underlined": underlined}
 
-    tabulate and textwrap measure the length; with wcwidth tabulate gives a joiner no width.
-    """
-    return "".join(c + _JOINER * (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes: colours and combining marks take none, wide characters two."""
+    return sum(map(_columns, _COLOURS.sub("", text)))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators: tuple[str, str, str]) -> list[str]:
     """Return one line per row, cells padded to the width of their column."""
-    from tabulate import DataRow, TableFormat, tabulate  # late: evaluating shows nothing
+    start, between, end = separators
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        blanks = [" " * (width - _width(cell)) for width, cell in zip(widths, row, strict=True)]
+        cells = [
+            cell + blank if side == "left" else blank + cell
+            for cell, blank, side in zip(row, blanks, alignment, strict=True)
+        ]
+        lines.append((start + between.join(cells) + end).rstrip())
+    return lines
 
-    # A joiner before each cell keeps its indentation, which tabulate would strip.
-    cells = [[_JOINER + _sized(cell) for cell in row] for row in rows]
-    row = DataRow(*separators)
-    form = TableFormat(None, None, None, None, row, row, padding=0, with_header_hide=None)
-    text = tabulate(cells, tablefmt=form, colalign=alignment, disable_numparse=True)
-    return [line.rstrip() for line in text.replace(_JOINER, "").split("\n")]
+
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_PLAIN = _Medium()
+_TERMINAL = _Medium(
+    styles={"bold": "\x1b[1m{}\x1b[0m", "better": "\x1b[1;36m{}\x1b[0m", "worse": "\x1b[1;33m{}\x1b[0m"}
+)
 
 
-def plain(*views: TableView) -> str:
-    """Return tables as aligned text for a terminal.
+def plain(*views: TableView, coloured: bool = False) -> str:
+    """Return tables as aligned text for a terminal, or for a page of 80 columns.
 
-    A table that is too wide for the terminal is continued below with its first column repeated, so
-    that no number is cut. Without a terminal lines are as long as they are.
+    Of a table that is too wide, columns leave that may; the others are continued below with the first column
+    repeated, so that no number is cut. Without a terminal these stay as wide as they are.
     """
-    limit = terminal_width()
+    medium, limit = _TERMINAL if coloured else _PLAIN, terminal_width()
     blocks = []
     for view in views:
-        rows = _folded(_Medium().cells(view), limit)
+        whole = medium.cells(view)
+        fitting = _fitting(whole, view.leaving, limit or PAGE)
+        rows = _folded([[row[index] for index in fitting] for row in whole], limit)
         parts = []
-        for columns in _parts(rows, limit):
+        for columns in _parts(rows, limit) if fitting else ():
             cells = [[row[index] for index in columns] for row in rows]
-            alignment = [view.alignment[index] for index in columns]
+            alignment = [view.alignment[fitting[index]] for index in columns]
             parts.append("\n".join(_aligned(cells, alignment, ("", "  ", ""))))
-        parts[0] = "\n".join([*_wrapped([view.caption], limit), parts[0]])
-        blocks += [*parts, "\n".join(_wrapped(view.notes, limit))]
+        caption = "\n".join(_wrapped([view.caption], limit or PAGE, medium, "bold"))
+        between = "\n\n" if view.leaving else "\n"  # a verdict stands by itself
+        blocks += [between.join(filter(None, (caption, *parts[:1]))), *parts[1:]]
+        blocks.append("\n".join(_wrapped(view.notes, limit or PAGE, medium)))
     return "\n\n".join(block for block in blocks if block)
+
+
+def _fitting(rows: Sequence[Sequence[str]], leaving: Sequence[int], limit: int) -> list[int]:
+    """Return the columns that stay where the table would be wider than the limit."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    stays = list(range(len(widths)))
+    for index in leaving:
+        if sum(widths[column] + 2 for column in stays) - 2 > limit:
+            stays.remove(index)
+    return stays
 
 
 def _folded(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[str]]:
     """Return rows whose first cell goes on in rows below, where a number has no room beside it."""
-    if limit is None:
+    if limit is None or not any(rows):
         return [list(row) for row in rows]
-    widest = max((len(_sized(cell)) for row in rows for cell in row[1:]), default=-2)
+    widest = max((_width(cell) for row in rows for cell in row[1:]), default=-2)
     out = []
     for first, *others in rows:
-        wrapper = textwrap.TextWrapper(
-            max(limit - widest - 2, 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-        )
-        head, *rest = wrapper.wrap(_sized(first)) or [""]
-        out.append([head.replace(_JOINER, ""), *others])
-        out += [[line.replace(_JOINER, ""), *("" for _ in others)] for line in rest]
+        head, *rest = _lines(first, max(limit - widest - 2, 1), "    ") or [""]
+        out.append([head, *others])
+        out += [[line, *("" for _ in others)] for line in rest]
     return out
 
 
 def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
     """Return the columns of each part of a table, such that each part fits the limit."""
     columns = zip(*rows, strict=True)
-    first, *others = [max(len(_sized(cell)) for cell in column) for column in columns]
+    first, *others = [max(map(_width, column)) for column in columns]
     parts, used = [[0]], first
     for index, width in enumerate(others, start=1):
         used += 2 + width
@@ -238,16 +328,21 @@ def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
     return parts
 
 
-def _wrapped(notes: Sequence[str], limit: int | None) -> list[str]:
+def _wrapped(texts: Sequence[str], limit: int, medium: _Medium = _PLAIN, style: str = "") -> list[str]:
     """Return the lines of notes, wrapped between words."""
-    texts = [_Medium().text(note) for note in notes if note]
-    if limit is None:
-        return texts
-    wrapper = textwrap.TextWrapper(limit, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return [line.replace(_JOINER, "") for text in texts for line in wrapper.wrap(_sized(text))]
+    form = medium.styles.get(style, "{}")
+    notes = (line for text in texts if text for line in text.split("\n"))
+    return [form.format(line) for note in notes for line in _lines(medium.text(note), limit, "  ")]
 
 
-_HTML = _Medium(escape, {"bold": "<b>{}</b>", "underlined": "<u>{}</u>"}, "<sup>{}</sup>")
+def _lines(text: str, limit: int, indent: str) -> list[str]:
+    """Return text in lines of at most so many columns; a joiner makes a wide character as long as it is wide."""
+    long = "".join(letter + _JOINER * (_columns(letter) - 1) for letter in text)
+    lines = textwrap.wrap(long, limit, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_JOINER, "") for line in lines]
+
+
+_HTML = _Medium(escape, _styles("<b>{}</b>", "<u>{}</u>"), "<sup>{}</sup>")
 
 
 def html(*views: TableView) -> str:
@@ -258,22 +353,22 @@ def html(*views: TableView) -> str:
     row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
     blocks = []
     for view in views:
+        blocks += [f"<p>{_HTML.text(line)}</p>" for line in view.caption.split("\n") if line]
         head, *rows = _HTML.cells(view)
+        if not head:
+            continue
         rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
         text = tabulate(rows, head, "unsafehtml", colalign=view.alignment, disable_numparse=True)
         text = text.replace("<table>", f'<table style="{style}">', 1)
         text = re.sub("<tr><td[^>]*>(.*?)</td>", row_head, text)
         for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
             text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
-        blocks += [f"<p>{_HTML.text(view.caption)}</p>"] if view.caption else []
         blocks.append(text.replace("<th style", '<th scope="col" style'))
     notes = (_HTML.text(note) for view in views for note in view.notes)
     return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
 
 
-_MARKDOWN = _Medium(
-    lambda text: _MARKUP.sub(r"\\\g<0>", text), {"bold": "**{}**", "underlined": "<u>{}</u>"}, "<sup>{}</sup>"
-)
+_MARKDOWN = _Medium(lambda text: _MARKUP.sub(r"\\\g<0>", text), _styles("**{}**", "<u>{}</u>"), "<sup>{}</sup>")
 
 
 def markdown(*views: TableView) -> str:
@@ -341,13 +436,13 @@ _LATEX_PIECE = re.compile(
 )
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
     r"""Return text as pdfLaTeX takes it with its default fonts; it may stand in a caption.
 
     Letters that these fonts lack are given by code point, where LuaLaTeX and XeLaTeX have the
     letters themselves: only those two know ``\Umathcode``.
 
-    >>> print(_latex_text("R&B, Škoda--1"), _latex_text("-0.5"), _latex_text("映画"))
+    >>> print(latex_text("R&B, Škoda--1"), latex_text("-0.5"), latex_text("映画"))
     R\&B, Škoda-\/-1 $-$0.5 \ifdefined\Umathcode 映画\else\texttt{U+6620 U+753B}\fi{}
     """
     text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
@@ -365,7 +460,7 @@ def _latex_piece(piece: str) -> str:
     return rf"\ifdefined\Umathcode {piece}\else{codes}\fi{{}}"
 
 
-_LATEX = _Medium(_latex_text, {"bold": r"\textbf{{{}}}", "underlined": r"\underline{{{}}}"}, "$^{{{}}}$")
+_LATEX = _Medium(latex_text, _styles(r"\textbf{{{}}}", r"\underline{{{}}}"), "$^{{{}}}$")
 
 
 def latex(*views: TableView) -> str:
@@ -422,6 +517,10 @@ class TableDisplay:
     def views(self) -> list[TableView]:
         """The tables for readers."""
         raise NotImplementedError
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the tables for readers who want the verdict alone, or everything."""
+        return self.views
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""

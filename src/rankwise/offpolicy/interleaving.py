@@ -239,7 +239,7 @@ def _pairs(per_user: pl.DataFrame, names: Sequence[str], alpha: float, fair: boo
         row |= {"share": float(per_user[one].sum()) / total if total else math.nan, "users": len(gap)}
         row["users_needed"] = users_needed(effect, alpha=alpha) if effect > 1e-3 else None
         better = one if mean > 0 else other
-        decided = f"{better} is preferred" if adjusted[at] < alpha else "undecided"
+        decided = f"{better} is preferred" if adjusted[at] < alpha else "not shown"
         row["verdict"] = decided if fair else "no verdict (the draft was not fair)"
         rows.append(row)
     table = pl.DataFrame(rows, schema_overrides={"users_needed": pl.Int64}, infer_schema_length=None)

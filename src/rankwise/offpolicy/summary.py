@@ -145,12 +145,12 @@ class Summary:
         if "none" in supports:
             return "no number"
         if "weak" in supports:
-            return "undecided (weak support)"
+            return "not shown (weak support)"
         if row["p_adjusted"] < self.alpha:
             return "better" if row["difference"] > 0 else "worse"
         if row["equivalent"]:
             return "equivalent"
-        return "within the margin" if row["within_margin"] else "undecided"
+        return "within the margin" if row["within_margin"] else "not shown"
 
     def sensitivity(
         self, values: Mapping[str, Value], supports: Mapping[str, Support], rows: Mapping[str, Rows], log: Log

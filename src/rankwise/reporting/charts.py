@@ -1,17 +1,20 @@
 """Altair charts of tidy frames; the only module that imports Altair.
 
-Text takes the colour of the page (``currentColor``), and colours of marks have contrast on white
-and on black, so that one chart serves light and dark pages and print. Names of systems and groups
-are data, never part of a specification that Vega would read as a field or an expression. Text is
-cleaned here: vl-convert ends the whole process at a character that XML does not allow.
+Colours mean verdicts: blue is better, orange worse, grey not shown; systems are named beside their marks, and only
+where lines cross each has a colour. A `Look` is a theme and a size. In the report colours are variables of the page, so
+that one chart serves light and dark pages and print. Names of systems and groups are data, never part of a
+specification that Vega would read as a field or an expression. Text is cleaned here: vl-convert ends the whole process
+at a character that XML does not allow.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import altair as alt
 import polars as pl
@@ -19,31 +22,107 @@ import polars as pl
 from rankwise.errors import printable
 
 __all__ = [
-    "COLOURS",
+    "PAGE",
+    "SMALL",
+    "THEMES",
     "Chart",
+    "Look",
+    "Size",
+    "Theme",
     "curve_chart",
-    "difference_chart",
     "histogram_chart",
+    "interval_chart",
+    "look_of",
     "lorenz_chart",
+    "overview_chart",
     "pareto_chart",
     "reliability_chart",
     "slice_chart",
     "specification",
+    "stack_chart",
 ]
 
-Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
+Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart"
+Theme: TypeAlias = Literal["light", "dark"]
+Size: TypeAlias = Literal["web", "column", "page", "slide"]
 
-COLOURS = ("#3b7dd8", "#d9541e", "#14945f", "#a85fc4", "#a8770f", "#d6457f", "#108a99", "#7a7f36", "#9c6b52", "#6f7bbf")
-"""Colours of systems, each with a contrast of 3 or more on white and on a dark page."""
-_SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
+
+@dataclass(frozen=True)
+class Colours:
+    """The colours of a theme, by what they mean."""
+
+    ink: str
+    soft: str
+    grid: str
+    better: str
+    worse: str
+    flat: str
+    bad: str
+    third: str
+    fourth: str
+    paper: str
+
+    def of(self, tone: str) -> str:
+        """Return the colour of a verdict."""
+        return {"better": self.better, "worse": self.worse}.get(tone, self.flat)
+
+    @property
+    def lines(self) -> list[str]:
+        """The colours of lines that have to be told apart; from the fifth on lines are grey."""
+        return [self.better, self.worse, self.third, self.fourth]
+
+
+THEMES = {
+    "light": Colours(
+        "#191c20", "#59626d", "#e6e9ed", "#0b6a8f", "#b2441a", "#6d7681", "#f9e9e1", "#6a4c9c", "#7a6a00", "#ffffff"
+    ),
+    "dark": Colours(
+        "#e8ebee", "#a6afb9", "#2a3038", "#62c0e3", "#f0905f", "#9aa3ad", "#3a2219", "#b79be6", "#d3c04a", "#14171b"
+    ),
+}
+_VARIABLES = ("ink", "soft", "grid", "better", "worse", "flat", "bad", "third", "fourth", "page")
+PAGE = Colours(*(f"var(--{name})" for name in _VARIABLES))
+"""The colours of the report, which its page defines."""
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"  # of equal widths, which layout needs
-_INK = "currentColor"
-_GRID = "#8888884d"
-_GREY = "#888888"
-_WIDTH, _PANEL = 600, 270  # widths of a chart, and of one of several
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a chart looks: colours, the width of all of it, the size of its text, and whether it has a title."""
+
+    colours: Colours = THEMES["light"]
+    width: int = 720
+    text: float = 12
+    titled: bool = True
+
+    @property
+    def scale(self) -> float:
+        """The size of marks beside those of the web."""
+        return self.text / 12
+
+    @property
+    def row(self) -> float:
+        """The height of a row."""
+        return 28 * self.scale
+
+
+_SIZES = {
+    "web": (720, 12.0, True),
+    "column": (336, 10.0, False),
+    "page": (682, 10.0, False),
+    "slide": (1600, 24.0, True),
+}
+
+
+def look_of(size: Size, theme: Theme) -> Look:
+    """Return the look of a size and a theme."""
+    return Look(THEMES[theme], *_SIZES[size])
+
+
+SMALL = Look(PAGE, 340, 12, titled=False)
+"""The look of a panel of the report."""
 _NAMES = ("system", "group", "pair", "name", "metric")  # columns that label rows and panels
-_LABEL, _TITLE = 36, 70  # letters of a label, and of the title of an axis
-_ROW = 18  # height of a row in points
+_LABEL, _TITLE = 36, 70  # letters of a label, and of a title
 
 
 def specification(chart: Chart) -> str:
@@ -57,7 +136,8 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     names = [name for name in _NAMES if name in frame.columns]
     short = {name: _shortened(frame[name].unique(maintain_order=True)) for name in names}
     columns = [pl.col(name).replace_strict(short[name], return_dtype=pl.String) for name in names]
-    return frame.with_columns(*columns, pl.col("text").map_elements(_text, pl.String))
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in names]
+    return frame.with_columns(*columns, pl.col(texts).map_elements(_text, pl.String))
 
 
 def _shortened(names: Iterable[str]) -> dict[str, str]:
@@ -74,7 +154,7 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
     return short
 
 
-def _title(text: str, most: int) -> str:
+def _title(text: str, most: int = _TITLE) -> str:
     """Return text that is at most so many letters wide, without its middle if it is long."""
     text = _text(text)
     if sum(map(_width, text)) <= most:
@@ -99,47 +179,54 @@ def _text(text: str) -> str:
     return re.sub("[\ufffe\uffff]", " ", printable(text))
 
 
-def _styled(chart: Any, names: Sequence[str] = ()) -> Any:
-    """Return a chart in the style of all, with room in its legend for the longest of the names."""
-    longest = max(map(len, names), default=10)
+def _styled(chart: Any, look: Look, title: str = "", subtitle: str = "") -> Any:
+    """Return a chart in the style of all: no frame, a grid across the values alone, the title above on the left."""
+    colours, text = look.colours, look.text
+    if look.titled and (title or subtitle):
+        lines = [_text(line) for line in subtitle.split("\n") if line]
+        wrapped = textwrap.wrap(_text(title), int(look.width / (9 * look.scale)), break_long_words=True)
+        chart = chart.properties(title=alt.TitleParams(text=wrapped[:3], subtitle=lines))
     # At once: each call of a method of a chart copies all of it.
-    styled: Any = chart.configure(
-        background="transparent",
+    return chart.configure(
+        background="transparent" if look.colours is PAGE else colours.paper,
+        padding={"left": 16, "right": 16, "top": 8, "bottom": 8},
         font=_FONT,
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(
-            labelColor=_INK,
-            titleColor=_INK,
-            gridColor=_GRID,
-            domainColor=_GREY,
-            tickColor=_GREY,
+            labelColor=colours.soft,
+            titleColor=colours.soft,
+            gridColor=colours.grid,
+            domain=False,
+            tickColor=colours.soft,
             labelLimit=0,
             titleFontWeight="normal",
-            labelFontSize=12,
-            titleFontSize=12,
+            labelFontSize=text,
+            titleFontSize=text,
             titleLimit=0,
             labelFlush=False,
         ),
-        header=alt.HeaderConfig(labelColor=_INK, titleColor=_INK, labelFontSize=12, labelLimit=0),
-        legend=alt.LegendConfig(
-            labelColor=_INK,
-            titleColor=_INK,
+        axisX=alt.AxisConfig(tickSize=4),
+        axisBand=alt.AxisConfig(grid=False, ticks=False, labelColor=colours.ink, labelPadding=8),
+        header=alt.HeaderConfig(
+            labelColor=colours.ink,
+            titleColor=colours.ink,
+            labelFontSize=text + 1,
+            labelFontWeight="bold",
             labelLimit=0,
-            labelFontSize=12,
-            orient="top",
-            columns=max(1, min(4, _WIDTH // (7 * longest + 30))),
-            columnPadding=18,
-            symbolLimit=0,
-            symbolOpacity=1,
+            labelAnchor="start",
         ),
-        title=alt.TitleConfig(color=_INK),
+        legend=alt.LegendConfig(labelColor=colours.ink, labelLimit=0, labelFontSize=text, orient="top", symbolLimit=0),
+        title=alt.TitleConfig(
+            color=colours.ink,
+            fontSize=16 * look.scale,
+            anchor="start",
+            frame="bounds",
+            offset=12,
+            subtitleColor=colours.soft,
+            subtitleFontSize=13 * look.scale,
+            subtitlePadding=4,
+        ),
     )
-    return styled
-
-
-def _scale(names: Sequence[str]) -> Any:
-    colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
-    return alt.Scale(domain=list(names), range=colours)
 
 
 def _values(frame: pl.DataFrame, column: str) -> list[str]:
@@ -147,204 +234,383 @@ def _values(frame: pl.DataFrame, column: str) -> list[str]:
     return frame[column].unique(maintain_order=True).to_list()
 
 
-def _system(frame: pl.DataFrame) -> dict[str, Any]:
-    """Return the encodings that tell systems apart: by colour, and by shape for who sees none."""
-    names = _values(frame, "system")
-    shown = alt.Legend(title=None) if len(names) > 1 else None
-    shapes = [_SHAPES[index % len(_SHAPES)] for index in range(len(names))]
-    return {
-        "color": alt.Color("system:N", scale=_scale(names), legend=shown),
-        "shape": alt.Shape("system:N", scale=alt.Scale(domain=names, range=shapes), legend=shown),
-    }
-
-
 _SAID = {"tooltip": "text:N", "description": "text:N"}
 _NEAR = alt.Scale(zero=False)  # scales start at the data: differences are small
-_FEW = alt.Axis(tickCount=6)  # labels of many ticks run into each other
+_FEW = alt.Axis(tickCount=5)
 
 
-def curve_chart(frame: pl.DataFrame) -> Chart:
-    """Return metrics against the cut-off k, with bands of their confidence intervals."""
-    frame = _clean(frame)
-    system = _system(frame)
-    cutoffs = frame["k"].unique().sort().to_list()
-    axis = alt.Axis(format="d", values=cutoffs[:: -(-len(cutoffs) // 8)])
-    base = alt.Chart(frame).encode(x=alt.X("k:Q", title="cut-off k", scale=_NEAR, axis=axis))
-    band = base.mark_area(opacity=0.15, aria=False).encode(
-        y=alt.Y("low:Q", title=None, scale=_NEAR), y2="high:Q", color=system["color"]
-    )
-    line = base.mark_line(aria=False).encode(y="value:Q", color=system["color"])
-    dots = base.mark_point(filled=True, size=45).encode(y="value:Q", **system, **_SAID)
-    return _faceted(band + line + dots, frame)
+def _lines(look: Look, names: Sequence[str]) -> alt.Scale:
+    """Return the colours of systems whose lines cross: four, then grey."""
+    colours = [*look.colours.lines[: len(names)], *[look.colours.flat] * max(len(names) - 4, 0)]
+    return alt.Scale(domain=list(names), range=colours)
 
 
-def _faceted(layers: Any, frame: pl.DataFrame) -> Chart:
-    """Return layers side by side, one panel per metric, each with scales of its own."""
-    metrics = _values(frame, "metric")
-    wide = len(metrics) == 1
-    panel = layers.properties(width=_WIDTH if wide else _PANEL, height=220 if wide else 170)
-    field = alt.Facet("metric:N", title=None, sort=metrics)
-    chart = panel.facet(facet=field, columns=1 if wide else 2)
-    # A shared axis would be drawn in the empty place of an odd number of panels.
-    chart = chart.resolve_scale(x="independent", y="independent")
-    faceted: Chart = _styled(chart, _values(frame, "system"))
-    return faceted
-
-
-def pareto_chart(frame: pl.DataFrame, y: str) -> Chart:
-    """Return the metric ``y`` against others, one panel each, with intervals both ways."""
-    frame = _clean(frame)
-    system = _system(frame)
-    x = alt.X("x_value:Q", title=None, scale=_NEAR, axis=_FEW)
-    base = alt.Chart(frame).encode(color=system["color"])
-    across = base.mark_rule(aria=False, opacity=0.6).encode(
-        x=alt.X("x_low:Q", title=None, scale=_NEAR, axis=_FEW),
-        x2="x_high:Q",
-        y=alt.Y("value:Q", title=_title(y, _TITLE // 2), scale=_NEAR),
-    )
-    up = base.mark_rule(aria=False, opacity=0.6).encode(x="x_value:Q", y="low:Q", y2="high:Q")
-    dots = alt.Chart(frame).mark_point(filled=True, size=80, opacity=1).encode(x=x, y="value:Q", **system, **_SAID)
-    return _faceted(across + up + dots, frame)
-
-
-def _rows(frame: pl.DataFrame, row: str, title: str, looks: dict[str, Any], *, offset: str | None = None) -> Any:
-    """Return a dot with its interval in each row; several in one row are drawn below another."""
-    names = _values(frame, row)
-    order = [] if offset is None else _values(frame, offset)
-    encodings: dict[str, Any] = {
-        "y": alt.Y(f"{row}:N", title=None, sort=names, scale=alt.Scale(paddingInner=0.2)),
-        "color": looks["color"],
-    }
-    if len(order) > 1:
-        encodings["yOffset"] = alt.YOffset(f"{offset}:N", sort=order)
-    base = alt.Chart(frame).encode(**encodings)
-    x = alt.X("low:Q", title=_title(title, _TITLE), scale=_NEAR, axis=_FEW)
-    bars = base.mark_rule(strokeWidth=2, aria=False).encode(x=x, x2="high:Q")
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x="value:Q", shape=looks["shape"], **_SAID)
-    each = _ROW + 6 if len(order) < 2 else 8 + 10 * len(order)
-    return (bars + dots).properties(width=_WIDTH, height=each * max(len(names), 1))
-
-
-def slice_chart(frame: pl.DataFrame, title: str) -> Chart:
-    """Return a metric within groups, one row per group."""
-    frame = _clean(frame)
-    chart: Chart = _styled(_rows(frame, "group", title, _system(frame), offset="system"), _values(frame, "system"))
-    return chart
-
-
-_VERDICTS = {
-    "better": (COLOURS[2], "triangle-up"),
-    "worse": (COLOURS[1], "triangle-down"),
-    "different": (COLOURS[3], "diamond"),
-    "equivalent": (COLOURS[0], "square"),
-    "undecided": ("#8a8a8a", "circle"),
-}
-
-
-def difference_chart(frame: pl.DataFrame) -> Chart:
-    """Return paired differences as dots with intervals; a rule marks no difference."""
-    frame = _clean(frame)
-    verdicts = [name for name in _VERDICTS if name in frame["verdict"]]
-    colours, shapes = ([_VERDICTS[name][part] for name in verdicts] for part in (0, 1))
-    legend = alt.Legend(title=None)
-    colour, shape = (alt.Scale(domain=verdicts, range=looks) for looks in (colours, shapes))
-    looks = {
-        "color": alt.Color("verdict:N", legend=legend, scale=colour),
-        "shape": alt.Shape("verdict:N", legend=legend, scale=shape),
-    }
-    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(strokeDash=[4, 3], color=_GREY, aria=False)
+def curve_chart(
+    frame: pl.DataFrame,
+    *,
+    look: Look | None = None,
+    banded: Sequence[str] = (),
+    small: bool = False,
+    subtitle: str = "",
+) -> Chart:
+    """Return metrics against the cut-off k, labelled at the right end, with bands for some of the systems."""
+    look = SMALL if small else look or Look()
+    banded = [_text(name) for name in banded]
+    marked = frame.with_columns(banded=pl.col("system").is_in(banded) if banded else pl.lit(value=True))
     panels = []
-    for metric in _values(frame, "metric"):
-        rows = frame.filter(pl.col("metric") == metric)
-        drawn = _rows(rows, "pair", f"difference in {metric}", looks)
-        panels.append(zero.encode(x="zero:Q") + drawn)
-    chart: Chart = _styled(alt.vconcat(*panels) if len(panels) > 1 else panels[0])
-    return chart
-
-
-def histogram_chart(frame: pl.DataFrame, title: str, *, signed: bool = False, better: bool | None = True) -> Chart:
-    """Return how many users have which value.
-
-    If ``signed``, values are differences: gains and losses have their colours, by whether higher
-    values are ``better``.
-    """
-    frame = _clean(frame)
-    names = _values(frame, "name")
-    ends: list[Any] = [frame["left"].min(), frame["right"].max()]
-    edges = alt.Scale(domain=ends, nice=False)
-    if signed:
-        sides, colours = _SIDES[better]
-        frame = _signed(frame, sides)
-        scale = alt.Scale(domain=sides, range=colours)
-        colour: Any = alt.Color("side:N", scale=scale, legend=alt.Legend(title=None))
-    else:
-        colour = alt.Color("name:N", scale=_scale(names), legend=None)
-    bars = (
-        alt.Chart(frame.filter(pl.col("users") > 0))  # an empty bin is nothing to point at
-        .mark_bar()
-        .encode(
-            x=alt.X("left:Q", title=_title(title, _TITLE), bin="binned", scale=edges, axis=_FEW),
-            x2="right:Q",
-            y=alt.Y("users:Q", title="users"),
-            color=colour,
-            **_SAID,
-        )
-    )
-    wide = len(names) == 1
-    panel = bars.properties(width=_WIDTH if wide else _PANEL, height=160 if wide else 130)
-    chart: Any = panel.facet(facet=alt.Facet("name:N", title=None, sort=names), columns=1 if wide else 2)
-    styled: Chart = _styled(chart.resolve_scale(x="independent", y="independent"))
+    metrics = _values(frame, "metric")
+    for metric in metrics:
+        rows = _clean(marked.filter(pl.col("metric") == metric))
+        panels.append(_curve(rows, look, f"{metric}@k", 1 if small or len(metrics) == 1 else 2))
+    titled = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=2)
+    title = f"{metrics[0]}@k" if len(metrics) == 1 else "Metrics against the cut-off k"
+    styled: Chart = _styled(titled, look, title, subtitle)
     return styled
 
 
-_SIDES: dict[bool | None, tuple[list[str], list[str]]] = {
-    True: (["loss", "around 0", "gain"], [COLOURS[1], "#8a8a8a", COLOURS[2]]),
-    False: (["gain", "around 0", "loss"], [COLOURS[2], "#8a8a8a", COLOURS[1]]),
-    None: (["below 0", "around 0", "above 0"], [COLOURS[3], "#8a8a8a", COLOURS[0]]),
-}
-"""Names and colours of differences below, around and above 0, by whether higher is better."""
+def _curve(frame: pl.DataFrame, look: Look, title: str, columns: int) -> Any:
+    """Return the lines of one metric."""
+    names, cutoffs = _values(frame, "system"), frame["k"].unique().sort().to_list()
+    colour = alt.Color("system:N", scale=_lines(look, names), legend=None)
+    axis = alt.Axis(format="d", values=cutoffs[:: -(-len(cutoffs) // 8)], grid=False)
+    base = alt.Chart(frame).encode(x=alt.X("k:Q", title="cut-off k", scale=_NEAR, axis=axis))
+    y = alt.Y(
+        "value:Q",
+        title=_title(title),
+        scale=_NEAR,
+        axis=alt.Axis(tickCount=5, titleAngle=0, titleAlign="left", titleY=-10, titleX=-30),
+    )
+    band = base.transform_filter("datum.banded").mark_area(opacity=0.15, aria=False)
+    band = band.encode(y=alt.Y("low:Q", scale=_NEAR), y2="high:Q", color=colour)
+    line = base.mark_line(aria=False, strokeWidth=1.5 * look.scale).encode(y=y, color=colour)
+    dots = base.mark_point(filled=True, size=40 * look.scale, opacity=1).encode(y=y, color=colour, **_SAID)
+    ends = _apart(
+        frame.filter(pl.col("k") == pl.col("k").max().over("system")).drop_nulls("value"), "value", _span(frame)
+    )
+    labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.text, aria=False)
+    labels = labels.encode(x="k:Q", y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour)
+    room = 7 * min(max(map(len, names), default=4), 18) * look.scale
+    width = (look.width - 60) / columns - room - 40
+    return (band + line + dots + labels).properties(width=max(width, 100), height=200 * look.scale)
 
 
-def _signed(frame: pl.DataFrame, sides: Sequence[str]) -> pl.DataFrame:
-    """Return bins with the side of 0 that they lie on; the bin around 0 lies on neither."""
-    below, around, above = map(pl.lit, sides)
-    not_above = pl.when(pl.col("right") < 0).then(below).otherwise(around)
-    return frame.with_columns(side=pl.when(pl.col("left") > 0).then(above).otherwise(not_above))
+def _apart(frame: pl.DataFrame, column: str, span: float) -> pl.DataFrame:
+    """Return rows with places of their labels, a fourteenth of the axis apart."""
+    values = frame[column]
+    places: list[float] = []
+    order = values.arg_sort().to_list()
+    for at in order:
+        places.append(max(values[at], places[-1] + span / 14) if places else values[at])
+    return frame.with_columns(label_at=pl.Series([places[order.index(at)] for at in range(len(values))]))
 
 
-def lorenz_chart(frame: pl.DataFrame) -> Chart:
-    """Return Lorenz curves of exposure; the diagonal is equal exposure of all items."""
+def _span(frame: pl.DataFrame) -> float:
+    """Return the length of the axis of values with their limits."""
+    ends = [value for name in ("value", "low", "high") for value in frame[name].drop_nulls()]
+    return (max(ends) - min(ends) or abs(ends[0]) or 1.0) if ends else 1.0
+
+
+def pareto_chart(
+    frame: pl.DataFrame,
+    *,
+    y: str,
+    up: bool | None = True,
+    right: bool | None = True,
+    baseline: str | None = None,
+    look: Look | None = None,
+    small: bool = False,
+    title: str = "",
+    subtitle: str = "",
+) -> Chart:
+    """Return two metrics against each other, upper right better, with intervals, names and the frontier."""
+    look, (x,) = SMALL if small else look or Look(), _values(frame, "metric")
+    colours = look.colours
+    better = " and ".join([*(["lower"] if right is False else [])])
+    frame = _clean(
+        frame.with_columns(frontier=pl.Series(_frontier(frame, up, right)), held=pl.col("system") == (baseline or ""))
+    )
+    ends = [v for name in ("x_value", "x_low", "x_high") for v in frame[name].drop_nulls()]
+    tops = [v for name in ("value", "low", "high") for v in frame[name].drop_nulls()]
+    scales = [_padded(ends, reverse=right is False), _padded(tops, reverse=up is False)]
+    heading = f"{_title(x, 44)}{', lower is better' if better else ''}"
+    xs = alt.X("x_value:Q", title=heading, scale=scales[0], axis=alt.Axis(tickCount=5, grid=False))
+    ys = alt.Y(
+        "value:Q",
+        title=_title(y, 24),
+        scale=scales[1],
+        axis=alt.Axis(tickCount=5, titleAngle=0, titleAlign="left", titleY=-10, titleX=-30),
+    )
+    base = alt.Chart(frame)
+    rule: dict[str, Any] = {"aria": False, "color": colours.flat, "opacity": 0.75, "strokeWidth": 1.5 * look.scale}
+    across = base.mark_rule(**rule).encode(x=alt.X("x_low:Q", scale=scales[0]), x2="x_high:Q", y=ys)
+    upward = base.mark_rule(**rule).encode(x=xs, y=alt.Y("low:Q", scale=scales[1]), y2="high:Q")
+    front = base.transform_filter("datum.frontier").mark_line(
+        strokeDash=[4, 3], color=colours.soft, strokeWidth=1, aria=False
+    )
+    front = front.encode(x=xs, y=ys)
+    dots = base.mark_point(filled=True, size=80 * look.scale, opacity=1, strokeWidth=2).encode(
+        x=xs,
+        y=ys,
+        fill=alt.condition("datum.held", alt.value(colours.paper), alt.value(colours.ink)),
+        stroke=alt.value(colours.ink),
+        **_SAID,
+    )
+    names = _apart(frame.drop_nulls(["value", "x_value"]), "value", 0.0)
+    labels = alt.Chart(names).mark_text(align="left", dx=9, dy=-9, fontSize=look.text, aria=False, color=colours.ink)
+    labels = labels.encode(x=xs, y=ys, text="system:N")
+    height = 200 * look.scale if small else 300 * look.scale
+    width = look.width - (110 if small else 150) * look.scale
+    corner = alt.Chart(pl.DataFrame({"said": ["better ↗"]})).mark_text(
+        align="right", baseline="top", color=colours.soft, fontSize=look.text, aria=False
+    )
+    corner = corner.encode(x=alt.value(width), y=alt.value(-14), text="said:N")
+    layers = [across, upward, front, dots, labels, *([corner] if None not in (up, right) else [])]
+    styled: Chart = _styled(
+        alt.layer(*layers).properties(width=width, height=height), look, title or f"{y} against {x}", subtitle
+    )
+    return styled
+
+
+def _padded(values: Sequence[float], *, reverse: bool) -> alt.Scale:
+    """Return the scale from the ends of intervals, 8 % beyond them, better values at its end."""
+    if not values:
+        return alt.Scale(zero=False, reverse=reverse)
+    low, high = min(values), max(values)
+    pad = 0.08 * (high - low) or abs(high) * 0.1 or 1.0
+    return alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False, reverse=reverse)
+
+
+def _frontier(frame: pl.DataFrame, up: bool | None, right: bool | None) -> list[bool]:
+    """Return which points no other one beats on both metrics."""
+    signs = (-1 if right is False else 1, -1 if up is False else 1)
+    points = [
+        None if x is None or y is None else (signs[0] * x, signs[1] * y)
+        for x, y in frame.select("x_value", "value").iter_rows()
+    ]
+    return [
+        point is not None
+        and not any(
+            other is not None and other != point and other[0] >= point[0] and other[1] >= point[1] for other in points
+        )
+        for point in points
+    ]
+
+
+def interval_chart(
+    frame: pl.DataFrame,
+    *,
+    look: Look | None = None,
+    row: str = "name",
+    axis: str = "",
+    title: str = "",
+    subtitle: str = "",
+    percent: bool = False,
+    zero: bool = True,
+    panel: str | None = None,
+    limit: bool = False,
+) -> Chart:
+    """Return a row for each estimate: a thick interval, a thin one around it, and its value and verdict at the right.
+
+    ``frame`` has ``value``, ``low``, ``high``, ``tone`` and ``right``, the text at the right; it may have ``thin_low``,
+    ``thin_high``, and with ``limit`` the end of what is not allowed, ``allowed``. ``panel`` is a column of panels.
+    """
+    look = look or Look()
     frame = _clean(frame)
-    system = _system(frame)
-    equal = alt.Chart(pl.DataFrame({"items": [0.0, 1.0], "recommendations": [0.0, 1.0]}))
-    diagonal = equal.mark_line(strokeDash=[4, 3], color=_GREY, aria=False)
-    x = alt.X("items:Q", title="share of the items, least recommended first", axis=alt.Axis(format="%", tickCount=6))
-    y = alt.Y("recommendations:Q", title="share of the recommendations", axis=alt.Axis(format="%"))
-    curves = alt.Chart(frame).mark_line(aria=False).encode(x=x, y=y, color=system["color"])
+    names, colours = _values(frame, row), look.colours
+    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat])
+    colour = alt.Color("tone:N", scale=tones, legend=None)
+    rows = alt.Y(f"{row}:N", title=None, sort=names, scale=alt.Scale(paddingInner=0.2))
+    ends = [v for name in ("low", "high", "value") for v in frame[name].drop_nulls()]
+    ends += [v for name in ("thin_low", "thin_high") if name in frame.columns for v in frame[name].drop_nulls()]
+    scale = _padded([*ends, *([0.0] if zero else [])], reverse=False)
+    form: dict[str, Any] = {"format": "+.0%"} if percent else {}
+    x = alt.X("low:Q", title=_title(axis) or None, scale=scale, axis=alt.Axis(tickCount=5, **form))
+    longest = max((len(text) for text in frame["right"]), default=0)
+    left = 6.6 * max(map(len, names), default=0) * look.scale
+    width = max(look.width - left - 6.6 * longest * look.scale - 60 * look.scale, 120)
+
+    def drawn(frame: pl.DataFrame) -> Any:
+        base = alt.Chart(frame).encode(y=rows, color=colour)
+        layers: list[Any] = []
+        if limit:
+            shade = alt.Chart(frame).mark_bar(color=colours.bad, aria=False, height=look.row)
+            layers.append(shade.encode(y=rows, x=alt.X("allowed:Q", scale=scale), x2=alt.X2("bound:Q")))
+        if zero:
+            rule = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=colours.ink, strokeWidth=1.5, aria=False)
+            layers.append(rule.encode(x=alt.X("zero:Q", scale=scale)))
+        if "thin_low" in frame.columns:
+            thin = base.mark_rule(strokeWidth=1.5 * look.scale, aria=False)
+            layers.append(thin.encode(x=alt.X("thin_low:Q", scale=scale), x2="thin_high:Q"))
+        layers.append(base.mark_rule(strokeWidth=5 * look.scale, aria=False).encode(x=x, x2="high:Q"))
+        dots = base.mark_point(filled=True, size=80 * look.scale, opacity=1, stroke=colours.paper, strokeWidth=1.5)
+        layers.append(dots.encode(x=alt.X("value:Q", scale=scale), **_SAID))
+        values = base.mark_text(align="left", fontSize=look.text + 1, aria=False)
+        layers.append(values.encode(x=alt.value(width + 12), text="right:N"))
+        return alt.layer(*layers).properties(width=width, height=look.row * max(frame[row].n_unique(), 1))
+
+    if panel is None:
+        chart: Chart = _styled(drawn(frame), look, title, subtitle)
+        return chart
+    heads = _values(frame, panel)
+    panels = [drawn(frame.filter(pl.col(panel) == head)).properties(title=head) for head in heads]
+    stacked: Chart = _styled(alt.vconcat(*panels), look, title, subtitle)
+    return stacked
+
+
+def slice_chart(frame: pl.DataFrame, title: str, *, look: Look | None = None, subtitle: str = "") -> Chart:
+    """Return a metric within groups, one row per group and system; a rule marks all users, where they have a row."""
+    look = look or Look(PAGE, 720, 12, titled=False)
+    several = len(_values(frame, "system")) > 1
+    labels = pl.format("{}: {}", "group", "system") if several else pl.col("group")
+    rows = frame.with_columns(
+        name=labels, tone=pl.lit(""), right=pl.col("value").map_elements(lambda v: f"{v:.4f}", pl.String).fill_null("–")
+    )
+    return interval_chart(rows, look=look, axis=title, title=title, subtitle=subtitle, zero=False)
+
+
+def stack_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
+    """Return how many users lose, see no difference, and gain, as one bar per pair of systems."""
+    look = look or Look()
+    frame = _clean(frame)
+    names, colours = _values(frame, "name"), look.colours
+    tones = alt.Scale(domain=["lose", "no difference", "gain"], range=[colours.worse, colours.grid, colours.better])
+    inks = alt.Scale(domain=["lose", "no difference", "gain"], range=[colours.paper, colours.ink, colours.paper])
+    order = alt.Order("place:Q")
+    y = alt.Y("name:N", title=None, sort=names)
+    base = alt.Chart(frame).encode(y=y, order=order)
+    x = alt.X("users:Q", stack="zero", title="users", axis=alt.Axis(tickCount=5, format=",d"))
+    bars = base.mark_bar(height=22 * look.scale).encode(
+        x=x, color=alt.Color("side:N", scale=tones, legend=None), **_SAID
+    )
+    shown = frame.with_columns(
+        middle=(pl.col("users").cum_sum() - pl.col("users") / 2).over("name"), said=pl.format("{} {}", "users", "side")
+    ).filter(pl.col("users") > 0.12 * pl.col("users").sum().over("name"))
+    labels = alt.Chart(shown).mark_text(fontSize=look.text, aria=False)
+    labels = labels.encode(y=y, x="middle:Q", text="said:N", color=alt.Color("side:N", scale=inks, legend=None))
+    width = look.width - 6.6 * max(map(len, names), default=0) * look.scale - 60 * look.scale
+    drawn = (
+        (bars + labels).resolve_scale(color="independent").properties(width=width, height=look.row * len(names) + 10)
+    )
+    chart: Chart = _styled(drawn, look, title, subtitle)
+    return chart
+
+
+def histogram_chart(
+    frame: pl.DataFrame,
+    axis: str,
+    *,
+    signed: bool = False,
+    better: bool | None = True,
+    look: Look | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> Chart:
+    """Return how many users have which value; if ``signed``, losses and gains have their colours."""
+    look = look or Look()
+    frame, colours = _clean(frame), look.colours
+    ends: list[Any] = [frame["left"].min(), frame["right"].max()]
+    if signed:
+        sides = {True: ("worse", "better"), False: ("better", "worse"), None: ("", "")}[better]
+        tone = pl.when(pl.col("left") > 0).then(pl.lit(sides[1])).when(pl.col("right") < 0).then(pl.lit(sides[0]))
+        frame = frame.with_columns(tone=tone.otherwise(pl.lit("")))
+    else:
+        frame = frame.with_columns(tone=pl.lit(""))
+    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.flat])
+    bars = (
+        alt.Chart(frame.filter(pl.col("users") > 0))  # an empty bin is nothing to point at
+        .mark_bar(stroke=colours.paper, strokeWidth=1)
+        .encode(
+            x=alt.X("left:Q", title=_title(axis), bin="binned", scale=alt.Scale(domain=ends, nice=False), axis=_FEW),
+            x2="right:Q",
+            y=alt.Y(
+                "users:Q",
+                title="users",
+                axis=alt.Axis(tickCount=5, titleAngle=0, titleAlign="left", titleY=-10, titleX=-30),
+            ),
+            color=alt.Color("tone:N", scale=tones, legend=None),
+            **_SAID,
+        )
+        .properties(width=look.width - 90 * look.scale, height=180 * look.scale)
+    )
+    names = _values(frame, "name")
+    drawn = bars.facet(facet=alt.Facet("name:N", title=None, sort=names), columns=1) if len(names) > 1 else bars
+    styled: Chart = _styled(drawn, look, title, subtitle)
+    return styled
+
+
+def overview_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
+    """Return metrics by systems: the change in per cent, coloured by its verdict."""
+    look = look or Look()
+    frame, colours = _clean(frame), look.colours
+    metrics, names = _values(frame, "metric"), _values(frame, "system")
+    tones = alt.Scale(domain=["better", "worse", ""], range=[colours.better, colours.worse, colours.soft])
+    cells = alt.Chart(frame).encode(
+        x=alt.X("system:N", title=None, sort=names, axis=alt.Axis(orient="top", labelAngle=0)),
+        y=alt.Y("metric:N", title=None, sort=metrics),
+    )
+    text = cells.mark_text(fontSize=look.text + 1).encode(
+        text="shown:N", color=alt.Color("tone:N", scale=tones, legend=None), **_SAID
+    )
+    lines = cells.mark_rule(color=colours.grid, aria=False, yOffset=look.row / 2).encode(
+        x=alt.value(0), x2=alt.value("width")
+    )
+    width = look.width - 6.6 * max(map(len, metrics), default=0) * look.scale - 40
+    drawn = (lines + text).properties(width=width, height=look.row * len(metrics))
+    styled: Chart = _styled(drawn, look, title, subtitle)
+    return styled
+
+
+def _with_diagonal(
+    frame: pl.DataFrame, look: Look, ends: pl.DataFrame, x: Any, y: Any, marks: Callable[[Any, Any], list[Any]]
+) -> Any:
+    """Return lines of systems beside a dashed diagonal, with the names of the systems at their ends."""
+    names = _values(frame, "system")
+    colour = alt.Color("system:N", scale=_lines(look, names), legend=alt.Legend(title=None) if len(names) > 1 else None)
+    dashed = alt.Chart(ends).mark_line(strokeDash=[4, 3], color=look.colours.soft, aria=False).encode(x=x, y=y)
+    return alt.layer(dashed, *marks(alt.Chart(frame), colour)).properties(
+        width=min(look.width - 110, 460) if look.width > 400 else look.width - 80, height=260 * look.scale
+    )
+
+
+def lorenz_chart(frame: pl.DataFrame, *, look: Look | None = None) -> Chart:
+    """Return Lorenz curves of exposure; the diagonal is equal exposure of all items."""
+    look = look or replace(SMALL, width=600)
+    frame = _clean(frame)
+    x = alt.X(
+        "items:Q",
+        title="share of the items, least recommended first",
+        axis=alt.Axis(format="%", tickCount=5, grid=False),
+    )
+    y = alt.Y("recommendations:Q", title="share of the recommendations", axis=alt.Axis(format="%", tickCount=5))
     # Both ends are the same for all systems, and would lie above one another.
     inner = pl.col("items").is_between(0, 1, closed="none")
     step = pl.max_horizontal((pl.len().over("system") - 1) // 10, 1)
     inner_points = frame.filter(inner & (pl.int_range(pl.len()).over("system") % step == 0))
-    dots = alt.Chart(inner_points).mark_point(filled=True, size=30).encode(x=x, y=y, **system, **_SAID)
-    layers = diagonal.encode(x=x, y=y) + curves + dots
-    chart: Chart = _styled(layers.properties(width=_WIDTH, height=300), _values(frame, "system"))
+
+    def marks(base: Any, colour: Any) -> list[Any]:
+        dots = alt.Chart(inner_points).mark_point(filled=True, size=30)
+        return [base.mark_line(aria=False).encode(x=x, y=y, color=colour), dots.encode(x=x, y=y, color=colour, **_SAID)]
+
+    equal = pl.DataFrame({"items": [0.0, 1.0], "recommendations": [0.0, 1.0]})
+    chart: Chart = _styled(_with_diagonal(frame, look, equal, x, y, marks), look)
     return chart
 
 
-def reliability_chart(frame: pl.DataFrame) -> Chart:
+def reliability_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
     """Return predicted against observed click rates, with intervals; the diagonal is perfect calibration."""
+    look = look or replace(SMALL, width=600)
     frame = _clean(frame)
-    system = _system(frame)
     ends: list[Any] = [0.0, frame.select(pl.max_horizontal("predicted", "value", "high").max()).item()]
-    diagonal = alt.Chart(pl.DataFrame({"predicted": ends, "value": ends}))
-    x = alt.X("predicted:Q", title="mean predicted probability", axis=_FEW)
+    x = alt.X("predicted:Q", title="mean predicted probability", axis=alt.Axis(tickCount=5, grid=False))
     y = alt.Y("value:Q", title="observed rate", axis=_FEW)
-    base = alt.Chart(frame).encode(x=x, color=system["color"])
-    limits = base.mark_rule(aria=False, opacity=0.6).encode(y="low:Q", y2="high:Q")
-    lines = base.mark_line(aria=False).encode(y=y)
-    size = alt.Size("rows:Q", legend=None, scale=alt.Scale(range=[25, 200]))
-    dots = alt.Chart(frame).mark_point(filled=True, opacity=1).encode(x=x, y=y, size=size, **system, **_SAID)
-    equal = diagonal.mark_line(strokeDash=[4, 3], color=_GREY, aria=False).encode(x=x, y=y)
-    layers = equal + limits + lines + dots
-    chart: Chart = _styled(layers.properties(width=_WIDTH, height=300), _values(frame, "system"))
+
+    def marks(base: Any, colour: Any) -> list[Any]:
+        limits = base.mark_rule(aria=False, opacity=0.75).encode(x=x, y="low:Q", y2="high:Q", color=colour)
+        lines = base.mark_line(aria=False).encode(x=x, y=y, color=colour)
+        size = alt.Size("rows:Q", legend=None, scale=alt.Scale(range=[25, 200]))
+        dots = base.mark_point(filled=True, opacity=1).encode(x=x, y=y, size=size, color=colour, **_SAID)
+        return [limits, lines, dots]
+
+    diagonal = pl.DataFrame({"predicted": ends, "value": ends})
+    chart: Chart = _styled(_with_diagonal(frame, look, diagonal, x, y, marks), look, title, subtitle)
     return chart

@@ -9,33 +9,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.rows import is_missing, named_p
-from rankwise.core.terminal import number
-from rankwise.errors import MetricError, ParameterError, UsageError, nearest, printable
+from rankwise.comparison.compare import compare
+from rankwise.comparison.decision import Decision
+from rankwise.comparison.rows import interval_text, is_missing, named_p, places
+from rankwise.comparison.view import group_name, natural_key, verdict_sentences
+from rankwise.core import __version__
+from rankwise.core.arguments import check_choice
+from rankwise.core.terminal import brief, change, number, signed
+from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 
 if TYPE_CHECKING:
-    from rankwise.reporting.charts import Chart
+    from rankwise.reporting.charts import Chart, Size, Theme
 
 __all__ = [
+    "FEWEST_USERS",
     "MOST_GROUPS",
     "SLICES",
     "ComparisonPlots",
     "Estimate",
     "Estimates",
     "ResultPlots",
+    "at_its_level",
     "changed_users",
     "charts",
     "curve_frame",
     "curves_of",
+    "decision_frame",
     "difference_frame",
     "gains",
     "groups_of",
@@ -46,6 +54,7 @@ __all__ = [
     "reliability_frame",
     "reliability_name",
     "slice_frame",
+    "stack_frame",
 ]
 
 
@@ -103,7 +112,7 @@ class Estimates:
         value = result.values[cell] if by is None else self._of_group(system, cell, by, group)
         try:
             interval = result.interval(cell, by=by, group=group)
-        except UsageError as error:
+        except RankwiseError as error:
             return Estimate(value, missing=error.what)
         if math.isnan(interval.low):
             why = "; ".join(interval.flags) or "too few users for an interval"
@@ -196,18 +205,63 @@ def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple
     return pl.DataFrame(rows, schema=SLICES)
 
 
-def difference_frame(table: pl.DataFrame) -> pl.DataFrame:
-    """Return paired differences with their intervals, from the table of a comparison."""
+def difference_frame(
+    pairs: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    thin: Mapping[tuple[str, str, str], tuple[float, float]],
+) -> pl.DataFrame:
+    """Return paired differences with their intervals, from rows of a comparison, the best first.
+
+    ``thin`` are the intervals at the level that the correction left to a pair, by metric, system and baseline.
+    """
     rows = []
-    for row in table.iter_rows(named=True):
-        pair = f"{row['system']} − {row['baseline']}"
+    baseline = settings.get("baseline")
+    for row in sorted(pairs, key=lambda row: (row["metric"], -row["difference"])):
+        pair = str(row["system"]) if baseline is not None else f"{row['system']} − {row['baseline']}"
         pair += "" if row["group"] is None else f" ({row['group']})"
         estimate = Estimate(row["difference"], row["low"], row["high"])
-        p = "" if is_missing(row["p_adjusted"]) else f", {named_p('adjusted p', row['p_adjusted'])}"
-        text = f"{pair}: {row['metric']} {row['difference']:+.4f}"
-        text += f" [{number(row['low'])}, {number(row['high'])}]{p}, {row['verdict']}"
-        rows.append({"metric": row["metric"], "pair": pair, "verdict": row["verdict"], "text": text} | limits(estimate))
-    return _frame(rows, "metric", "pair", "verdict", **_LIMITS)
+        p = "" if is_missing(row["p_adjusted"]) else f", {named_p('p', row['p_adjusted'], settings['alpha'])}"
+        value = signed(row["difference"], places(row))
+        text = f"{pair}: {row['metric']} {value} ({interval_text(row, signed)}){p}, {row['verdict']}"
+        low, high = thin.get((row["metric"], row["system"], row["baseline"]), (math.nan, math.nan))
+        wide = {"thin_low": low if math.isfinite(low) else None, "thin_high": high if math.isfinite(high) else None}
+        tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
+        looks = {"tone": tone, "right": f"{value}  {row['verdict']}", "verdict": row["verdict"]}
+        names = {"metric": row["metric"], "name": pair, "text": text}
+        rows.append(names | looks | wide | limits(estimate))
+    numbers = {**_LIMITS, "thin_low": pl.Float64, "thin_high": pl.Float64}
+    return _frame(rows, "metric", "name", "verdict", "tone", "right", **numbers)
+
+
+def at_its_level(
+    row: Mapping[str, Any], settings: Mapping[str, Any], results: Mapping[str, Result]
+) -> tuple[float, float] | None:
+    """Return the interval of a pair at the level that its correction left to it; None where that is the pair's own.
+
+    It excludes 0 exactly where the adjusted p-value is below alpha: a correction that turns p into c·p rejects
+    where p < alpha / c.
+    """
+    p, adjusted = row["p"], row["p_adjusted"]
+    if is_missing(p) or is_missing(adjusted) or not 0 < p < adjusted or settings["by"] is not None:
+        return None
+    if not {row["baseline"], row["system"]} <= results.keys():
+        return None
+    made = compare(
+        {name: results[name] for name in (row["baseline"], row["system"])},
+        baseline=row["baseline"],
+        primary=row["metric"],
+        metrics=[row["metric"]],
+        alpha=settings["alpha"] * (p / adjusted),  # in this order: p may be the smallest number there is
+        correction="none",
+        test=settings["test"],
+        missing="common" if settings["missing"] == "error" else settings["missing"],
+        clusters=settings["clusters"],
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+        force=True,
+    )
+    low, high = made.table["low"][0], made.table["high"][0]
+    return None if is_missing(low) or is_missing(high) else (low, high)
 
 
 def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
@@ -307,6 +361,8 @@ def reliability_name(results: Mapping[str, Result], metric: str | None) -> str:
     return names[0]
 
 
+FEWEST_USERS = 30
+"""Users of a group below which it has no interval."""
 MOST_GROUPS = 20
 """Groups that a chart shows: the largest ones."""
 
@@ -328,14 +384,24 @@ def charts() -> Any:
     return charts
 
 
+def _subtitle(text: str, users: int | None = None) -> str:
+    """Return the lines below a title: what is drawn of how many users, and by what."""
+    who = "" if users is None else f", {users:,} users"
+    return f"{text}{who}, 95 % intervals\nrankwise {__version__}"
+
+
 class ResultPlots:
-    """Charts of one result, as Altair charts: show them in a notebook, or ``save`` them."""
+    """Charts of one result, as Altair charts: show them in a notebook, or ``save`` them.
+
+    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which have no title, because
+    their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
+    """
 
     def __init__(self, result: Result, name: str = "result") -> None:
         self._estimates = Estimates({name: result})
         self._name, self._result = name, result
 
-    def curve(self, *metrics: str) -> Chart:
+    def curve(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw metrics against the cut-off k, with 95 % confidence bands.
 
         Parameters
@@ -343,32 +409,52 @@ class ResultPlots:
         *metrics : str
             Metrics without a cut-off, ``"ndcg"``; by default all that were evaluated at two or
             more cut-offs.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
 
         Returns
         -------
-        altair.FacetChart
+        altair.LayerChart
 
         Examples
         --------
         >>> import rankwise as rw
         >>> lists = {user: [user % 3, user % 5 + 3] for user in range(30)}
         >>> result = rw.evaluate(lists, {user: {0, 4} for user in lists}, "recall@[1,2]")
-        >>> result.plot.curve("recall").to_dict()["data"]["name"][:4]
-        'data'
+        >>> result.plot.curve("recall").to_dict()["title"]["text"]
+        'recall@k'
         """
-        return _curve(self._estimates, metrics)
+        return _curve(self._estimates, metrics, size, theme)
 
-    def per_user(self, metric: str) -> Chart:
-        """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``."""
+    def per_user(self, metric: str, *, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw a histogram of the per-user values of a metric, such as ``"ndcg@10"``; users at 0 are counted in words.
+
+        Parameters
+        ----------
+        metric : str
+            The metric, ``"ndcg@10"``.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
         cell = self._result.cell(metric)
         if cell not in self._result.per_user.columns:
             raise MetricError(f"{cell} has no per-user values")
         values = self._result.per_user[cell].drop_nans().to_numpy()
-        frame = histogram_frame({self._name: values})
-        chart: Chart = charts().histogram_chart(frame, cell)
+        rest = values[values != 0]
+        zeros = len(values) - len(rest)
+        frame = histogram_frame({self._name: rest if len(rest) else values})
+        text = f"{zeros:,} of {len(values):,} users have 0, and are not drawn" if zeros and len(rest) else "All users"
+        look = charts().look_of(size, theme)
+        chart: Chart = charts().histogram_chart(
+            frame, cell, look=look, title=f"{cell} of {len(values):,} users", subtitle=f"{text}\nrankwise {__version__}"
+        )
         return chart
 
-    def slices(self, metric: str, by: str | None = None) -> Chart:
+    def slices(self, metric: str, by: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw a metric within groups of users or items, with 95 % confidence intervals.
 
         Parameters
@@ -377,7 +463,11 @@ class ResultPlots:
             The metric, ``"ndcg@10"``.
         by : str, optional
             The column of the groups; required if ``by`` had several columns. The 20 largest groups
-            are shown.
+            are shown, in their natural order.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
         """
         columns = groups_of({self._name: self._result})
         if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
@@ -387,12 +477,18 @@ class ResultPlots:
                 hint=nearest(str(by), columns) or "evaluate with users= and by=",
             )
         by = next(iter(columns)) if by is None else by
-        cell, groups = self._result.cell(metric), columns[by][:MOST_GROUPS]
-        frame = slice_frame(self._estimates, cell, by, groups)
-        chart: Chart = charts().slice_chart(frame, cell)
+        cell, groups = self._result.cell(metric), _largest(columns[by])
+        frame = slice_frame(self._estimates, cell, by, groups).with_columns(
+            group=pl.format("{} ({})", "group", "users")
+        )
+        few = f"; the {MOST_GROUPS} largest of {len(columns[by]):,}" if len(columns[by]) > MOST_GROUPS else ""
+        look, subtitle = charts().look_of(size, theme), _subtitle(f"Mean {cell}, number of users in brackets{few}")
+        chart: Chart = charts().slice_chart(frame, f"{cell} by {by}", look=look, subtitle=subtitle)
         return chart
 
-    def reliability(self, metric: str | None = None, *, by: str | None = None) -> Chart:
+    def reliability(
+        self, metric: str | None = None, *, by: str | None = None, size: Size = "web", theme: Theme = "light"
+    ) -> Chart:
         """Draw predicted against observed click rates; the diagonal is perfect calibration.
 
         Intervals of the observed rates are drawn if the result was evaluated with ``jackknife``.
@@ -403,36 +499,216 @@ class ResultPlots:
             A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first that was evaluated.
         by : str, optional
             A column of groups of users: one curve per group.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
 
         Returns
         -------
         altair.LayerChart
         """
         name = reliability_name(self._estimates.results, metric)
-        chart: Chart = charts().reliability_chart(reliability_frame(self._estimates, name, by))
+        frame, look = reliability_frame(self._estimates, name, by), charts().look_of(size, theme)
+        chart: Chart = charts().reliability_chart(
+            frame, look=look, title="Observed against predicted rates", subtitle=name
+        )
         return chart
+
+
+def _largest(groups: Sequence[tuple[str | None, int]]) -> list[tuple[str | None, int]]:
+    """Return the largest groups in their natural order."""
+    largest = sorted(groups, key=lambda group: -group[1])[:MOST_GROUPS]
+    return sorted(largest, key=lambda group: natural_key(group[0]))
 
 
 class ComparisonPlots:
-    """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them."""
+    """Charts of a comparison, as Altair charts: show them in a notebook, or ``save`` them.
 
-    def __init__(self, table: pl.DataFrame, primary: str, results: Mapping[str, Result]) -> None:
-        self._table, self._primary, self._results = table, primary, results
+    Each takes ``size``: ``"web"``, ``"slide"``, or ``"column"`` and ``"page"`` of a paper, which have no title, because
+    their caption has it; and ``theme``: ``"light"`` or ``"dark"``.
+    """
 
-    def differences(self, *metrics: str) -> Chart:
-        """Draw paired differences with their confidence intervals; by default of all metrics."""
+    def __init__(self, table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> None:
+        self._table, self._settings, self._results = table, settings, results
+        self._primary: str = settings["primary"]
+
+    def differences(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw paired differences with their confidence intervals; by default of the primary metric.
+
+        The thick interval is of one pair alone, the thin one at the level that the correction left to it: the verdict
+        follows the thin one.
+
+        Parameters
+        ----------
+        *metrics : str
+            Metrics, ``"ndcg@10"``; several are panels.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
         compared = self._table["metric"].unique(maintain_order=True).to_list()
-        names = [name if name in compared else str(parse(name)) for name in metrics] or compared
+        names = [name if name in compared else str(parse(name)) for name in metrics] or [self._primary]
         rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
             raise MetricError("none of these metrics was compared", found=", ".join(names))
-        chart: Chart = charts().difference_chart(difference_frame(rows))
+        levels = {
+            (row["metric"], row["system"], row["baseline"]): level
+            for row in rows.iter_rows(named=True)
+            if row["group"] is None and (level := at_its_level(row, self._settings, self._results)) is not None
+        }
+        users = rows["users"].unique().to_list()
+        base = self._settings["baseline"]
+        name, baseline = names[0] if len(names) == 1 else "several metrics", f" from {base}" if base else ""
+        title = (
+            verdict_sentences(self._table, self._settings)[0] if names == [self._primary] else f"Difference{baseline}"
+        )
+        frame = difference_frame(rows.to_dicts(), self._settings, levels)
+        chart: Chart = charts().interval_chart(
+            frame,
+            look=charts().look_of(size, theme),
+            axis=f"difference in mean {name}{baseline}",
+            title=title,
+            subtitle=_subtitle(f"Difference in mean {name}{baseline}", users[0] if len(users) == 1 else None),
+            panel="metric" if len(names) > 1 else None,
+        )
         return chart
 
-    def gains(self, system: str, baseline: str, metric: str | None = None) -> Chart:
-        """Draw a histogram of the per-user differences between ``system`` and ``baseline``.
+    def slices(
+        self, metric: str | None = None, by: str | None = None, *, size: Size = "web", theme: Theme = "light"
+    ) -> Chart:
+        """Draw the differences from the baseline within groups of users, a panel per system.
 
-        Users whose values do not differ are left out.
+        Parameters
+        ----------
+        metric : str, optional
+            The metric; by default the primary one.
+        by : str, optional
+            The column of the groups, with which the results were evaluated; required if there are several.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+
+        Examples
+        --------
+        >>> import rankwise as rw
+        >>> truth = {user: {1, 2} for user in range(60)}
+        >>> users = {"user": range(60), "country": ["AT", "DE"] * 30}
+        >>> lists = {"a": [1, 3], "b": [1, 2]}
+        >>> results = {
+        ...     name: rw.evaluate(dict.fromkeys(truth, items), truth, "recall@2", users=users, by="country")
+        ...     for name, items in lists.items()
+        ... }
+        >>> chart = rw.compare(results, baseline="a").plot.slices("recall@2")
+        >>> chart.to_dict()["title"]["text"]
+        'Difference in recall@2 from a by country'
+        """
+        results, settings = self._needed(), self._settings
+        columns = groups_of(results)
+        if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
+            raise ParameterError(
+                "there are no such groups" if columns else "the results have no groups",
+                found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
+                hint=nearest(str(by), columns) or "evaluate with users= and by=",
+            )
+        by = next(iter(columns)) if by is None else by
+        baseline = settings["baseline"] or next(iter(results))
+        cell = next(iter(results.values())).cell(metric or self._primary)
+        made = compare(
+            dict(results),
+            baseline=baseline,
+            by=by,
+            primary=cell,
+            metrics=[cell],
+            alpha=settings["alpha"],
+            missing=settings["missing"],
+            clusters=settings["clusters"],
+            force=True,
+        )
+        groups = dict(_largest(columns[by]))
+        table = made.table.filter(
+            pl.col("group").is_in([g for g in groups if g is not None]) | pl.col("group").is_null()
+        )
+        order = {group: at for at, group in enumerate(groups)}
+        rows = sorted(table.to_dicts(), key=lambda row: order.get(row["group"], len(order)))
+        frame = _slice_differences(rows, settings["alpha"])
+        name = f"Difference in {cell} from {baseline} by {by}"
+        chart: Chart = charts().interval_chart(
+            frame,
+            look=charts().look_of(size, theme),
+            axis=f"difference in mean {cell}",
+            title=name,
+            subtitle=_subtitle("Number of users in brackets; verdicts corrected over groups"),
+            panel="system",
+        )
+        return chart
+
+    def overview(self, *, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw the change of every metric in per cent of the baseline, with its verdict.
+
+        Parameters
+        ----------
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
+        marks = {"better": "▲", "worse": "▼", "different": "◆"}
+        rows = []
+        for row in self._table.filter(pl.col("group").is_null()).iter_rows(named=True):
+            base = self._settings["baseline"]
+            name = row["system"] if base is not None else f"{row['system']} − {row['baseline']}"
+            shown = f"{change(row['lift'])} {marks.get(row['verdict'], '·')}"
+            text = f"{name}: {row['metric']} {shown}, {row['verdict']}"
+            tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
+            rows.append({"metric": row["metric"], "system": name, "shown": shown, "tone": tone, "text": text})
+        if not rows:
+            raise MetricError("nothing was compared over all users")
+        frame = _frame(rows, "metric", "system", "shown", "tone")
+        baseline = self._settings["baseline"]
+        title = f"Change against {baseline}" if baseline else "Change between systems"
+        subtitle = f"▲ better, ▼ worse, · not shown; all but {self._primary} exploratory\nrankwise {__version__}"
+        look = charts().look_of(size, theme)
+        chart: Chart = charts().overview_chart(frame, look=look, title=title, subtitle=subtitle)
+        return chart
+
+    def decision(self, decision: Decision, *, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw a decision: every check in per cent of the baseline, what is not allowed shaded.
+
+        Parameters
+        ----------
+        decision : Decision
+            The decision, from `rankwise.decide`.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
+        frame = decision_frame(decision)
+        chart: Chart = charts().interval_chart(
+            frame,
+            look=charts().look_of(size, theme),
+            axis=f"change in % of {decision.record['rule']['baseline']}",
+            title=decision.verdict,
+            subtitle=_subtitle("Shaded: not allowed"),
+            percent=True,
+            limit=True,
+        )
+        return chart
+
+    def gains(
+        self,
+        system: str,
+        baseline: str,
+        metric: str | None = None,
+        *,
+        kind: Literal["bar", "histogram"] = "bar",
+        size: Size = "web",
+        theme: Theme = "light",
+    ) -> Chart:
+        """Draw how many users gain, and how many lose, with ``system`` in place of ``baseline``.
 
         Parameters
         ----------
@@ -440,16 +716,34 @@ class ComparisonPlots:
             Names of two results.
         metric : str, optional
             The metric; by default the primary one.
+        kind : {"bar", "histogram"}, default="bar"
+            One bar of all users, or a histogram of the differences that are not 0.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
         """
+        check_choice("kind", kind, Literal["bar", "histogram"])
         one, other = (self._result(name) for name in (system, baseline))
         cell = one.cell(metric or self._primary)
-        values = {f"{system} − {baseline}": gains(one.units, other.units, cell)}
-        frame = histogram_frame(values, symmetric=True)
-        chart: Chart = charts().histogram_chart(frame, f"difference in {cell}", signed=True, better=one.direction(cell))
+        changed, up = gains(one.units, other.units, cell), one.direction(cell)
+        pair, look = f"{system} − {baseline}", charts().look_of(size, theme)
+        same = len(_both(one.units, other.units, cell)) - len(changed)
+        title = f"Users who gain and lose with {system} in place of {baseline}"
+        if kind == "bar":
+            sides = (int((changed < 0).sum()), same, int((changed > 0).sum()))
+            frame = stack_frame({pair: sides if up is not False else sides[::-1]})
+            bar: Chart = charts().stack_chart(frame, look=look, title=title, subtitle=f"{cell}\nrankwise {__version__}")
+            return bar
+        frame = histogram_frame({pair: changed}, symmetric=True)
+        text = f"Difference in {cell}; {same:,} users without a difference not drawn\nrankwise {__version__}"
+        chart: Chart = charts().histogram_chart(
+            frame, f"difference in {cell}", signed=True, better=up, look=look, title=title, subtitle=text
+        )
         return chart
 
-    def pareto(self, x: str, y: str | None = None) -> Chart:
-        """Draw the trade-off of two metrics: one point per system, with intervals on both axes.
+    def pareto(self, x: str, y: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw the trade-off of two metrics: one point per system, with intervals on both axes; upper right is better.
 
         Parameters
         ----------
@@ -457,23 +751,61 @@ class ComparisonPlots:
             A metric such as ``"catalog_coverage@10"``.
         y : str, optional
             The other metric; by default the primary one.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
         """
         first = next(iter(self._needed().values()))
-        up = first.cell(y or self._primary)
-        frame = pareto_frame(Estimates(self._results), up, [first.cell(x)])
-        chart: Chart = charts().pareto_chart(frame, up)
+        up, across = first.cell(y or self._primary), first.cell(x)
+        frame = pareto_frame(Estimates(self._results), up, [across])
+        chart: Chart = charts().pareto_chart(
+            frame,
+            y=up,
+            up=first.direction(up),
+            right=first.direction(across),
+            baseline=self._settings["baseline"],
+            look=charts().look_of(size, theme),
+            subtitle=_subtitle("The dashed line joins the systems that no other beats on both"),
+        )
         return chart
 
-    def reliability(self, metric: str | None = None) -> Chart:
-        """Draw predicted against observed click rates of all systems; the diagonal is perfect calibration."""
+    def reliability(self, metric: str | None = None, *, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw predicted against observed click rates of all systems; the diagonal is perfect calibration.
+
+        Parameters
+        ----------
+        metric : str, optional
+            A curve with parameters, ``"reliability_curve(bins=equal_mass)"``; by default the first that was evaluated.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
         results = self._needed()
-        frame = reliability_frame(Estimates(results), reliability_name(results, metric))
-        chart: Chart = charts().reliability_chart(frame)
+        name = reliability_name(results, metric)
+        frame, look = reliability_frame(Estimates(results), name), charts().look_of(size, theme)
+        chart: Chart = charts().reliability_chart(
+            frame, look=look, title="Observed against predicted rates", subtitle=name
+        )
         return chart
 
-    def curve(self, *metrics: str) -> Chart:
-        """Draw metrics of all systems against the cut-off k, with 95 % confidence bands."""
-        return _curve(Estimates(self._needed()), metrics)
+    def curve(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
+        """Draw metrics of all systems against the cut-off k, with bands for the baseline and the best of the others.
+
+        Parameters
+        ----------
+        *metrics : str
+            Metrics without a cut-off, ``"ndcg"``; by default all with two or more cut-offs.
+        size : {"web", "column", "page", "slide"}, default="web"
+            Where the chart goes.
+        theme : {"light", "dark"}, default="light"
+            The colours.
+        """
+        results = self._needed()
+        best = max(results, key=lambda name: results[name].values.get(self._primary, -math.inf))
+        marked = [name for name in dict.fromkeys((self._settings["baseline"], best)) if name is not None]
+        return _curve(Estimates(results), metrics, size, theme, marked)
 
     def _needed(self) -> Mapping[str, Result]:
         if not self._results:
@@ -490,7 +822,78 @@ class ComparisonPlots:
         return results[name]
 
 
-def _curve(estimates: Estimates, metrics: Sequence[str]) -> Chart:
+def _slice_differences(rows: Sequence[Mapping[str, Any]], alpha: float) -> pl.DataFrame:
+    """Return differences within groups, one row per system and group."""
+    drawn = []
+    for row in rows:
+        name = f"{group_name(row['group'])} ({row['users']:,})"
+        value = signed(row["difference"], places(row))
+        few = row["users"] < FEWEST_USERS
+        estimate = Estimate(row["difference"]) if few else Estimate(row["difference"], row["low"], row["high"])
+        said = f"{row['users']} users: no interval" if few else row["verdict"]
+        tone = row["verdict"] if row["verdict"] in ("better", "worse") and not few else ""
+        p = "" if few or is_missing(row["p_adjusted"]) else f", {named_p('p', row['p_adjusted'], alpha)}"
+        text = f"{row['system']}, {name}: {value}, {said}{p}"
+        names = {"system": row["system"], "name": name, "tone": tone, "right": f"{value}  {said}", "text": text}
+        drawn.append(names | limits(estimate))
+    return _frame(drawn, "system", "name", "tone", "right", **_LIMITS)
+
+
+def decision_frame(decision: Decision) -> pl.DataFrame:
+    """Return the checks of a decision in shares of the baseline, one row per metric and slice."""
+    rows, below = [], []
+    for row in decision.rows:
+        name = row["metric"] if row["by"] is None else f"{row['metric']}, {row['by']} {group_name(row['group'])}"
+        up, mean = row["metric"] not in decision.record["lower_is_better"], row["mean_baseline"]
+        margin = row["margin"] / abs(mean) if row["margin"] and mean else None
+        allowed = 0.0 if row["role"] != "guardrail" else margin and (-margin if up else margin)
+        tone = {"✓": "better", "✕": "worse"}.get(row["said"][0], "")
+        limits_of = limits(Estimate(row["change"], row["change_low"], row["change_high"]))
+        means = f"{brief(mean)} → {brief(row['mean_system'])}"
+        text = f"{name}: {change(row['change'])}, {means}, {row['said']}"
+        rows.append(
+            {
+                "name": f"{name} ({row['users']:,})",
+                "tone": tone,
+                "right": row["said"],
+                "text": text,
+                "allowed": allowed,
+                **limits_of,
+            }
+        )
+        below.append(up)
+    frame = _frame(rows, "name", "tone", "right", allowed=pl.Float64, **_LIMITS)
+    low, high = (
+        frame.select(each).item()
+        for each in (
+            pl.min_horizontal(pl.col("low", "allowed").min()),
+            pl.max_horizontal(pl.col("high", "allowed").max()),
+        )
+    )
+    pad = 0.08 * ((high or 0.0) - (low or 0.0)) or 0.01
+    ends = [min(low or 0.0, 0.0) - pad if up else max(high or 0.0, 0.0) + pad for up in below]
+    return frame.with_columns(bound=pl.Series(ends, dtype=pl.Float64))
+
+
+def stack_frame(sides: Mapping[str, tuple[int, int, int]]) -> pl.DataFrame:
+    """Return how many users lose, see no difference and gain, one row per pair and side."""
+    rows = [
+        {"name": name, "side": side, "place": place, "users": count, "text": f"{name}: {count:,} users {said}"}
+        for name, counts in sides.items()
+        for place, (side, said, count) in enumerate(
+            zip(("lose", "no difference", "gain"), ("lose", "see no difference", "gain"), counts, strict=True)
+        )
+    ]
+    return _frame(rows, "name", "side", place=pl.Int64, users=pl.Int64)
+
+
+def _both(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> pl.DataFrame:
+    """Return the users who have a value in both systems."""
+    one = system.filter(pl.col(cell).is_not_nan()).select(pl.col("user").cast(pl.String))
+    return one.join(baseline.filter(pl.col(cell).is_not_nan()).select(pl.col("user").cast(pl.String)), on="user")
+
+
+def _curve(estimates: Estimates, metrics: Sequence[str], size: Size, theme: Theme, banded: Sequence[str] = ()) -> Chart:
     curves = curves_of(estimates.results)
     names = [str(parse(name) @ ()) for name in metrics] or list(curves)
     missing = [name for name in names if name not in curves]
@@ -501,5 +904,7 @@ def _curve(estimates: Estimates, metrics: Sequence[str]) -> Chart:
             hint='evaluate with "ndcg@[1,5,10,20]"',
         )
     frame = curve_frame(estimates, {name: curves[name] for name in names})
-    chart: Chart = charts().curve_chart(frame)
+    who = f"Bands: {' and '.join(banded)}" if banded else "Mean over users"
+    look = charts().look_of(size, theme)
+    chart: Chart = charts().curve_chart(frame, look=look, banded=banded, subtitle=_subtitle(who))
     return chart

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from html import escape
 from importlib import resources
@@ -18,17 +18,30 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankwise.comparison.alignment import default_primary
+from rankwise.comparison.alignment import default_primary, marks
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, check_plain_design
-from rankwise.comparison.view import marks
+from rankwise.comparison.decision import Decision
 from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, UsageError, printable
 from rankwise.reporting import report_data, report_sections
+from rankwise.reporting.forest import Forest
 from rankwise.reporting.plots import Estimates, charts
-from rankwise.reporting.report_data import Block, Figure, Folded, Lists, Missing, ReportData, Section, reason, section
+from rankwise.reporting.report_data import (
+    Block,
+    Figure,
+    Folded,
+    Lists,
+    Missing,
+    Panels,
+    ReportData,
+    Section,
+    reason,
+    section,
+)
+from rankwise.reporting.report_head import Gap, Head, gaps, head
 from rankwise.results.result import Result
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
@@ -80,48 +93,69 @@ def _small(tag: str, name: str) -> str:
 
 def on_white(svg: str) -> str:
     """Return an SVG file that does not depend on the colours of a page."""
-    return _TAG.sub(lambda tag: tag[0].replace('"currentColor"', '"#1a1a1a"'), svg)
+    colours = charts().THEMES["light"]
+    names = dict(zip(asdict(charts().PAGE).values(), asdict(colours).values(), strict=True))
+    svg = _TAG.sub(lambda tag: _VARIABLE.sub(lambda name: names[name[0]], tag[0]), svg)
+    return re.sub(r"(<svg[^>]*>)", rf'\1<rect width="100%" height="100%" fill="{colours.paper}"/>', svg, count=1)
 
 
+_VARIABLE = re.compile(r"var\(--\w+\)")
 _INTERVAL = re.compile(r"^(.*?)( \[[-+\d.–, ]*\])?$", re.DOTALL)  # at the end of a value
-_ROWS = 100  # of a chart's data on the page: all of them are among the assets
+_ROWS = 40  # of a chart's data on the page: all of them are among the assets
 
 
 def sections_of(material: ReportData) -> list[Section]:
-    """Return the sections of a report, in the order in which a reader asks."""
+    """Return the sections of a report, in the order in which a reader asks; one without contents is left out."""
     sections, data = report_sections, report_data
     builders: dict[tuple[str, str], dict[str, Callable[[ReportData], Sequence[Block]]]] = {
-        ("verdict", "Verdict"): {"the verdict": sections.verdict},
-        ("decision", "Decision"): {"the decision": sections.decision},
-        ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
-        ("leaderboard", "Leaderboard"): {"the leaderboard": sections.leaderboard, "all values": sections.all_values},
-        ("differences", "Paired differences"): {
-            "paired differences": sections.differences,
-            "the table of pairs": sections.pair_table,
-        },
-        ("curves", "Metrics against k"): {"curves": sections.curves},
-        ("trade-offs", "Accuracy against coverage, novelty and bias"): {"trade-offs": sections.trade_offs},
-        ("slices", "For whom: groups of users and items"): {
-            "groups": sections.given_slices,
+        ("decision", "The decision"): {"the decision": sections.decision},
+        ("systems", "Systems"): {"the table of systems": sections.systems},
+        ("differences", "Differences"): {"paired differences": sections.differences},
+        ("other-metrics", "Other metrics"): {"the other metrics": sections.other_metrics},
+        ("for-whom", "For whom"): {"groups of users": sections.for_whom},
+        ("costs", "What accuracy costs"): {"trade-offs": sections.trade_offs},
+        ("thirds", "Users by activity, and by the popularity of their items"): {
             "users by activity": sections.activity,
             "users by popularity of their items": sections.truth_popularity,
         },
-        ("users", "Who gains and who loses"): {"the distribution over users": sections.distribution},
+        ("curves", "Metrics against k"): {"curves": sections.curves},
         ("exposure", "Exposure of items"): {"the exposure of items": sections.exposure},
         ("calibration", "Calibration of probabilities"): {"reliability curves": sections.calibration},
         ("fairness", "Fairness: values of groups"): {"metrics of groups": sections.fairness},
-        ("data", "Data, split and audit"): {"the counts": data.data, "the split": data.split, "the audit": data.audit},
+        ("evidence", "Evidence of other studies"): {"the evidence": sections.evidence},
         ("examples", "Users where the systems differ most"): {"examples of users": sections.examples},
-        ("conventions", "Conventions and provenance"): {
+        ("method", "How it was done"): {"the method": sections.method},
+        ("pairs", "All paired comparisons"): {"the table of pairs": sections.pair_table},
+        ("values", "All values"): {"all values": sections.all_values},
+        ("data", "Data and split"): {"the counts": data.data, "the split": data.split},
+        ("audit", "Leakage audit"): {"the audit": data.audit},
+        ("settings", "Settings, inputs and versions"): {
             "the settings": data.conventions,
             "the inputs": data.inputs,
             "notes": data.remarks,
         },
-        ("glossary", "Glossary"): {"the glossary": data.glossary},
+        ("words", "Words"): {"the glossary": data.glossary},
     }
     curves = any(m.name == "reliability_curve" for r in material.results.values() for m in r.metrics)
     asked = {"decision": material.decision is not None, "evidence": bool(material.evidence), "calibration": curves}
-    return [section(name, title, material, parts) for (name, title), parts in builders.items() if asked.get(name, True)]
+    made = [section(name, title, material, parts) for (name, title), parts in builders.items() if asked.get(name, True)]
+    return [replace(part, folded=part.name in _FOLDED) for part in made]
+
+
+_FOLDED = {
+    "thirds",
+    "curves",
+    "exposure",
+    "fairness",
+    "examples",
+    "pairs",
+    "values",
+    "data",
+    "audit",
+    "settings",
+    "words",
+}
+"""Sections that a reader opens: nothing in them decides."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,17 +168,25 @@ class Report:
         The title of the page.
     sections : sequence of Section
         The sections of the page, in order.
+    head : Head
+        The verdict, the facts behind it, and what was not looked at.
+    gaps : sequence of Gap
+        Everything that was not looked at, each with the command that would.
     """
 
     title: str
     sections: Sequence[Section]
+    head: Head
+    gaps: Sequence[Gap]
 
     @cached_property
     def html(self) -> str:
         """The page as one self-contained HTML text, which opens without a network."""
         return _template().render(
             title=self.title,
-            sections=self.sections,
+            head=self.head,
+            gaps=self.gaps,
+            sections=[part for part in self.sections if _shown(part.blocks)],
             version=__version__,
             kind=lambda block: type(block).__name__.lower(),
             svg=self._svg,
@@ -239,6 +281,15 @@ def _every(blocks: Sequence[Block]) -> Iterator[Block]:
         yield block
         if isinstance(block, Folded):
             yield from _every(block.blocks)
+        if isinstance(block, Forest) and block.figure is not None:
+            yield block.figure
+        if isinstance(block, Panels):
+            yield from (chart for chart in block.charts if isinstance(chart, Figure))
+
+
+def _shown(blocks: Sequence[Block]) -> bool:
+    """Return whether blocks show anything; what is missing is listed among the gaps."""
+    return any(not isinstance(block, Missing) for block in blocks)
 
 
 def _drawn(figure: Figure) -> str:
@@ -340,8 +391,7 @@ def make_report(
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
-    view = None if decision is None else getattr(decision, "view", None)
-    if decision is not None and not isinstance(view, TableView):
+    if decision is not None and not isinstance(decision, Decision):
         raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
     rule = {} if decision is None else decision.record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
@@ -361,9 +411,16 @@ def make_report(
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
     lists = Lists(results, dict(runs or {}), tables, columns)
-    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, view, other_views)
+    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, decision, other_views)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
-    return Report(heading, sections_of(material))
+    sections = sections_of(material)
+    missing = {b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)}
+    found = gaps(material, missing)
+    try:
+        first = head(material, heading, found)
+    except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
+        first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
+    return Report(heading, sections, first, found)
 
 
 def _main(result: Result, primary: str | None) -> str:
@@ -390,10 +447,10 @@ def report(
     decision: Any = None,
     evidence: Any = (),
 ) -> Report:
-    """Make an HTML report: verdict, leaderboard, differences, trade-offs, groups, provenance.
+    """Make an HTML report: the verdict, what it rests on, for whom, at what cost, and what was not looked at.
 
-    The report is one self-contained HTML file, which opens without a network. A section that cannot
-    be computed is a grey box with the reason. Recommendation lists and tables are read again from
+    The report is one self-contained HTML file, which opens without a network. What cannot be computed is listed at
+    its end with the reason, and the command that would compute it. Recommendation lists and tables are read again from
     the files that the results name, if these are unchanged; pass tables that came from memory.
 
     Parameters
@@ -437,7 +494,7 @@ def report(
     >>> a = rw.evaluate({user: [1, 3] for user in truth}, truth, "recall@2")
     >>> b = rw.evaluate({user: [1, 2 + user % 2] for user in truth}, truth, "recall@2")
     >>> page = rw.report({"a": a, "b": b})
-    >>> "b beats a on recall@2 by 50.0 %" in page.html
+    >>> "b beats a on recall@2: 0.750 against 0.500" in page.html
     True
     """
     named, comparison, why = _compared(results, primary, baseline)

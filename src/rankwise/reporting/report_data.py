@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,11 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.comparison.decision import Decision
 from rankwise.core.terminal import Marked, TableView, number
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
+from rankwise.reporting.forest import Board, Forest, Stack
 from rankwise.reporting.plots import Estimates
+from rankwise.results.display import moment_text
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import Columns
@@ -37,6 +39,7 @@ __all__ = [
     "Lists",
     "Missing",
     "Notes",
+    "Panels",
     "ReportData",
     "Section",
     "Text",
@@ -69,10 +72,14 @@ class Notes:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; a reader can sort its rows by each column if it is ``sortable``."""
+    """A table; a reader can sort its rows by each column if it is ``sortable``.
+
+    On a phone its rows are cards, unless it is ``compact``.
+    """
 
     view: TableView
     sortable: bool = False
+    compact: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,16 +111,24 @@ class Folded:
     blocks: Sequence[Block]
 
 
-Block: TypeAlias = "Text | Notes | Grid | Figure | Missing | Folded"
+@dataclass(frozen=True)
+class Panels:
+    """Small charts side by side."""
+
+    charts: Sequence[Figure | Forest]
+
+
+Block: TypeAlias = "Text | Notes | Grid | Figure | Missing | Folded | Forest | Board | Stack | Panels"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page."""
+    """A section of the page; one of which nothing is asked for at once is ``folded``."""
 
     name: str
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+    folded: bool = False
 
 
 def reason(error: Exception) -> str:
@@ -306,8 +321,8 @@ class ReportData:
         The recommendation lists and tables, where they can be had.
     audit : polars.DataFrame or None
         The checks of an audit of the split.
-    decision : TableView or None
-        The checks of a decision, under its outcome.
+    decision : Decision or None
+        The decision that the page is about.
     evidence : sequence of TableView
         Tables of other studies: past launches, human labels.
     """
@@ -319,13 +334,18 @@ class ReportData:
     settings: Mapping[str, Any]
     lists: Lists
     audit: pl.DataFrame | None
-    decision: TableView | None = None
+    decision: Decision | None = None
     evidence: Sequence[TableView] = ()
 
     @property
     def results(self) -> Mapping[str, Result]:
         """The results by name."""
         return self.estimates.results
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one result, which nothing is compared with."""
+        return len(self.results) == 1
 
     def direction(self, cell: str) -> bool | None:
         """Return whether a higher value is better; None if neither is."""
@@ -433,7 +453,7 @@ def split(material: ReportData) -> list[Block]:
     ]
     time = card.get("time") or {}
     notes = [
-        f"{name.replace('_', ' ')}: {_moment(value, time) if name == 'moment' else value}"
+        f"{name.replace('_', ' ')}: {moment_text(value, time) if name == 'moment' else value}"
         for name, value in card["found"].items()
     ]
     leak = time.get("leak_index", {}).get("mean")
@@ -445,18 +465,6 @@ def split(material: ReportData) -> list[Block]:
             f"test users without training rows: {cold['share_of_users']:.2%}; test items: {cold['share_of_items']:.2%}"
         )
     return [Text(tested), Grid(TableView(head, rows)), Notes(notes)]
-
-
-def _moment(value: Any, time: Mapping[str, Any]) -> str:
-    """Return a moment as a date, where the card knows the unit of its number."""
-    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}.get(time.get("unit", ""))
-    if ticks is None or not isinstance(value, int | float):
-        return str(value)
-    try:
-        date = datetime.fromtimestamp(value / ticks, tz=UTC)
-    except (OverflowError, ValueError, OSError):
-        return str(value)
-    return f"{date:%Y-%m-%d %H:%M:%S} UTC ({value})"
 
 
 def audit(material: ReportData) -> list[Block]:
@@ -475,7 +483,7 @@ def audit(material: ReportData) -> list[Block]:
     bad = material.audit["status"].is_in(["fail", "warn"]).sum()
     view = TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
     text = f"{len(rows)} checks for leakage: {bad} warn or fail."
-    return [Text(text, strong=bool(bad)), Folded("The checks", [Grid(view, sortable=True)])]
+    return [Text(text, strong=bool(bad)), Grid(view, sortable=True)]
 
 
 def conventions(material: ReportData) -> list[Block]:
@@ -542,7 +550,7 @@ def _card(card: Mapping[str, Any]) -> list[str]:
         str(card.get("format", "–")),
         f"{rows:,}" if isinstance(rows, int) else "–",
         ", ".join(role if role == name else f"{role}={name}" for role, name in named),
-        (card.get("sha256") or "in memory")[:12],
+        (card.get("sha256") or "no file")[:12],
     ]
 
 

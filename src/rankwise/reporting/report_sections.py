@@ -1,45 +1,50 @@
-"""The sections of a report: verdict, leaderboard, differences, groups, exposure, fairness, example users."""
+"""The sections of a report: decision, systems, differences, groups, costs, exposure, fairness, example users."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.view import leader_first, pair_view, system_view, verdict_sentences
-from rankwise.core.terminal import Cell, Marked, TableView, number
+from rankwise.comparison.compare import compare
+from rankwise.comparison.decision import Decision
+from rankwise.comparison.paper import methods
+from rankwise.comparison.rows import interval_text, is_missing, named_p, places
+from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
+from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, number, signed
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
+from rankwise.reporting.forest import Axis, Bar, Board, BoardCell, Forest, ForestRow, Stack, percent_axis, value_axis
 from rankwise.reporting.plots import (
+    FEWEST_USERS,
     MOST_GROUPS,
     SLICES,
     Estimate,
+    at_its_level,
     changed_users,
     charts,
     curve_frame,
     curves_of,
+    decision_frame,
     difference_frame,
-    gains,
     groups_of,
-    histogram_frame,
     limits,
     lorenz_frame,
     pareto_frame,
     reliability_frame,
     reliability_name,
-    slice_frame,
 )
-from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, ReportData, Text
+from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, Panels, ReportData, Text
+from rankwise.reporting.report_head import reference, towards
 from rankwise.results.display import plan_statements
-from rankwise.results.intervals import interval_of
-from rankwise.results.result import Result
+from rankwise.results.intervals import group_column, interval_of, is_truth_slice
+from rankwise.results.result import Result, knows_lists
 from rankwise.results.values import labelled_values
-from rankwise.stats.differences import Floats
 
 __all__ = [
     "activity",
@@ -48,43 +53,411 @@ __all__ = [
     "curves",
     "decision",
     "differences",
-    "distribution",
     "evidence",
     "examples",
     "exposure",
     "fairness",
-    "given_slices",
-    "leaderboard",
+    "for_whom",
+    "method",
+    "other_metrics",
     "pair_table",
+    "systems",
     "trade_offs",
     "truth_popularity",
-    "verdict",
 ]
 
 _EXAMPLES = 5  # users who gain most, and as many who lose most
 _CELLS = 60  # rows of a table of groups
 _ITEMS = 10  # relevant items of a user that are named
 _LIST = 20  # items of a list that are shown
-_MOST_ROWS, _FEWEST_GROUPS = 120, 6  # of a chart of groups and systems
 
 
-def given_slices(material: ReportData) -> list[Block]:
-    """Return the primary metric within the groups that results were evaluated with."""
-    columns = groups_of(material.results)
-    if not columns:
-        raise MetricError(
-            "results were evaluated without groups", hint="evaluate with users= and by=, or with warm_and_cold=True"
+_COLUMNS = 9  # metrics of the table of systems, and of the matrix
+_PANELS = 6  # charts side by side
+_SYSTEMS = 6  # in charts of differences: the others are in the table
+_CUTOFFS = 30  # points of a curve
+_ROWS, _VALUES = 150, 400  # rows of a folded table
+_BEYOND = ("coverage", "novelty", "diversity", "popularity", "fairness")
+_MARKS = {"better": "▲", "worse": "▼", "different": "◆"}
+
+
+def _tone(verdict: str) -> str:
+    return verdict if verdict in ("better", "worse") else ""
+
+
+def decision(material: ReportData) -> list[Block]:
+    """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
+    made = material.decision
+    if made is None:
+        raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
+    rule, rows = made.record["rule"], made.rows
+    names = ("change", "change_low", "change_high")
+    whole = [row[name] for row in rows for name in names if row["by"] is None and not math.isnan(row[name])]
+    far = 3 * max(map(abs, whole), default=1.0)  # slices of few users do not decide the scale
+    inside = [row[name] for row in rows for name in names if row["by"] is not None and abs(row[name]) <= far]
+    axis = percent_axis([*whole, *inside])
+    drawn: list[ForestRow] = []
+    for row in rows:
+        if row["title"] not in (one.name for one in drawn if one.heading):
+            drawn.append(ForestRow(row["title"], heading=True))
+        drawn.append(_decision_row(row, made))
+    text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
+    text += f"{100 - 100 * rule['alpha']:g} % intervals. Shaded: not allowed."
+    small = made.small_slices
+    few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
+    draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
+    figure = Figure("decision", made.verdict, decision_frame(made), draw)
+    return [Text(text), Forest(drawn, axis, heads=("change", "outcome"), figure=figure), *few]
+
+
+def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
+    """Return the chart of intervals that stands for one of HTML among the files of a report."""
+    return charts().interval_chart(frame, look=replace(charts().SMALL, width=720), **options)
+
+
+def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
+    """Return one metric, within one slice, of a decision."""
+    users = f"{row['users']:,} users" if row["by"] is None else f"{row['users']:,}"
+    name = str(row["metric"]) if row["by"] is None else group_name(row["group"])
+    margin, mean, up = row["margin"], row["mean_baseline"], row["metric"] not in made.record["lower_is_better"]
+    limit = (0.0 if row["role"] != "guardrail" else -margin / abs(mean) if margin and mean else None) if up else None
+    if not up:
+        limit = 0.0 if row["role"] != "guardrail" else margin / abs(mean) if margin and mean else None
+    empty = row["outcome"] == "not checked" or not row["users"]
+    needed = "" if row["users_needed"] is None else f"about {row['users_needed']:,} users needed"
+    p = "" if row["role"] != "success" or is_missing(row["p"]) else named_p("p", row["p"], made.record["rule"]["alpha"])
+    tone = {"✓": "better", "✕": "worse"}.get(row["said"][0], "")
+    return ForestRow(
+        name,
+        small=users,
+        point=row["change"],
+        low=row["change_low"],
+        high=row["change_high"],
+        value="" if empty else change(row["change"]) if row["mean_baseline"] else signed(row["difference"]),
+        value_small="" if empty else f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}",
+        outcome=row["said"],
+        outcome_small=needed or p,
+        tone=tone,
+        note=next(iter(row["flags"]), "no value") if empty else "" if row["mean_baseline"] else "no per cent of 0",
+        limit=limit,
+        limit_above=not up,
+        indented=row["by"] is not None,
+    )
+
+
+def systems(material: ReportData) -> list[Block]:
+    """Return systems by metrics with their intervals as bars, sorted by the primary metric."""
+    cells = _columns(material)
+    order = material.ranked
+    baseline = material.settings.get("baseline")
+    ranks = {row["system"]: row for row in material.settings.get("ranks", ())}
+    candidate = None if material.decision is None else material.decision.record["rule"]["system"]
+    columns = [_board_column(material, cell, order) for cell in cells]
+    rows = []
+    for at, name in enumerate(order, 1):
+        rank = ranks.get(name)
+        place = str(at) if rank is None else _span(rank["rank_low"], rank["rank_high"])
+        note = "baseline" if name == baseline else "candidate" if name == candidate else ""
+        rows.append((place, name, note, "cand" if note else "", [column[1][name] for column in columns]))
+    heads = [column[0] for column in columns]
+    notes = [f"Bars: {_level(material)} intervals of one system."]
+    if baseline is not None:
+        notes.append(f"▲▼: shown to be better or worse than {baseline}.")
+    if ranks:
+        notes.append("Ranks are confidence intervals, together.")
+    return [Text(" ".join(notes)), Board(heads, rows)]
+
+
+def _level(material: ReportData) -> str:
+    return f"{100 - 100 * float(material.settings.get('alpha', 0.05)):g} %"
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _board_column(
+    material: ReportData, cell: str, order: Sequence[str]
+) -> tuple[tuple[str, str], dict[str, BoardCell]]:
+    """Return the head of a metric, and its cells; over common users where systems have values of different ones."""
+    rows = [] if material.pairs is None else material.pairs.filter(metric=cell).to_dicts()
+    rows = [row for row in rows if row["group"] is None]
+    common = means_by_system(rows) if any(row["users_dropped"] for row in rows) else {}
+    verdicts = {row["system"]: row["verdict"] for row in rows} if material.settings.get("baseline") else {}
+    estimates = {name: material.estimates.of(name, cell) for name in order}
+    ends = [v for e in estimates.values() for v in (e.value, e.low, e.high)]
+    axis = Axis.of(ends, brief, zero=False)
+    cells = {}
+    for name, estimate in estimates.items():
+        value = common.get(name, estimate.value)
+        verdict = verdicts.get(name, "")
+        bar = (
+            Bar.on(axis, value, estimate.low, estimate.high) if not common else Bar.on(axis, value, math.nan, math.nan)
         )
-    most = max(_FEWEST_GROUPS, min(MOST_GROUPS, _MOST_ROWS // len(material.drawn.systems)))
+        said = f"{name}: {cell} = {estimate}"
+        cells[name] = BoardCell(cell, brief(value), said, bar, _tone(verdict), _MARKS.get(verdict, ""))
+    users = f"{rows[0]['users']:,} users" if common else ""
+    down = "lower is better" if material.direction(cell) is False else ""
+    return (cell, ", ".join(filter(None, (users, down)))), cells
+
+
+def _columns(material: ReportData) -> list[str]:
+    """Return the values to show: of each metric that at the primary cut-off, or its last one."""
+    chosen: dict[str, str] = {}
+    for cell in material.single_cells:
+        metric = material.metric_of(cell)
+        name = cell if metric is None else str(metric @ ())
+        kept = chosen.get(name)
+        if kept is None or (metric is not None and kept not in (material.primary, str(metric @ material.k))):
+            chosen[name] = cell
+    return list(chosen.values())[:_COLUMNS]
+
+
+def _pairs(material: ReportData) -> pl.DataFrame:
+    if material.pairs is None:
+        raise MetricError(material.not_compared)
+    return material.pairs
+
+
+def _from_reference(material: ReportData) -> list[dict[str, Any]]:
+    """Return the pairs of the primary metric with the reference, the best system first, at most six."""
+    pairs = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null()).to_dicts()
+    other = reference(material)
+    rows = [towards(row, other) for row in pairs if other in (row["system"], row["baseline"])]
+    place = {name: at for at, name in enumerate(material.ranked)}
+    return sorted(rows, key=lambda row: place[row["system"]])[:_SYSTEMS]
+
+
+def differences(material: ReportData) -> list[Block]:
+    """Return the differences of the primary metric: thick of one pair alone, thin at the level that decided."""
+    if material.alone or material.settings.get("by") is not None:
+        return []
+    rows, alpha = _from_reference(material), material.settings["alpha"]
+    other = reference(material)
+    if not rows:
+        raise MetricError("no pair with a common system was compared")
+    drawn = []
+    for row in rows:
+        thin = at_its_level(row, material.settings, material.results)
+        drawn.append(
+            ForestRow(
+                row["system"],
+                point=row["difference"],
+                low=row["low"],
+                high=row["high"],
+                thin=thin,
+                value=signed(row["difference"], places(row)),
+                value_small=interval_text(row, signed),
+                outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
+                outcome_small="" if is_missing(row["p_adjusted"]) else named_p("p", row["p_adjusted"], alpha),
+                tone=_tone(row["verdict"]),
+            )
+        )
+    names = ("low", "high", "difference")
+    ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
+    users = rows[0]["users"]
+    text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {users:,} users."
+    text += f" Thick: {_level(material)} interval of one pair."
+    if any(row.thin for row in drawn):
+        text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
+    up = material.direction(material.primary) is not False
+    sides = (f"◀ {other} better", "better than it ▶") if up else ("◀ better than it", f"{other} better ▶")
+    notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
+    left = len(_pairs(material).filter("primary")) - len(rows)
+    more: list[Block] = [Notes([f"{left} more pairs are in the table of all pairs."])] if left > 0 else []
+    levels = {
+        (row["metric"], row["system"], row["baseline"]): one.thin
+        for row, one in zip(rows, drawn, strict=True)
+        if one.thin
+    }
+    frame = difference_frame(rows, material.settings, levels)
+    draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
+    figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
+    axis = value_axis(ends)
+    forest = Forest(drawn, axis, heads=("difference", "verdict"), ends=sides, form="wide", figure=figure)
+    return [Text(text), forest, *notes, *more]
+
+
+def other_metrics(material: ReportData) -> list[Block]:
+    """Return the change of every other metric against the reference, in per cent, with its verdict."""
+    if material.alone or material.settings.get("by") is not None:
+        return []
+    rows = _pairs(material).filter(~pl.col("primary") & pl.col("group").is_null()).to_dicts()
+    if not rows:
+        return []
+    other = reference(material)
+    rows = [towards(row, other) for row in rows if other in (row["system"], row["baseline"])]
+    names = [name for name in material.ranked if any(row["system"] == name for row in rows)][:_SYSTEMS]
+    by_metric: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        by_metric.setdefault(row["metric"], {})[row["system"]] = row
+    body: list[list[Cell]] = []
+    for metric, pairs in list(by_metric.items())[: 2 * _COLUMNS]:
+        first = next(iter(pairs.values()))
+        cells: list[Cell] = [metric, brief(first["mean_baseline"])]
+        for name in names:
+            if name not in pairs:
+                cells.append("–")
+                continue
+            verdict = pairs[name]["verdict"]
+            text = f"{change(pairs[name]['lift'])} {_MARKS.get(verdict, '·')}"
+            cells.append(Marked(text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""))
+        body.append(cells)
+    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to 1 in 20 of these verdicts is "
+    return [
+        Text(f"{text}expected to be false."),
+        Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS),
+    ]
+
+
+def for_whom(material: ReportData) -> list[Block]:
+    """Return the differences within groups of users, a panel per system, and who gains and loses."""
+    columns = groups_of(material.results)
     blocks: list[Block] = []
-    for by, groups in columns.items():
-        frame = slice_frame(material.drawn, material.primary, by, groups[:most])
-        caption = f"{material.primary} by {by}"
-        blocks.append(_slices(f"slices-{len(blocks) + 1}", caption, frame, material))
-        if len(groups) > most:
-            text = f"The {most} largest of {len(groups):,} groups by {by} are drawn."
-            blocks.append(Notes([text]))
+    rows = _from_reference(material) if material.pairs is not None and material.settings.get("by") is None else []
+    for by, sizes in columns.items():
+        blocks += _slice_panels(material, by, sizes, rows) if rows else _slice_values(material, by, sizes)
+    counts = [row for row in rows if row["wins"] is not None]
+    if counts:
+        up = material.direction(material.primary) is not False
+        shares = [
+            (r["system"], *((r["losses"], r["ties"], r["wins"]) if up else (r["wins"], r["ties"], r["losses"])))
+            for r in counts
+        ]
+        text = f"Users who lose, see no difference and gain, of {sum(shares[0][1:]):,}, on {material.primary}."
+        blocks += [Text(text), Stack(shares)]
     return blocks
+
+
+def _slice_panels(
+    material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]], rows: Sequence[Mapping[str, Any]]
+) -> list[Block]:
+    """Return a panel per system: the difference from the reference among all users, and in each group."""
+    other, settings = reference(material), material.settings
+    pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
+    made = compare(
+        pairs,
+        baseline=other,
+        by=by,
+        primary=material.primary,
+        metrics=[material.primary],
+        alpha=settings["alpha"],
+        missing=settings["missing"],
+        clusters=settings["clusters"],
+        force=True,
+    )
+    inside = {(row["system"], row["group"]): row for row in made.table.iter_rows(named=True)}
+    largest = sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS]
+    groups = sorted(largest, key=lambda size: natural_key(size[0]))
+    total = max(row["users"] for row in rows)
+    drawn: dict[str, list[ForestRow]] = {}
+    for row in rows:
+        panel = [_panel_row("all", row, total, strong=True)]
+        panel += [
+            _panel_row(
+                group_name(group),
+                inside.get((row["system"], group)),
+                total,
+                users=users,
+                no_list=_no_list(pairs, row, by, group),
+            )
+            for group, users in groups
+        ]
+        drawn[row["system"]] = panel
+    wide = [r for panel in drawn.values() for r in panel if r.strong or (r.size or 0) >= 0.05]
+    axis = value_axis([v for r in wide for v in (r.point, r.low, r.high) if not r.note])
+    forests = [Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()]
+    text = f"Difference in {material.primary} from {other}, by {by}; bars below the names are shares of users."
+    more = [Notes([f"The {MOST_GROUPS} largest of {len(sizes):,} groups."])] if len(sizes) > MOST_GROUPS else []
+    return [Text(text), Panels(forests), *more]
+
+
+def _no_list(results: Mapping[str, Result], row: Mapping[str, Any], by: str, group: str | None) -> bool:
+    """Return whether neither system of a pair gives any user of a group a list."""
+    pair = [results[row[side]] for side in ("system", "baseline")]
+    if is_truth_slice(by) or not all(map(knows_lists, pair)):
+        return False
+    column = group_column(by)
+    return not any(
+        column in r.per_user.columns and r.per_user.filter(pl.col(column).eq_missing(group))["list_length"].sum()
+        for r in pair
+    )
+
+
+def _panel_row(
+    name: str, row: Mapping[str, Any] | None, total: int, *, users: int = 0, strong: bool = False, no_list: bool = False
+) -> ForestRow:
+    """Return a group of users in a panel; one of few users has a value and no interval."""
+    users = users if row is None else row["users"]
+    size = None if strong else users / max(total, 1)
+    if row is None or no_list or is_missing(row["difference"]):
+        return ForestRow(name, small=f"{users:,}", note="no list" if no_list else "no value", value="–", size=size)
+    value, few = signed(row["difference"], places(row)), users < FEWEST_USERS
+    return ForestRow(
+        name,
+        small=f"{users:,}",
+        point=row["difference"],
+        low=math.nan if few else row["low"],
+        high=math.nan if few else row["high"],
+        value=value,
+        outcome="" if few else row["verdict"],
+        tone="" if few else _tone(row["verdict"]),
+        note=f"{users} users: no interval" if few else "",
+        strong=strong,
+        size=size,
+    )
+
+
+def _slice_values(material: ReportData, by: str, sizes: Sequence[tuple[str | None, int]]) -> list[Block]:
+    """Return the primary metric within groups, a panel per system, where nothing is compared over all users."""
+    groups = sorted(sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS], key=lambda size: natural_key(size[0]))
+    total = max(result.counts.get("users", len(result.per_user)) for result in material.results.values())
+    drawn = {name: [_value_row(material, name, by, *group, total) for group in groups] for name in material.ranked}
+    drawn = dict(list(drawn.items())[:_SYSTEMS])
+    ends = [v for panel in drawn.values() for row in panel for v in (row.point, row.low, row.high) if not row.note]
+    axis = Axis.of(ends, lambda value: brief(value, decimals(*ends)), zero=False)
+    text = f"{material.primary} by {by}, with 95 % intervals; bars below the names are shares of users."
+    return [Text(text), Panels([Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()])]
+
+
+def _value_row(material: ReportData, name: str, by: str, group: str | None, users: int, total: int) -> ForestRow:
+    """Return the value of a system in a group of users."""
+    head, size = f"{users:,}", users / max(total, 1)
+    if _no_list({name: material.results[name]}, {"system": name, "baseline": name}, by, group):
+        return ForestRow(group_name(group), small=head, note="no list", value="–", size=size)
+    estimate = material.estimates.of(name, material.primary, by, group)
+    few = users < FEWEST_USERS
+    return ForestRow(
+        group_name(group),
+        small=head,
+        point=estimate.value,
+        low=math.nan if few else estimate.low,
+        high=math.nan if few else estimate.high,
+        value=brief(estimate.value),
+        note=f"{users} users: no interval" if few else "",
+        size=size,
+    )
+
+
+def trade_offs(material: ReportData) -> list[Block]:
+    """Return accuracy against coverage, novelty, diversity and popularity bias, a chart each."""
+    if material.alone:
+        return []
+    xs = [cell for cell in material.in_families(_BEYOND) if cell != material.primary][:_PANELS]
+    if not xs:
+        raise MetricError(
+            "no metric of coverage, novelty, diversity or popularity bias was evaluated",
+            hint='ask for "catalog_coverage@10", "gini@10" or "novelty@10"',
+        )
+    y, up = material.primary, material.direction(material.primary)
+    baseline = material.settings.get("baseline")
+    figures = []
+    for x in xs:
+        frame = pareto_frame(material.drawn, y, [x])
+        draw = partial(charts().pareto_chart, y=y, up=up, right=material.direction(x), baseline=baseline, small=True)
+        figures.append(Figure(f"trade-off-{x}", f"{y} against {x}", frame, draw))
+    text = f"{y} against metrics beyond accuracy, with 95 % intervals; the dashed line joins the systems that no other "
+    return [Text(f"{text}beats on both.{material.left_out}"), Panels(figures)]
 
 
 def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
@@ -225,6 +598,8 @@ def _table_of_cells(material: ReportData, name: str, labels: Sequence[str]) -> l
 
 def examples(material: ReportData) -> list[Block]:
     """Return the users where two systems differ most, with their lists and hits."""
+    if material.alone:
+        return []
     baseline, system = _most_telling(material)
     cell = material.primary
     _check_lists_of_users(material)
@@ -303,32 +678,17 @@ def _example(
     )
 
 
-_COLUMNS = 8  # metrics of the leaderboard: the others are in the table of all values
-_PANELS = 6  # charts side by side
-_PAIRS = 12  # pairs in a chart
-_CUTOFFS = 30  # points of a curve
-_LETTERS = 12  # systems with a letter in the leaderboard
-_ROWS, _VALUES = 150, 400  # rows of a folded table
-_BEYOND = ("coverage", "novelty", "diversity", "popularity", "fairness")
-
-
-def verdict(material: ReportData) -> list[Block]:
-    """Return the verdict in one sentence, and the pairs behind it."""
-    if material.pairs is None:
-        return [*_single(material), *_not_compared(material)]
-    head, *rest = verdict_sentences(material.pairs, material.settings)
-    notes = [
-        *rest,
-        *(
-            f"{who}: {label}"
-            for label, who in _said_by(material, lambda result: [result.label] if result.label else []).items()
-        ),
-    ]
-    doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
+def method(material: ReportData) -> list[Block]:
+    """Return how pairs were tested, who counts, and by which rules, in a paragraph each."""
+    blocks: list[Block] = []
+    if material.pairs is not None:
+        blocks.append(Text(methods(material.pairs, material.settings, material.results).strip()))
+    notes = [f"{who}: {label}" for label, who in _said_by(material, lambda r: [r.label] if r.label else []).items()]
     plans = _said_by(material, lambda result: plan_statements([result.provenance]))
+    doubts = _said_by(material, lambda result: result.provenance.get("doubts") or [])
     notes += [f"{who}: {statement}" for statement, who in plans.items()]
     notes += [f"check {who}: {doubt}" for doubt, who in doubts.items()]
-    return [Text(head, strong=True), *([Notes(notes)] if notes else [])]
+    return [*blocks, *([Notes(notes)] if notes else [])]
 
 
 def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> dict[str, str]:
@@ -341,32 +701,6 @@ def _said_by(material: ReportData, say: Callable[[Result], Sequence[str]]) -> di
     return {text: "all systems" if len(who) == every > 1 else ", ".join(who) for text, who in names.items()}
 
 
-def _single(material: ReportData) -> list[Block]:
-    texts = []
-    for name in material.estimates.systems:
-        estimate = material.estimates.of(name, material.primary)
-        users = material.results[name].counts.get("users", 0)
-        texts.append(f"{name}: {material.primary} = {estimate} over {users:,} users.")
-    return [Text(text, strong=True) for text in texts[:_PAIRS]]
-
-
-def _not_compared(material: ReportData) -> list[Block]:
-    if len(material.results) == 1:
-        return [
-            Text("One system was evaluated: nothing is compared. Is it better than another? Add the other's result.")
-        ]
-    return [Missing("the comparison", material.not_compared)]
-
-
-def decision(material: ReportData) -> list[Block]:
-    """Return the outcome of a decision, why, and its checks."""
-    view = material.decision
-    if view is None:
-        raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
-    grid = TableView(view.head, view.rows, left=view.left)
-    return [Text(view.caption, strong=True), Notes(view.notes), Grid(grid, sortable=True)]
-
-
 def evidence(material: ReportData) -> list[Block]:
     """Return the tables of other studies, each with its title above and its notes below."""
     blocks: list[Block] = []
@@ -374,67 +708,6 @@ def evidence(material: ReportData) -> list[Block]:
         blocks += [Text(view.title, strong=True)] if view.title else []
         blocks += [Grid(replace(view, notes=())), *([Notes(view.notes)] if view.notes else [])]
     return blocks
-
-
-def leaderboard(material: ReportData) -> list[Block]:
-    """Return systems by metrics with intervals, and marks for significance; the best first."""
-    cells = _columns(material)
-    marks, notes = _marks(material)
-    rows = []
-    for system in material.ranked:
-        row: list[Cell] = [marks.get((system, ""), Marked(system))]
-        for cell in cells:
-            mark = marks.get((system, cell), Marked(""))
-            row.append(Marked(str(material.estimates.of(system, cell)), mark.style, mark.raised))
-        rows.append(row)
-    missing: dict[str, list[str]] = {}
-    for cell in cells:
-        for system in material.ranked:
-            if why := material.estimates.of(system, cell).missing:
-                missing.setdefault(f"{cell}: {why}", []).append(system)
-    for text, systems in missing.items():
-        who = "" if len(systems) == len(rows) else f" ({', '.join(systems[:6])})"
-        notes.append(f"no interval of {text}{who}")
-    notes = ["In brackets: 95 % confidence intervals over users.", *notes]
-    return [Grid(TableView(["system", *cells], rows), sortable=True), Notes(notes)]
-
-
-def _columns(material: ReportData) -> list[str]:
-    """Return the values to show: of each metric that at the primary cut-off, or its last one."""
-    chosen: dict[str, str] = {}
-    for cell in material.single_cells:
-        metric = material.metric_of(cell)
-        name = cell if metric is None else str(metric @ ())
-        kept = chosen.get(name)
-        if kept is None or (metric is not None and kept not in (material.primary, str(metric @ material.k))):
-            chosen[name] = cell
-    return list(chosen.values())[:_COLUMNS]
-
-
-def _marks(material: ReportData) -> tuple[dict[tuple[str, str], Marked], list[str]]:
-    """Return the marks of a comparison by system and value, and what they mean.
-
-    The mark of the value ``""`` is the name of the system with its letter.
-    """
-    if material.pairs is None or material.settings["by"] is not None:
-        return {}, []
-    systems = list(dict.fromkeys([*material.pairs["baseline"], *material.pairs["system"]]))
-    view = system_view(material.pairs, material.settings)
-    few = len(systems) <= _LETTERS
-    marks: dict[tuple[str, str], Marked] = {}
-    for system, row in zip(systems, view.rows, strict=True):
-        if few:
-            marks[system, ""] = Marked(str(row[0]))
-        for cell, mark in zip(view.head[1:], row[1:], strict=True):
-            raised = mark.raised if isinstance(mark, Marked) else ""
-            count = f"{raised.count(',') + 1}" if raised else ""
-            if isinstance(mark, Marked):
-                marks[system, str(cell)] = Marked("", mark.style, raised if few else count)
-    caption = (
-        "Best in bold, second underlined. Raised: the number of systems that it is significantly "
-        f"better than, level {material.settings['alpha']:g}."
-    )
-    return marks, [view.caption if few else caption]
 
 
 def all_values(material: ReportData) -> list[Block]:
@@ -448,50 +721,18 @@ def all_values(material: ReportData) -> list[Block]:
     blocks: list[Block] = [Grid(TableView(["metric", *systems], rows[:most]), sortable=True)]
     if len(rows) > most:
         blocks.append(Notes([f"{len(rows) - most:,} more values are in the saved results"]))
-    return [Folded(f"All {len(rows):,} values", blocks)]
-
-
-def differences(material: ReportData) -> list[Block]:
-    """Return paired differences as dots and intervals, those of the primary metric first."""
-    pairs = _pairs(material)
-    main = leader_first(pairs.filter(pl.col("primary")), material.settings)
-    blocks: list[Block] = [_difference_figure("differences", main.head(_PAIRS), material)]
-    if len(main) > _PAIRS:
-        text = f"{_PAIRS} of {len(main):,} pairs are drawn, those of the best system first."
-        blocks.append(Notes([text]))
-    exploratory = pairs.filter(~pl.col("primary"))
-    names = exploratory["metric"].unique(maintain_order=True).to_list()[:_PANELS]
-    few = [leader_first(exploratory.filter(metric=name), material.settings).head(_PAIRS) for name in names]
-    if few:
-        figure = _difference_figure("differences-of-other-metrics", pl.concat(few), material)
-        blocks.append(Folded("Other metrics (exploratory)", [figure]))
     return blocks
-
-
-def _difference_figure(name: str, rows: pl.DataFrame, material: ReportData) -> Figure:
-    return Figure(
-        name,
-        f"Paired differences with {100 - 100 * material.settings['alpha']:g} % confidence "
-        "intervals, each of one pair alone; verdicts are corrected over all pairs. An interval "
-        "across the dashed line includes a difference of 0.",
-        difference_frame(rows),
-        charts().difference_chart,
-    )
 
 
 def pair_table(material: ReportData) -> list[Block]:
     """Return every row of the comparison, with tests and effect sizes."""
+    if material.alone:
+        return []
     rows = _pairs(material)
     view = pair_view(rows.sort("primary", descending=True, maintain_order=True).head(_ROWS), material.settings)
     view = replace(view, head=("metric and pair", *view.head[1:]))
     more = [f"{len(rows) - _ROWS:,} more rows are in comparison.table"] if len(rows) > _ROWS else []
-    return [Folded(f"All {len(rows):,} paired comparisons", [Grid(view, sortable=True), Notes([*view.notes, *more])])]
-
-
-def _pairs(material: ReportData) -> pl.DataFrame:
-    if material.pairs is None:
-        raise MetricError(material.not_compared)
-    return material.pairs
+    return [Grid(replace(view, notes=()), sortable=True), Notes([*view.notes, *more])]
 
 
 def curves(material: ReportData) -> list[Block]:
@@ -500,10 +741,14 @@ def curves(material: ReportData) -> list[Block]:
     if not cells_by_name:
         raise MetricError("every metric was evaluated at one cut-off only", hint='ask for "ndcg@[1,5,10,20]"')
     chosen = {name: _thinned(cells) for name, cells in list(cells_by_name.items())[:_PANELS]}
-    frame = curve_frame(material.drawn, chosen)
-    caption = f"{', '.join(chosen)} against the cut-off k, with 95 % confidence bands."
-    caption += material.left_out
-    return [Figure("curves", caption, frame, charts().curve_chart)]
+    marked = [name for name in (material.settings.get("baseline"), *material.ranked[:1]) if name]
+    draw = partial(charts().curve_chart, banded=marked, small=True)
+    figures = [
+        Figure(f"curve-{name}", f"{name}@k", curve_frame(material.drawn, {name: cells}), draw)
+        for name, cells in chosen.items()
+    ]
+    text = f"Values at the evaluated cut-offs k; bands: 95 % intervals of {listing(list(dict.fromkeys(marked)))}."
+    return [Text(text + material.left_out), Panels(figures)]
 
 
 def _thinned(cells: Mapping[int, str]) -> dict[int, str]:
@@ -511,59 +756,3 @@ def _thinned(cells: Mapping[int, str]) -> dict[int, str]:
     step = (len(cells) - 1) / (_CUTOFFS - 1)
     every = list(cells.items())
     return dict(every[round(step * index)] for index in range(_CUTOFFS)) if step > 1 else dict(every)
-
-
-def trade_offs(material: ReportData) -> list[Block]:
-    """Return accuracy against coverage, novelty, diversity and popularity bias."""
-    xs = [cell for cell in material.in_families(_BEYOND) if cell != material.primary][:_PANELS]
-    if not xs:
-        raise MetricError(
-            "no metric of coverage, novelty, diversity or popularity bias was evaluated",
-            hint='ask for "catalog_coverage@10", "gini@10" or "novelty@10"',
-        )
-    frame = pareto_frame(material.drawn, material.primary, xs)
-    y = material.primary
-    caption = f"{y} (vertical) against metrics beyond accuracy, with 95 % confidence intervals."
-    caption += material.left_out
-    return [Figure("trade-offs", caption, frame, lambda data: charts().pareto_chart(data, y))]
-
-
-def distribution(material: ReportData) -> list[Block]:
-    """Return how many users win and lose, and by how much."""
-    rows = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null())
-    rows = leader_first(rows.drop_nulls("wins"), material.settings).head(_PANELS)
-    if rows.is_empty():
-        raise MetricError(f"{material.primary} has no per-user values that were compared")
-    values: dict[str, Floats] = {}
-    counts = []
-    for row in rows.iter_rows(named=True):
-        pair = f"{row['system']} − {row['baseline']}"
-        counts.append([pair, *_wins(row, material)])
-        one, other = (material.results[row[side]].units for side in ("system", "baseline"))
-        with contextlib.suppress(MetricError):  # the table says that no user differs
-            values[pair] = gains(one, other, material.primary)
-    head = ["pair", "users who gain", "users without a difference", "users who lose"]
-    return [Grid(TableView(head, counts)), *_gains_figure(values, material)]
-
-
-def _gains_figure(values: Mapping[str, Floats], material: ReportData) -> list[Block]:
-    if not values:
-        return []
-    primary = material.primary
-
-    def draw(data: pl.DataFrame) -> Any:
-        return charts().histogram_chart(
-            data, f"difference in {primary}", signed=True, better=material.direction(primary)
-        )
-
-    caption = f"Users whose {primary} differs, by the difference; equal bins around 0."
-    return [Figure("users", caption, histogram_frame(values, symmetric=True), draw)]
-
-
-def _wins(row: Mapping[str, Any], material: ReportData) -> list[str]:
-    """Return who gains, stays and loses; of some metrics small values are the gain."""
-    counts = [row["wins"], row["ties"], row["losses"]]
-    if material.direction(row["metric"]) is False:
-        counts.reverse()
-    total = max(sum(counts), 1)
-    return [f"{count:,} ({count / total:.0%})" for count in counts]

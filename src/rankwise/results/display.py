@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from rankwise.metrics.inputs import read_label
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import names_no_columns
 
-__all__ = ["footnote", "plan_statements", "result_views", "short_lists"]
+__all__ = ["footnote", "moment_text", "plan_statements", "result_views", "short_lists", "split_words"]
 
 _POPULATIONS = {
     "truth": "those with a relevant item",
@@ -285,6 +286,53 @@ def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> 
         *filter(None, [truth]),
         means[settings["mean_over"]] + others,
     ]
+
+
+_SPLITS = {
+    "GlobalTime": "split by time",
+    "TimeWindows": "split by windows of time",
+    "SuccessiveTargets": "split into successive targets",
+    "TwoStage": "split by time in two stages",
+    "LeaveOut": "last rows of each user tested",
+    "LeavePOut": "rows of each user tested",
+    "Holdout": "random split",
+    "KFold": "cross-validation",
+    "StratifiedKFold": "cross-validation",
+    "UserHoldout": "split by users",
+    "UserKFold": "cross-validation over users",
+    "ItemHoldout": "split by items",
+}
+
+
+def split_words(card: Mapping[str, Any]) -> str:
+    """Return how the ground truth was split off, in a few words.
+
+    >>> card = {"rule": {"rule": "GlobalTime", "share": 0.2}, "found": {"moment": 1375122079},
+    ...         "time": {"unit": "s"}, "parts": {"test": {"rows": 13611}}}
+    >>> split_words(card)
+    'split by time at 2013-07-29 (20 %, 13,611 test rows)'
+    """
+    rule, test = card["rule"], card["parts"].get("test", {})
+    name, share = str(rule.get("rule", "split")), rule.get("share")
+    moment = moment_text(card["found"].get("moment"), card.get("time") or {})
+    size = [f"{100 * share:g} %"] if isinstance(share, float) else []
+    size += [f"{test['rows']:,} test rows"] if "rows" in test else []
+    text = _SPLITS.get(name, name) + (f" at {moment[:10]}" if moment else "")
+    return text + (f" ({', '.join(size)})" if size else "")
+
+
+def moment_text(value: Any, time: Mapping[str, Any]) -> str:
+    """Return a moment of a split as a date in UTC, where its card knows the unit of the number; empty without one."""
+    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}.get(time.get("unit") or "")
+    if value is None:
+        return ""
+    if ticks is None or not isinstance(value, int | float):
+        return str(value)
+    try:
+        date = datetime.fromtimestamp(value / ticks, tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(value)
+    return f"{date:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def plan_statements(provenances: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -30,13 +30,13 @@ def result_plots(result: Result) -> ResultPlots:
 
 
 def comparison_plots(comparison: Comparison) -> ComparisonPlots:
-    """Charts: ``comparison.plot.differences()``, ``.gains(…)``, ``.pareto(…)``, ``.curve(…)``.
+    """Charts: ``comparison.plot.differences()``, ``.slices()``, ``.overview()``, ``.decision(…)``, ``.gains(…)``, ….
 
     Install with ``pip install "rankwise[plot]"`` (Altair).
     """
     from rankwise.reporting.plots import ComparisonPlots
 
-    return ComparisonPlots(comparison.table, comparison.settings["primary"], comparison.results)
+    return ComparisonPlots(comparison.table, comparison.settings, comparison.results)
 
 
 def report_result(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from rankwise.stats.differences import Interval
 
-__all__ = ["Result", "means_of_users"]
+__all__ = ["Result", "knows_lists", "means_of_users"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -571,6 +571,11 @@ class Result(TableDisplay, Mapping[str, float]):
     report = report_result
     log_mlflow = log_mlflow
     log_wandb = log_wandb
+
+
+def knows_lists(result: Result) -> bool:
+    """Return whether a result knows the lengths of the users' lists, as those of per-user values alone do not."""
+    return "list_length" in result.per_user.columns and bool(result.per_user["list_length"].sum())
 
 
 def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -> pl.DataFrame:
