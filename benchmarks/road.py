@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ASKED = [f"{name}@{list(peers.CUTOFFS)}" for name in peers.METRICS]
 MEMORY_TARGET = 2.5
+MOVIELENS, MOVIELENS_ITEMS = workload.MOVIELENS_USERS, workload.MOVIELENS_ITEMS
 COMPILED = kernels.road() == "compiled"
 READY = 4 << 30
 """Bytes that runs in new memory find ready: what evaluating ten million users takes."""
@@ -125,6 +126,23 @@ def digests(scale: int) -> Iterator[Line]:
         mine, digest = in_turns([partial(ours, work), partial(digest_of_rows, truth.frame, "relevance")], memory=READY)
         note = f"{len(truth.frame):,} rows of ground truth, {len(work.recs):,} of lists"
         yield Line(f"{what}: digest over evaluation", ratio(digest, mine), most=0.05, note=note)
+
+
+def groups(scale: int) -> Iterator[Line]:
+    """Time a thousand groups of users, and a jackknife, over the evaluation without."""
+    for users, lists in ((MOVIELENS // scale, "138 thousand users"), (10_000, "10 thousand users")):
+        work = workload.uniform(users, 10, MOVIELENS_ITEMS, 5 * users)
+        town = pl.DataFrame({"user": np.arange(users), "town": np.random.default_rng(0).integers(0, 1000, users)})
+        for what, metrics, most in (("means", ASKED[:3], 2), ("coverage and Gini", ["coverage@10", "gini@10"], 4)):
+            plain = partial(rw.evaluate, work.recs, work.truth, metrics, progress=False)
+            runs: list[Callable[[], object]] = [plain, partial(plain, users=town, by="town")]
+            alone, grouped = in_turns(runs, memory=READY)
+            note = f"{statistics.median(alone):.3f} s → {statistics.median(grouped):.3f} s"
+            yield Line(f"1,000 groups of {lists}, {what}: over no groups", ratio(grouped, alone), most=most, note=note)
+        plain = partial(rw.evaluate, work.recs, work.truth, ["coverage@10", "gini@10"], progress=False)
+        alone, without = in_turns([plain, partial(plain, jackknife=64)], memory=READY)
+        note = f"{statistics.median(alone):.3f} s → {statistics.median(without):.3f} s"
+        yield Line(f"jackknife of 64 groups, {lists}: over none", ratio(without, alone), most=1.3, note=note)
 
 
 def _hash(path: Path) -> bytes:
@@ -234,6 +252,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
     "strings": strings,
     "small": small_calls,
     "digests": digests,
+    "groups": groups,
     "files": files,
     "command": command,
     "memory": memory_peak,
