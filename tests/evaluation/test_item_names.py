@@ -91,7 +91,7 @@ def test_pieces_give_the_values_and_counts_of_the_whole():
     [
         ({"codes": []}, ParameterError, "a mapping of each name to its item or items"),
         ({"codes": {}}, ParameterError, "a mapping of each name"),
-        ({"codes": "sid"}, ParameterError, "is a column of the items"),
+        ({"codes": "sid"}, ParameterError, "is by a column of the items"),
         ({"codes": "sid", "items": {"item": [1], "s_id": ["a"]}}, ColumnError, "there is no column 'sid'"),
         ({"codes": CODES, "titles": CODES}, ParameterError, "codes or titles in place of items"),
         ({"codes": CODES, "ranks": "keep"}, ParameterError, "lists of codes have no gaps to keep"),

@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError, nearest
+from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import UserTable
 from rankwise.options import Population
 from rankwise.results.intervals import CROSSED, is_truth_slice
 from rankwise.results.result import Result
+from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once
 from rankwise.tables.requests import REQUEST, users_of_requests
 from rankwise.tables.table import Table, Tables
@@ -375,22 +376,13 @@ def _slicing(name: str, tables: Tables) -> _Slicing:
 
 def _of_items(name: str, column: str, edges: list[float] | None, tables: Tables) -> _Slicing:
     """Return slices by a column of the items."""
-    items, truth = tables.items, tables.truth
-    assert truth is not None
-    if items is None:
-        raise ParameterError(f"by={name!r} is by a column of the items", found="no items", hint="pass items=")
-    if column not in items.frame.columns:
-        known = [other for other in items.frame.columns if other != "item"]
-        raise ColumnError(
-            f"there is no column {column!r}",
-            where=items.source,
-            found=", ".join(map(repr, known)) or "ids alone",
-            hint=nearest(column, known) or 'also "item:popularity" and "item:cold", with train=',
-        )
+    assert tables.truth is not None
+    more = 'also "item:popularity" and "item:cold", with train='
+    items, values = item_column(tables.items, column, f"by={name!r}", more)
     check_once(items, "item", hint="keep one row per item; several categories of an item are a list in its row")
-    binned = _binned(items.frame[column], edges, name)
-    labels = _label_of_item(items.with_frame(items.frame.select("item", label=binned(items.frame[column]))))
-    return _Slicing(labels, _ordered(labels(truth), binned.names))
+    binned = _binned(values, edges, name)
+    labels = _label_of_item(items.with_frame(items.frame.select("item", label=binned(values))))
+    return _Slicing(labels, _ordered(labels(tables.truth), binned.names))
 
 
 def _label_of_item(labelled: Table) -> Callable[[Table], pl.Series]:

@@ -20,7 +20,7 @@ from rankwise.tables.columns import names_of
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.training import matching
 
-__all__ = ["ItemNames", "NameKind", "codes_as_text", "is_placeholder", "named_items", "outside_catalogue"]
+__all__ = ["ItemNames", "NameKind", "codes_as_text", "item_column", "named_items", "outside_catalogue"]
 
 NameKind: TypeAlias = Literal["codes", "titles"]
 _PLACEHOLDER = "\x00"  # before a name that no item has, where ids are text
@@ -48,6 +48,24 @@ def named_items(option: NameKind, given: object) -> str | dict[str, list[Any]] |
         several = [*value] if isinstance(value, list | tuple | set | frozenset) else [value]
         items.setdefault(_as_text(name), []).extend(several)
     return items
+
+
+def item_column(items: Table | None, column: str, asked: str, more: str | None = None) -> tuple[Table, pl.Series]:
+    """Return the items with one of their columns; raise, saying what was ``asked``, if there is none.
+
+    ``more`` is the hint where no column has a name like this one.
+    """
+    if items is None:
+        raise ParameterError(f"{asked} is by a column of the items", found="no items", hint="pass items=")
+    if column not in items.frame.columns:
+        others = [name for name in items.frame.columns if name != "item"]
+        raise ColumnError(
+            f"there is no column {column!r}",
+            where=items.source,
+            found=", ".join(map(repr, others)) or "ids alone",
+            hint=nearest(column, others) or more,
+        )
+    return items, items.frame[column]
 
 
 def _as_text(name: object) -> str:
@@ -126,18 +144,9 @@ class ItemNames:
 
     @classmethod
     def _of_column(cls, kind: NameKind, column: str, items: Table | None) -> Self:
-        if items is None:
-            raise ParameterError(f"{kind}={column!r} is a column of the items", found="no items", hint="pass items=")
-        if column not in items.frame.columns:
-            others = [name for name in items.frame.columns if name != "item"]
-            raise ColumnError(
-                f"there is no column {column!r}",
-                where=items.source,
-                found=", ".join(map(repr, others)) or "ids alone",
-                hint=nearest(column, others),
-            )
-        names, named = _plain(kind, items.frame[column]).alias("name"), items.frame["item"].alias("named")
-        return cls(kind, pl.DataFrame([names, named]).drop_nulls().unique(maintain_order=True), items.is_text)
+        table, values = item_column(items, column, f"{kind}={column!r}")
+        pairs = pl.DataFrame([_plain(kind, values).alias("name"), table.frame["item"].alias("named")])
+        return cls(kind, pairs.drop_nulls().unique(maintain_order=True), table.is_text)
 
     def translated(self, lists: Recommendations) -> tuple[Recommendations, list[str]]:
         """Return lists of items, with what was counted, and up to five names that no item has.
@@ -197,11 +206,6 @@ class ItemNames:
         after = np.searchsorted(known, np.array(names, dtype=object))
         begins = [at < len(known) and known[at].startswith(name) for at, name in zip(after, names, strict=True)]
         return int(counts["count"].filter(pl.Series(begins, dtype=pl.Boolean)).sum())
-
-
-def is_placeholder(item: object) -> bool:
-    """Return whether an id of text stands for a name that no item has."""
-    return isinstance(item, str) and item.startswith(_PLACEHOLDER)
 
 
 def _plain(kind: NameKind, names: pl.Series) -> pl.Series:
