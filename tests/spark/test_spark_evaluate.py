@@ -557,3 +557,42 @@ def test_a_convention_that_orders_ties_reads_lists_with_ranks(spark):
     tables = {role: table for role, table in frames(3, ranks=True).items() if role in ("recommendations", "truth")}
     one, there = evaluate(spark, tables, ["ndcg@3", "ncrr@3"], convention="cornac", ranks="keep")
     check_same(one, there)
+
+
+def with_requests(by_request):
+    """Lists of requests of users, and a ground truth by request or by user."""
+    rng = np.random.default_rng(11)
+    lists, truth = [], []
+    for user in range(30):
+        for request in range(rng.integers(1, 4)):
+            if user % 7:
+                lists += [(user, request, int(item), at) for at, item in enumerate(rng.permutation(12)[:4], 1)]
+            truth += [(user, request, int(item)) for item in rng.permutation(12)[:2]]
+    columns = ["user", "request", "item"]
+    judged = pl.DataFrame(truth, schema=columns, orient="row")
+    return {
+        "recommendations": pl.DataFrame(lists, schema=[*columns, "rank"], orient="row"),
+        "truth": judged if by_request else judged.drop("request").unique(maintain_order=True),
+        "train": pl.DataFrame({"user": range(30), "item": [user % 12 for user in range(30)]}),
+        "users": pl.DataFrame({"user": range(30), "kind": ["a", None, "b"] * 10}),
+    }
+
+
+@pytest.mark.parametrize("by_request", [True, False])
+@pytest.mark.parametrize("options", [{}, {"mean_over": "users"}, {"exclude_seen": True}])
+def test_requests_are_those_of_one_process(spark, by_request, options):
+    tables, metrics = with_requests(by_request), ["ndcg@3", "recall@2", "gini@3", "novelty@3"]
+    one, there = evaluate(spark, tables, metrics, by="kind", buckets=3, **options)
+    check_same(one, there)
+    assert there.provenance["requests"] == one.provenance["requests"]
+    assert there.per_user.columns[:2] == ["user", "request"]
+    assert repr(there.interval("recall@2")) == repr(one.interval("recall@2"))
+
+
+def test_what_requests_do_not_have_in_spark(spark):
+    tables = with_requests(True)
+    with pytest.raises(ParameterError, match="are collected on the driver"):
+        evaluate(spark, tables, ["recall@2"], collect=False)
+    _, there = evaluate(spark, tables, ["recall@2"], buckets=2)
+    with pytest.raises(ParameterError, match="Spark compares values of users, and these are of requests"):
+        rs.compare(there, there)

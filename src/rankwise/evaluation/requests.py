@@ -29,7 +29,7 @@ from rankwise.tables.requests import (
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["PiecesByRequest", "Requests", "check_requests"]
+__all__ = ["PiecesByRequest", "Requests", "check_requests", "settings_by_request"]
 
 _READABLE = re.compile(r"\x1f|\\x1f")
 """What stands between the ids of a user and of a request in messages."""
@@ -78,11 +78,22 @@ class Requests:
         each = each.unique(maintain_order=True)
         return cls(user, request, lists.columns.get(REQUEST, REQUEST), known, each)
 
+    @classmethod
+    def none(cls, lists: Table) -> Self:
+        """Return no requests, where lists have a column for them and no rows."""
+        schema = lists.frame.schema
+        return cls(schema["user"], schema[REQUEST], REQUEST, "user", lists.frame.select("user", REQUEST))
+
     def applied(self, settings: Settings, tables: Tables) -> tuple[Settings, Tables]:
         """Return settings and tables with one id per request in lists and ground truth."""
-        if isinstance(settings.weights, Mapping):
-            settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
-        return replace(settings, by_request=True), one_id_per_request(tables, self.each)
+        return settings_by_request(settings), self.tables(tables)
+
+    def tables(self, tables: Tables) -> Tables:
+        """Return tables with one id per request in lists and ground truth; there may be no lists left."""
+        if tables.recommendations is not None:
+            return one_id_per_request(tables, self.each)
+        changed: dict[Any, Any] = users_as_text(tables.by_role)
+        return replace(tables, truth=None if tables.truth is None else truth_by_request(tables.truth), **changed)
 
     def named(self, result: Result) -> Result:
         """Return the result with users and requests in columns of their own, counted, and its means over users."""
@@ -107,6 +118,13 @@ class Requests:
         texts = (error.what, error.where, error.found, error.hint)
         what, where, value, hint = (None if text is None else _READABLE.sub(", request ", text) for text in texts)
         return type(error)(str(what), where=where, found=value, hint=hint)
+
+
+def settings_by_request(settings: Settings) -> Settings:
+    """Return the settings of an evaluation with one id per request, in which ids of users are text."""
+    if isinstance(settings.weights, Mapping):
+        settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
+    return replace(settings, by_request=True)
 
 
 def check_requests(settings: Settings, lists: Table) -> None:
@@ -148,11 +166,9 @@ class PiecesByRequest:
     @classmethod
     def of(cls, job: Job) -> Self:
         """Return the evaluation of requests, where ``job`` is that of users."""
-        settings, shared = job.settings, job.shared
-        if isinstance(settings.weights, Mapping):
-            settings = replace(settings, weights={str(user): weight for user, weight in settings.weights.items()})
+        shared = job.shared
         tables: dict[Any, Any] = users_as_text(shared.by_role)
-        made = prepare(replace(settings, by_request=True), replace(shared, truth=None, **tables))
+        made = prepare(settings_by_request(job.settings), replace(shared, truth=None, **tables))
         rules = replace(made.encoder.rules, required=False)  # a piece may have no relevant item
         frames = dict(made.about.frames) | ({} if shared.truth is None else {"truth": shared.truth.frame})
         about = JobFingerprint(made.about.settings, frames)

@@ -37,6 +37,7 @@ from rankwise.errors import DuplicateError, MetricError, ParameterError, Rankwis
 from rankwise.evaluation.engine import Job, work
 from rankwise.evaluation.evaluate import with_history
 from rankwise.evaluation.plan import Plan
+from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
 from rankwise.results.intervals import HISTORY
@@ -157,11 +158,20 @@ class BucketWork:
         job = load_job(self.job)
         tables: dict[Any, Any] = {role: self._table(role, frame) for role, frame in frames.items()}
         tables.setdefault("truth", absent_truth(tables["recommendations"]))
+        requests = None
+        if job.settings.by_request and len(tables["recommendations"].frame):
+            requests = Requests.of(job.settings, Tables(**tables))
         piece, counts = _adjusted(job, Tables(**tables))
         counts.update({rows_of(role): len(frame) for role, frame in frames.items()})
         if piece.truth is not None:
             counts[RELEVANT] = len(piece.truth.relevant(job.settings.relevance_threshold))
-        partial = work(job, piece)
+        if job.settings.by_request:
+            requests = requests or Requests.none(tables["recommendations"])
+            piece = requests.tables(piece)
+        try:
+            partial = work(job, piece)
+        except RankwiseError as error:
+            raise error if requests is None else requests.explained(error) from error
         partial = replace(partial, counts=Counter(partial.counts) + counts)
         users = {} if piece.users is None else {"users": piece.users.frame}
         return partial, users

@@ -25,6 +25,7 @@ from rankwise.evaluation.engine import Job, finish, prepare, with_train_items
 from rankwise.evaluation.evaluate import check_whole, with_doubts, with_item_slices
 from rankwise.evaluation.input_warnings import swapped
 from rankwise.evaluation.plan import check_piece
+from rankwise.evaluation.requests import Requests, settings_by_request
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
 from rankwise.results.intervals import HISTORY
@@ -61,7 +62,7 @@ from rankwise.spark.tables import (
     unify_ids,
 )
 from rankwise.tables.columns import empty_table
-from rankwise.tables.requests import check_no_requests
+from rankwise.tables.requests import has_requests, users_as_text
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
@@ -313,6 +314,7 @@ class Engine:
             return self._result()
 
     def _result(self) -> SparkResult:
+        requests = self._requests()
         evaluated, truth = self._evaluate(), self.tables.get("truth")
         lists = self.tables["recommendations"].empty
         result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
@@ -324,7 +326,20 @@ class Engine:
                 for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
             }
             result = with_item_slices(result, parts, self._again)
+        if requests is not None:
+            result = requests.named(result)
         return SparkResult.of(result, evaluated.values, evaluated.kept)
+
+    def _requests(self) -> Requests | None:
+        """Return the requests that lists belong to; None if they belong to users."""
+        columns: dict[Any, Any] = {role: table.empty for role, table in self.tables.items()}
+        tables = normalise(Tables(**columns), self.settings)
+        requests = Requests.of(self.settings, tables)
+        if requests is not None and self.collect is False:
+            raise ParameterError(
+                "values of requests are collected on the driver", found="collect=False", hint="leave collect out"
+            )
+        return requests
 
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""
@@ -344,7 +359,9 @@ class Engine:
         columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
         empty = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))
-        check_no_requests(empty.get("recommendations"), "rankwise.spark")
+        by_request = has_requests(empty.get("recommendations"))
+        if by_request:
+            settings = settings_by_request(settings)
         for role in ("recommendations", "reference"):
             if role in empty:
                 check_order(empty[role], settings.ties)
@@ -361,7 +378,11 @@ class Engine:
         lists = empty["recommendations"]
         assert isinstance(lists, Recommendations)
         ties_for(lists, settings.ties, if_scored=settings.ties_if_scored)
-        job = prepare(settings, shared_tables(settings, tables, self.items), counted=Counted())
+        shared = shared_tables(settings, tables, self.items)
+        if by_request:
+            changed: dict[Any, Any] = users_as_text(shared.by_role)
+            shared = replace(shared, **changed)
+        job = prepare(settings, shared, counted=Counted())
         check_piece(job.plan, lists, settings.relevance_threshold)
         check_facts(job.plan)
         return job, tables
@@ -376,7 +397,7 @@ class Engine:
             merged, n_users = _merged(output, buckets, job, work, counts)
             _check_rows(job, work, merged, part=self.checked)
             width = n_users * merged.users.width
-            collect = width <= _COLLECTED if self.collect is None else self.collect
+            collect = width <= _COLLECTED or job.settings.by_request if self.collect is None else self.collect
             read = {role: merged.counts.get(rows_of(role), 0) for role in tables}
             _check_files(tables, work, read)
             of_driver = {RELEVANT, *map(rows_of, tables)}

@@ -180,6 +180,12 @@ def _check_in_spark(results: Mapping[str, Result]) -> None:
                 found=f"{name}: {type(result).__name__}",
                 hint="pass others to rankwise.compare",
             )
+        if "requests" in result.provenance:
+            raise ParameterError(
+                "Spark compares values of users, and these are of requests",
+                found=name,
+                hint="rankwise.compare takes users as clusters of requests",
+            )
 
 
 @dataclass(frozen=True)
