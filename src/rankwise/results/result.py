@@ -254,7 +254,7 @@ class Result(TableDisplay, Mapping[str, float]):
 
         Columns are ``by, group, users, small, metric, value, low, high``. Groups are those of `slices`, in their order,
         each with all values or those of one metric. Intervals are those of `interval`, of each group alone; values
-        that are no means of users have none. ``small`` groups have fewer users than ``min_size``.
+        that are no per-user means have none. ``small`` groups have fewer users than ``min_size``.
 
         Examples
         --------
