@@ -128,8 +128,8 @@ class Gini(Catalogue):
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
-        ordered = xp.sort(counts[counts > 0])
-        n_recommended = int(ordered.shape[0])
+        positive = counts[counts > 0]
+        n_recommended = int(positive.shape[0])
         n = n_recommended if self.over == "recommended" else catalogue_size + self.padding
         m = n - 1 if self.over == "catalogue" and self.corrected else n
         if not n_recommended:
@@ -137,13 +137,29 @@ class Gini(Catalogue):
         if m == 0:
             return 0.0
         # Items never recommended come first and add nothing, so the others have the last positions.
-        position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
         if self.exposure != "count":
-            weighted = float(xp.sum((2 * position - n - 1) * ordered))
-            return weighted / (m * float(xp.sum(ordered)))
-        # Sums of whole numbers up to the division: the order of items cannot matter.
-        weighted = int(xp.sum((2 * position - n - 1) * xp.astype(ordered, xp.int64)))
-        return weighted / (m * int(xp.sum(ordered)))
+            position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
+            ordered = xp.sort(positive)
+            return float(xp.sum((2 * position - n - 1) * ordered)) / (m * float(xp.sum(ordered)))
+        return _weighted_by_position(xp.astype(positive, xp.int64), n) / (m * int(xp.sum(positive)))
+
+
+def _weighted_by_position(counts: Array, n: int) -> int:
+    r"""Return :math:`\sum_i (2 i - n - 1) c_i` over positive counts in ascending order, at the last of n positions.
+
+    Whole numbers, of which few differ: those that are equal are summed together, without sorting any.
+
+    >>> _weighted_by_position(np.array([1, 3, 1]), 5)
+    14
+    """
+    xp = namespace(counts)
+    largest = int(xp.max(counts))
+    if largest > 4 * counts.shape[0] + 1000:
+        position = xp.arange(n - counts.shape[0] + 1, n + 1, dtype=xp.int64)
+        return int(xp.sum((2 * position - n - 1) * xp.sort(counts)))
+    items = count(counts, largest + 1)  # how many items have each count
+    last = xp.cumulative_sum(items) + (n - counts.shape[0])  # the position of the last of them
+    return int(xp.sum(xp.arange(largest + 1, dtype=xp.int64) * items * (2 * last - items - n)))
 
 
 @metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
