@@ -430,6 +430,7 @@ class ItemColumn(_Name):
     part: str = ""
 
 
+_ROOMY = 8  # places for each row, up to which counting is cheaper than sorting
 ONES: Mapping[str, Any] = {}
 """Stands for ones, which need no array."""
 
@@ -480,6 +481,11 @@ class GroupSums:
 
     def _added(self) -> tuple[Any, dict[str, Any]]:
         """Return every place once, in order, and what is added there in all."""
+        places = len(self.names) * self.n_items
+        if self.parts is ONES and places <= _ROOMY * len(self.index):
+            counts = np.bincount(self.index, minlength=places)
+            index = np.flatnonzero(counts)
+            return index, {"": counts[index]}
         order = None if self.parts is ONES else np.argsort(self.index, kind="stable")
         ordered = np.sort(self.index) if order is None else self.index[order]
         first = np.flatnonzero(np.diff(ordered, prepend=-1))
