@@ -244,8 +244,8 @@ def test_the_tail_where_all_are_on_one_side():
 
 @pytest.mark.parametrize("mean", [-0.02, -0.3])
 def test_a_system_below_0_has_no_relative_limits(mean):
-    x = mean + np.array([0.01, -0.01, 0.0, 0.02, -0.02])
-    lift, low, high = bounded_lift(differences(x, np.full(5, 0.4)), (-1.0, 1.0), confidence=0.95)
+    x = mean + np.tile([0.3, -0.3, 0.1, -0.1, 0.0], 20)
+    lift, low, high = bounded_lift(differences(x, np.full(100, 0.4)), (-1.0, 1.0), confidence=0.95)
     assert lift == pytest.approx(mean / 0.4 - 1)
     assert math.isnan(low)
     assert math.isnan(high)
