@@ -82,3 +82,12 @@ def test_ranks_that_count_up_place_the_items(base, threads, monkeypatch):
     for wrong in (twice, beyond):
         assert ragged.placed(counts, codes[order], wrong[order], items[order], threads, base) is None
     assert ragged.placed(counts, codes[order], rank[order], items[order], threads, 1 - base) is None
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+def test_rows_whose_id_is_not_that_before(dtype):
+    ids = np.array([3, 3, 5, 5, 5, 3, 4], dtype=dtype)
+    for first, stop in ((1, 7), (3, 6), (2, 2)):
+        rows = kernels.changes(ids, first, stop)
+        assert (rows is None) == (kernels.loaded() is None)  # without compiled loops NumPy finds them
+        assert rows is None or rows.tolist() == [at for at in (2, 5, 6) if first <= at < stop]

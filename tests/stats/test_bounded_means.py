@@ -240,3 +240,12 @@ def test_the_tail_where_all_are_on_one_side():
     assert (again, same) == pytest.approx((one, point))
     counted, _ = probability_above(np.array([1.0, -0.5]), 0.0, np.array([1.0, 3.0]))
     assert counted == pytest.approx(one)
+
+
+@pytest.mark.parametrize("mean", [-0.02, -0.3])
+def test_a_system_below_0_has_no_relative_limits(mean):
+    x = mean + np.tile([0.3, -0.3, 0.1, -0.1, 0.0], 20)
+    lift, low, high = bounded_lift(differences(x, np.full(100, 0.4)), (-1.0, 1.0), confidence=0.95)
+    assert lift == pytest.approx(mean / 0.4 - 1)
+    assert math.isnan(low)
+    assert math.isnan(high)

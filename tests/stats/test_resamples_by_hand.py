@@ -277,3 +277,10 @@ def test_the_interval_of_each_test():
     assert (unknown.low, unknown.high) == (NAN, NAN)
     assert unknown.flags == ("a", "no values differ, and their range is not bounded: the interval is not known")
     assert interval_of_test(pairs, "sign_flip", p=0.9, **one).low <= 0
+
+
+@pytest.mark.parametrize(("n", "warns"), [(999, False), (1000, True)])
+def test_tests_of_the_median_warn_from_a_thousand_pairs(n, warns):
+    d = np.tile([0.2, -0.1, 0.05], 334)[:n]
+    for test in (stats.wilcoxon, stats.sign):
+        assert any("median" in flag for flag in test(d).flags) == warns

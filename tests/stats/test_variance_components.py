@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import t
 
 from rankwise import stats
@@ -188,3 +189,23 @@ def test_data_sets_that_do_not_vary_and_that_are_refused():
     ):
         with pytest.raises(InputError, match=said):
             over_data_sets(*arrays)
+
+
+@pytest.mark.parametrize(("needed", "named"), [(1000, 1000), (1001, None)])
+def test_a_thousand_seeds_are_worth_naming_and_more_are_not(needed, named):
+    def parts(users):
+        return VarianceComponents((users, 50.0), ((1.0, 9.0),))
+
+    def spare(users, seeds):
+        more = parts(users).with_more(seeds)
+        return more.quantile(0.025) * more.error - parts(users).quantile(0.025) * parts(users).error / 2
+
+    # Between the parts of users with which one seed less, and with which so many, just halve the interval.
+    low, high = (brentq(lambda users, n=n: spare(users, n), 1e-6, 1.0, xtol=1e-15) for n in (needed - 1, needed))
+    assert parts((low + high) / 2).seeds_to_halve() == named
+
+
+def test_seeds_that_vary_little_vary():
+    values = np.array([[0.2, 0.4, 0.6], [0.2, 0.4, 0.6 + 3e-7]])
+    assert stats.two_level(values).variance_of_seeds == pytest.approx(1e-14 / 4, rel=1e-6, abs=0)
+    assert stats.two_level(np.array([[0.2, 0.4, 0.6]] * 2) + 1e-14 * values).variance_of_seeds == 0

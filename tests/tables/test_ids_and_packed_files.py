@@ -15,6 +15,7 @@ import pytest
 from rankwise.errors import ColumnError, FileError, IdError
 from rankwise.tables import formats
 from rankwise.tables.columns import checked_ids, missing_column, quoted_columns
+from rankwise.tables.delimited import _stray_quote
 from rankwise.tables.read import read_table
 
 TABLE = read_table(pl.DataFrame({"user": ["a", "b"], "item": [1, 2]}), "interactions", None)
@@ -154,3 +155,23 @@ def test_training_rows_are_those_that_are_marked():
     assert table.trained.frame.to_dicts() == [{"user": 1, "item": 4}, {"user": 3, "item": 6}]
     assert TABLE.trained is TABLE
     assert TABLE.with_ids("item", pl.Series([7, 8])).frame["item"].to_list() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("line", "stray"),
+    [
+        ('"a",b', False),
+        ('"a""b",c', False),
+        ('""', False),
+        ('a,""', False),
+        (' "a" ,b', False),
+        ('a"b,c', True),
+        ('"a"b",c', True),
+        ('"a,b', True),
+        ('a",b', True),
+        ('"', True),
+    ],
+)
+def test_a_quote_that_is_neither_around_a_field_nor_doubled_is_stray(line, stray):
+    data = f"user,item\n{line}\n".encode()
+    assert _stray_quote(data, formats.Format("csv", separator=",")) == ((2, line) if stray else (0, ""))

@@ -352,10 +352,10 @@ def bounded_lift(
 
     NaN limits where the baseline's mean may be 0 or less, or the system's may be below 0.
     """
-    before = pairs.means[1]
-    if not (pairs.n > 1 and before > 0 and math.isfinite(bounds[1] - bounds[0])):
+    after, before = pairs.means
+    if not (pairs.n > 1 and after >= 0 and before > 0 and math.isfinite(bounds[1] - bounds[0])):
         return (pairs.mean / before if before else math.nan), math.nan, math.nan
-    ratio, tail = pairs.means[0] / before, (1 - confidence) / 2
+    ratio, tail = after / before, (1 - confidence) / 2
     low = min(bounds[0], float(pairs.x.min()), float(pairs.y.min()))
     high = max(bounds[1], float(pairs.x.max()), float(pairs.y.max()))
 
@@ -367,7 +367,7 @@ def bounded_lift(
 
     least = _root(below, ratio) if ratio > 0 else 0.0
     most = 1 / _root(above, 1 / ratio if ratio > 0 else 1.0)
-    if math.isnan(least + most) or ratio < 0:
+    if math.isnan(least + most):
         return pairs.mean / before, math.nan, math.nan
     return pairs.mean / before, least - 1, most - 1
 
