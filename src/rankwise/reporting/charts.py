@@ -154,18 +154,18 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
     return short
 
 
-def _title(text: str, most: int = _TITLE) -> str:
+def _title(text: str, letters: int = _TITLE) -> str:
     """Return text that is at most so many letters wide, without its middle if it is long."""
     text = _text(text)
-    if sum(map(_width, text)) <= most:
+    if sum(map(_width, text)) <= letters:
         return text
     start, end = "", ""
     for letter in text:
-        if sum(map(_width, start + letter)) > most * 2 // 3:
+        if sum(map(_width, start + letter)) > letters * 2 // 3:
             break
         start += letter
     for letter in reversed(text):
-        if sum(map(_width, end + letter)) > most // 3 - 1:
+        if sum(map(_width, end + letter)) > letters // 3 - 1:
             break
         end = letter + end
     return f"{start}…{end}"
