@@ -221,7 +221,7 @@ _STYLES: Mapping[str, Style] = {"better": "better", "worse": "worse", "different
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
     """Return the verdict, and whether a difference that is shown is within the margin."""
     verdict = str(row["verdict"])
-    within = ", within the margin" if verdict != "equivalent" and row["within_margin"] else ""
+    within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
     return Marked(verdict + within, _STYLES.get(verdict, ""))
 
 
