@@ -197,7 +197,7 @@ def signed(value: float | None, places: int | None = None) -> str:
 def change(value: float | None, *, unit: str = " %") -> str:
     """Return a relative difference in per cent, with one decimal below 10.
 
-    >>> change(2.245), change(-0.0812), change(0.00004), change(float("nan"))
+    >>> change(2.246), change(-0.0812), change(0.00004), change(float("nan"))
     ('+225 %', '−8.1 %', '0 %', '–')
     """
     if value is None or not math.isfinite(value):
