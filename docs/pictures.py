@@ -42,13 +42,25 @@ def charts(outcome: demo.Outcome) -> None:
     neighbours = outcome.results["neighbours"]
     for name, chart in {
         "differences": found.plot.differences("ndcg@10"),
+        "decision": found.plot.decision(
+            rw.decide(
+                found,
+                success="ndcg@10",
+                guardrails={"recall@10": "5%"},
+                deterioration="gini@10",
+                slices="activity",
+                system="neighbours",
+            )
+        ),
+        "slices": found.plot.slices("ndcg@10"),
+        "overview": found.plot.overview(),
         "gains": found.plot.gains("neighbours", "popularity"),
         "trade-off": found.plot.pareto("catalog_coverage@10"),
         "groups": neighbours.plot.slices("ndcg@10"),
         "users": neighbours.plot.per_user("ndcg@10"),
         "curve": curve.plot.curve("ndcg"),
     }.items():
-        chart.configure(background="white").save(IMAGES / f"{name}.svg")
+        chart.save(IMAGES / f"{name}.svg")
 
 
 def terminal(folder: Path) -> str:

@@ -13,6 +13,7 @@ from tools import installed
 # Names that mean several things, with all of their defaults that are numbers or flags.
 SEVERAL = {
     "alpha": {0.05, 0.01, 0.5},  # a level, that of the audit of experiments, and of α-nDCG
+    "digits": {12, 3},  # of values that are compared, and of those in a paper
     "epsilon": {1e-15, 1e-05, 0.0},
     "gamma": {0.01, 1.0},
     "in_order": {True, False},

@@ -140,7 +140,10 @@ def test_errors(folder, arguments, code, said):
 def test_metrics(folder):
     listing = rankwise_here(folder, "metrics").stdout
     assert "accuracy" in listing
-    assert "ndcg[@k] " in listing
+    assert len(listing.splitlines()) < 60
+    assert " ndcg " in listing
+    assert max(map(len, listing.splitlines())) <= 80
+    assert "ndcg[@k] " in rankwise_here(folder, "metrics", "accuracy").stdout
     assert "DCG@k / IDCG@k" in rankwise_here(folder, "metrics", "nDCG").stdout
     known = json.loads(rankwise_here(folder, "metrics", "--format", "json").stdout)
     assert {"name", "aliases", "family", "range", "needs"} <= set(known[0])

@@ -133,8 +133,11 @@ def test_audit(folder):
     rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     done = rankwise_here(folder, "audit", "out")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("PASS    L1")
-    assert "needs --features FILE with timestamps, or --items FILE and --users FILE" in done.stdout
+    assert done.stdout.startswith("No leak found. 0 failed, ")
+    assert rankwise_here(folder, "audit", "out", "-q").stdout == done.stdout.splitlines()[0] + "\n"
+    full = " ".join(rankwise_here(folder, "audit", "out", "-v").stdout.split())
+    assert "PASS L1" in full
+    assert "needs --features FILE with timestamps, or --items FILE and --users FILE" in full
     files = ["out/train.parquet", "out/test.parquet"]
     assert rankwise_here(folder, "audit", *files, "--claim", "time").stdout == done.stdout
     failed = rankwise(folder, "audit", *reversed(files), "--claim", "time", "--format", "json")

@@ -418,7 +418,8 @@ def test_a_report_shows_the_decision():
     results = pair(gain=0.05)
     decision = rw.decide(results, **RULE)
     page = rw.report(results, decision=decision)
-    assert [section.name for section in page.sections][:2] == ["verdict", "decision"]
+    assert [section.name for section in page.sections][:2] == ["decision", "systems"]
+    assert page.head.verdict == decision.verdict
     assert decision.verdict in page.html
     with pytest.raises(ParameterError, match=r"what rankwise\.decide returns"):
         rw.report(results, decision="ship")

@@ -309,11 +309,11 @@ REASONS = {
     "users by activity": "train",
     "users by popularity of their items": "train",
     "trade-offs": "no metric of coverage",
-    "the exposure of items": "recommendations came from memory",
+    "the exposure of items": "recommendations: a table was passed",
     "metrics of groups": "no metric with values of groups",
     "the split": "have no split metadata",
     "the audit": "was not audited",
-    "examples of users": "recommendations came from memory",
+    "examples of users": "recommendations: a table was passed",
 }
 
 

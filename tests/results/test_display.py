@@ -38,11 +38,14 @@ def test_one_row_a_metric_one_column_a_cutoff():
 
 def test_the_footnote_says_what_was_out_of_the_ordinary():
     lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
-    who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr").views[-1].notes
-    assert who.startswith("3 users: those with a relevant item (population=truth); 1 without a list")
+    who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr").notes
+    assert who.startswith("3 users with a relevant item; 1 without a list")
     assert "2 rows with tied scores" in who
-    assert rules == ("relevant: every row of the ground truth; lists ordered by score (column 'score'), ties=expected")
-    assert read == "recommendations: {user: [(item, number)]}; truth: {user: [items]}"
+    assert rules == "relevant: every row of the ground truth"
+    assert (
+        read
+        == "lists ordered by score (column 'score'), ties=expected; recommendations: {user: [(item, number)]}; truth: {user: [items]}"
+    )
 
 
 def users_note(result: rw.Result) -> str:
@@ -54,7 +57,7 @@ def test_notes_say_that_most_lists_are_shorter_than_the_largest_cutoff():
     lengths = {0: 3, 1: 4, 2: 7, 3: 20, 4: 8}
     result = rw.evaluate({user: list(range(n)) for user, n in lengths.items()}, truth, ["ndcg@5", "recall@9"])
     note = "4 of 5 lists shorter than k = 9 (median length 7)"
-    assert users_note(result).endswith(f"(population=truth); 1 without a list; {note}")
+    assert users_note(result).endswith(f"6 users with a relevant item; 1 without a list; {note}")
     assert note in result._repr_html_()
     assert note in result.export("markdown")
     assert not any("short" in name for name in result.counts)
@@ -97,18 +100,15 @@ def test_notes_say_once_that_users_have_nothing_left_to_rank():
 def test_notes_say_once_what_is_counted_of_lists_and_of_the_truth():
     lists, truth = {1: [5, 6], 2: [5, 6], 3: [5, 6]}, {1: {5: 1}, 2: {6: 0}, 4: {5: 1}}
     ending = {
-        "truth": "; 1 without a list; 2 lists of users without relevant items; "
-        "1 user of the truth without relevant items",
-        "judged": "; 1 without a list; 1 without relevant items, as many users of the truth; "
-        "2 lists of users without relevant items",
-        "all": "; 1 without a list; 2 without relevant items, as many lists; "
-        "1 user of the truth without relevant items",
+        "truth": "; 1 without a list; 1 user without a relevant item, left out; 2 lists of users without a relevant item",
+        "judged": "; 1 without a list; 1 without a relevant item; 2 lists of users without a relevant item",
+        "all": "; 1 without a list; 2 without a relevant item; 1 user of the ground truth without a relevant item",
     }
     for population, expected in ending.items():
         assert users_note(rw.evaluate(lists, truth, "mrr", population=population)).endswith(expected)
     del lists[3]
     assert users_note(rw.evaluate(lists, truth, "mrr")).endswith(
-        "; 1 without a list; 1 list of users without relevant items, as many users of the truth"
+        "; 1 without a list; 1 user without a relevant item, left out"
     )
 
 
@@ -117,10 +117,11 @@ def test_the_footnote_names_the_columns_that_were_read_and_those_that_were_not()
     truth = pl.DataFrame({"user": [1], "item": [5], "stars": [4.0], "text": ["z"]})
     for threshold, rule in ((None, "> 0"), (4, ">= 4")):
         result = rw.evaluate(lists, truth, "mrr", relevance_threshold=threshold)
-        _, rules, read = result.views[-1].notes
-        assert rules == f"relevant: stars {rule}; lists ordered by rank (column 'rank')"
+        _, rules, read = result.views_at("full")[-1].notes
+        assert rules == f"relevant: stars {rule}"
+        assert [note.split(":")[0] for note in result.views[-1].notes] == ["1 user with a relevant item", "relevant"]
         assert read == (
-            "recommendations: polars table (user=uid, item=movieId, rank), not read: 'note', 'at'; "
+            "lists ordered by rank (column 'rank'); recommendations: polars table (user=uid, item=movieId, rank), not read: 'note', 'at'; "
             "truth: polars table (user, item, relevance=stars), not read: 'text'"
         )
 
@@ -193,14 +194,15 @@ def test_every_latex_table_has_one_shape():
     tables = [text.split("\n") for text in result.export("latex").split("\n\n")]
     tables = [lines for lines in tables if not lines[0].startswith("%")]
     tables.append(rw.compare({"a": result, "b": result}).export("latex").rstrip("\n").split("\n"))
-    over = (
-        r" over 3 users: those with a relevant item (population=truth); relevant: every row of the "
-        r"ground truth; lists in the order of their rows.}"
-    )
+    over = r" over 3 users with a relevant item; relevant: every row of the ground truth.}"
     assert [lines[2] for lines in tables[:2]] == [rf"\caption{{Values{over}", rf"\caption{{Values by country{over}"]
-    assert tables[2][2].startswith(r"\caption{Values over 3 users. Best in bold, second underlined.")
-    names = ("values", "groups", "comparison")
-    for name, columns, lines in zip(names, ("lr", "lrrr", "lr"), tables, strict=True):
+    assert tables[2][2].startswith(r"\caption{Means over 3 users. \textbf{Best}, \underline{second}.")
+    assert [*tables[2][:2], tables[2][3]] == [
+        r"\begin{table*}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        r"\label{tab:rankwise-comparison}",
+    ]
+    for name, columns, lines in zip(("values", "groups"), ("lr", "lrrr"), tables[:2], strict=True):
         assert [*lines[:2], *lines[3:6]] == [
             r"\begin{table}",
             r"\centering",

@@ -99,7 +99,7 @@ def test_numbers_of_rows_are_no_metric(tmp_path):
     for path in saved(tmp_path):
         result = rw.from_per_user(path)
         assert dict(result.values) == {"ndcg@10": pytest.approx(1.75 / 3)}, path.name
-        assert "not read: " in str(result)
+        assert "not read: " in result.notes[-1]
     comparison = rw.compare({path.name: rw.from_per_user(path) for path in tmp_path.iterdir()}, force=True)
     assert {row["metric"] for row in comparison.table.to_dicts()} == {"ndcg@10"}
 

@@ -17,6 +17,8 @@ import click
 from rankwise.cli.options import (
     PATH,
     column_option,
+    detail_of,
+    detail_options,
     examples,
     given_options,
     metrics_option,
@@ -54,10 +56,13 @@ _PAGE = 80  # columns of a definition where there is no terminal
 @click.argument("name", required=False)
 @table_or_json
 def metrics_command(name: str | None, form: str) -> None:
-    """List the metrics, or print the definition of the one called NAME."""
+    """List the metrics by family, describe those of the family NAME, or define the metric NAME."""
+    from rankwise.metrics.base import FAMILIES
     from rankwise.metrics.description import Description, every_description
 
-    if name is not None:
+    if name in FAMILIES and form == "table":
+        click.echo(listing([entry for entry in every_description() if entry.cls.family == name]))
+    elif name is not None:
         from rankwise.metrics.base import parse
 
         description = Description(type(parse(name)))
@@ -65,7 +70,23 @@ def metrics_command(name: str | None, form: str) -> None:
     elif form == "json":
         click.echo(json.dumps([entry.as_dict() for entry in every_description()], indent=2))
     else:
-        click.echo(listing(every_description()))
+        click.echo(names_by_family(every_description()))
+
+
+def names_by_family(every: list[Description]) -> str:
+    """Return the names of all metrics, a paragraph per family."""
+    from rankwise.core.terminal import PAGE
+
+    width = terminal_width() or PAGE
+    by_family: dict[str, list[str]] = {}
+    for description in every:
+        by_family.setdefault(description.cls.family, []).append(description.cls.name)
+    room = max(map(len, by_family)) + 2
+    lines = [
+        textwrap.fill(" ".join(names), width, initial_indent=f"{family:{room}}", subsequent_indent=" " * room)
+        for family, names in by_family.items()
+    ]
+    return "\n".join([*lines, "", "One family, or one metric: rankwise metrics accuracy, rankwise metrics ndcg"])
 
 
 def listing(every: list[Description]) -> str:
@@ -271,6 +292,7 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     help="Relevance of an event of TRUTH, such as purchase=3; may be repeated.",
 )
 @click.option("--intervals", is_flag=True, help="Show a 95% confidence interval of each value in each group of --by.")
+@detail_options(short=False)
 @click.option("--per-user", type=PATH, help="Write per-user values: .parquet, .csv or .json.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @click.option(
@@ -300,6 +322,9 @@ def evaluate_command(
     master: str | None,
     buckets: int | None,
     number: str | None,
+    *,
+    verbose: bool,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Evaluate the recommendations in RUN against TRUTH.
@@ -357,7 +382,8 @@ def evaluate_command(
         click.echo(f"saved to {result.save(save)}", err=True)
     if intervals:
         result = result.with_intervals()
-    write_out(result, form, output)  # last, because stdout may be full or gone
+    detail = detail_of(ctx, verbose=verbose, quiet=quiet)
+    write_out(result, form, output, detail)  # last, because stdout may be full or gone
     return _hold(result, required)
 
 

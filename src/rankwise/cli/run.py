@@ -209,7 +209,6 @@ NEXT = (
 )
 def demo_command(seed: int, folder: Path) -> None:
     """Make synthetic data, split it by time, and evaluate, compare and report three baselines."""
-    from rankwise.comparison.view import verdict_sentences
     from rankwise.experiments import demo
 
     start = time.perf_counter()
@@ -218,7 +217,6 @@ def demo_command(seed: int, folder: Path) -> None:
     demo.save(outcome, folder)
     comparison = demo.compared(outcome)
     click.echo(demo.tables(outcome, comparison))
-    click.echo("\n" + "\n".join(verdict_sentences(comparison.table, comparison.settings)))
     configured = True
     try:
         demo.configuration(folder)

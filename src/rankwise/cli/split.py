@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from rankwise.cli.main import flag_of, in_options
-from rankwise.cli.options import PATH, choice_option, column_option, examples, time_format_option, time_unit_option
+from rankwise.cli.options import (
+    PATH,
+    choice_option,
+    column_option,
+    detail_of,
+    detail_options,
+    examples,
+    time_format_option,
+    time_unit_option,
+)
 from rankwise.core.arguments import Claim, Cold, FileFormat, FilterOn, Seen
 
 if TYPE_CHECKING:
@@ -230,6 +239,7 @@ def _number(text: str | None) -> Any:
 @time_unit_option
 @time_format_option
 @choice_option("--format", "form", kind=Literal["table", "json", "markdown"], default="table")
+@detail_options()
 @click.option("--rows", metavar="CODE", help="Print the rows at fault in one check, as CSV.")
 @click.pass_context
 def audit_command(
@@ -240,6 +250,9 @@ def audit_command(
     form: Any,
     rows: str | None,
     stages: tuple[str, ...],
+    *,
+    verbose: bool,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Check the split into TRAIN and TEST for leakage; TRAIN may be a folder that holds both.
@@ -261,7 +274,7 @@ def audit_command(
         text = [pl.Series(name, [repr(value) for value in failing[name].to_list()]) for name in nested]
         click.echo(failing.with_columns(text).write_csv(), nl=False)
     elif form == "table":
-        click.echo(repr(report))
+        click.echo(report.text(detail_of(ctx, verbose=verbose, quiet=quiet)))
     else:
         click.echo(report.export(form), nl=False)
     return int(report.failed)

@@ -26,7 +26,6 @@ from rankwise.tables.table import PASSED
 
 __all__ = [
     "AlignedUsers",
-    "MissingUsersError",
     "SystemResults",
     "Systems",
     "align_users",
@@ -48,13 +47,9 @@ __all__ = [
 _WORTH_A_THREAD = 10_000  # users
 
 
-class MissingUsersError(ParameterError):
-    """Some users have a value in one result, and none in another."""
-
-
-def some_missing(metric: str, details: str) -> MissingUsersError:
+def some_missing(metric: str, details: str) -> ParameterError:
     """Return the error for users who have a value in some results only."""
-    return MissingUsersError(
+    return ParameterError(
         f"some users have a value of {metric} in one result, and none in another",
         found=details,
         hint='missing="zero" counts it as 0, as for a list that was not delivered; '

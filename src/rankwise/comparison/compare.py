@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.alignment import (
-    MissingUsersError,
     SystemResults,
     Systems,
     align_users,
@@ -509,12 +508,16 @@ def _rows(
     ``parts`` names what families are parts by, if there are several.
     """
     rows: list[PairRow] = []
+    # Exploratory metrics, as those of lists, are compared over the users who have a value in all results.
+    over_common = {
+        family.group: replace(family, missing="common") if family.missing == "error" else family for family in families
+    }
     for cell in cells:
         failed: UsageError | None = None
         rows_of_cell: list[PairRow] = []
         for family in families:
             try:
-                pairs = _pairs_of_cell(family, cell, exploratory=parts is None and cell not in required)
+                pairs = (family if cell in required else over_common[family.group]).rows(cell)
                 if not pairs[0].effect.users and (parts is not None or cell not in required):
                     raise MetricError("no user has a value in every result")
                 rows_of_cell += pairs
@@ -526,16 +529,6 @@ def _rows(
             raise failed
         rows += rows_of_cell
     return rows
-
-
-def _pairs_of_cell(family: PairwiseTests, cell: str, *, exploratory: bool) -> list[PairRow]:
-    """Return the rows of a metric; of an exploratory one over common users where some have no value in one result."""
-    try:
-        return family.rows(cell)
-    except MissingUsersError:
-        if not exploratory or family.missing != "error":
-            raise
-        return replace(family, missing="common").rows(cell)
 
 
 def correct_rows(

@@ -23,7 +23,7 @@ from rankwise.comparison.view import (
 )
 from rankwise.core import __version__
 from rankwise.core.terminal import Cell, Marked, Style, TableView, brief, decimals, latex_text, signed
-from rankwise.errors import MetricError
+from rankwise.errors import MetricError, printable
 from rankwise.results.display import split_words
 from rankwise.results.result import Result
 
@@ -56,13 +56,13 @@ _ACRONYMS = (
 class PaperOptions:
     """How a table of a paper looks; `Comparison.export` describes each option."""
 
-    metrics: Sequence[str] | None = None
-    digits: int = 3
-    percent: bool = False
-    columns: Width = "page"
-    label: str = "rankwise-comparison"
-    caption: bool = True
-    layout: Layout = "systems"
+    metrics: Sequence[str] | None
+    digits: int
+    percent: bool
+    columns: Width
+    label: str
+    caption: bool
+    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _cells(
 
 def system_view(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> TableView:
     """Return systems by metrics for Markdown: best and second marked, and what is significantly better or worse."""
-    options = PaperOptions()
+    options = PaperOptions(None, 3, False, "page", "", True, "systems")
     columns, order, letters, baseline = _columns(table, settings, None), *_named(table, settings)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     heads = [f"{column.metric}, {column.block}" if column.block else column.metric for column in columns]
@@ -196,6 +196,7 @@ def latex_table(
             r"\bottomrule",
             r"\end{tabular}",
             rf"\end{{{name}}}",
+            *(f"% {printable(plan)}" for plan in settings.get("plans", ())),
             "",
         ]
     )

@@ -203,7 +203,7 @@ def places(row: Mapping[str, Any]) -> int:
 def change_text(row: Mapping[str, Any]) -> str:
     """Return the relative difference, with its interval where that is known.
 
-    >>> change_text({"lift": 2.245, "lift_low": 1.678, "lift_high": 3.081})
+    >>> change_text({"lift": 2.246, "lift_low": 1.678, "lift_high": 3.081})
     '+225 % (168 to 308)'
     """
     limits = [row["lift_low"], row["lift_high"]]
@@ -221,7 +221,7 @@ _STYLES: Mapping[str, Style] = {"better": "better", "worse": "worse", "different
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
     """Return the verdict, and whether a difference that is shown is within the margin."""
     verdict = str(row["verdict"])
-    within = ", within the margin" if verdict != "equivalent" and row["within_margin"] else ""
+    within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
     return Marked(verdict + within, _STYLES.get(verdict, ""))
 
 

@@ -50,13 +50,13 @@ _NAMED = 3  # systems that one sentence names
 _CAVEATS = 3  # that are printed unless everything is asked for
 
 
-def listing(names: Sequence[str], noun: str = "systems", most: int = _NAMED) -> str:
+def listing(names: Sequence[str], noun: str = "systems", named: int = _NAMED) -> str:
     """Return names as a list, or how many there are.
 
     >>> listing(["ease"]), listing(["ease", "svd"]), listing(["a", "b", "c", "d"])
     ('ease', 'ease and svd', '4 systems')
     """
-    if len(names) > most:
+    if len(names) > named:
         return f"{len(names)} {noun}"
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
@@ -130,7 +130,7 @@ def _of_all_pairs(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
     beaten = [name for name, verdict in verdicts.items() if verdict == "better"]
     candidates = [row["system"] for row in settings["ranks"] if row["may_be_best"]]
     if len(candidates) > 1:
-        names = listing(candidates, most=_NAMED + 1).replace(" and ", " or ")
+        names = listing(candidates, named=_NAMED + 1).replace(" and ", " or ")
         best = f"the best system is {names}" if len(candidates) <= _NAMED + 1 else ""
         best = best or f"the best system is one of {len(candidates)}"
         return f"{best[0].upper()}{best[1:]} on {metric}; which one is not shown."
@@ -338,21 +338,22 @@ def means_by_system(rows: Sequence[Mapping[str, Any]], name: str = "mean") -> di
 
 def comparison_views(table: pl.DataFrame, settings: Mapping[str, Any], detail: Detail = "table") -> list[TableView]:
     """Return the verdict, the primary metric, the others, and how they were tested; or all pairs in full."""
-    said = verdict_sentences(table, settings)
+    head, *rest = verdict_sentences(table, settings)
+    verdict = TableView((), (), rest, caption=head)
     if detail == "verdict":
-        return [TableView((), (), caption="\n".join(said))]
+        return [verdict]
     if detail == "full" or not table["primary"].any():
-        return [TableView((), (), caption="\n".join(said)), pair_view(table, settings)]
-    main = _primary_view(table.filter(pl.col("primary")), settings, "\n".join(said))
+        return [verdict, pair_view(table, settings)]
+    main = _primary_view(table.filter(pl.col("primary")), settings)
     others = table.filter(~pl.col("primary"))
     baseline = _baseline(table.to_dicts(), settings)
     views = (
         [main] if others.is_empty() else [main, _other_view(others, settings, baseline, system_order(table, settings))]
     )
-    return [*views[:-1], replace(views[-1], notes=_notes(table, settings, _CAVEATS))]
+    return [verdict, *views[:-1], replace(views[-1], notes=_notes(table, settings, _CAVEATS))]
 
 
-def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any], caption: str) -> TableView:
+def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     """Return the pairs of the primary metric: one row per system against a baseline, or one per pair."""
     dicts = rows.to_dicts()
     baseline = _baseline(dicts, settings) if settings["by"] is None else None
@@ -385,7 +386,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any], caption: str)
         (at for at, column in enumerate(shown, 1) if column.leaves and column.head not in stays),
         key=lambda at: (-shown[at - 1].leaves, -at),
     )
-    return TableView((head, *heads), body, caption=caption, left=(0, len(heads)), leaving=leaving)
+    return TableView((head, *heads), body, left=(0, len(heads)), leaving=leaving)
 
 
 _MARKS = {"better": " ▲", "worse": " ▼", "different": " ◆"}

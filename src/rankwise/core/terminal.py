@@ -197,7 +197,7 @@ def signed(value: float | None, places: int | None = None) -> str:
 def change(value: float | None, *, unit: str = " %") -> str:
     """Return a relative difference in per cent, with one decimal below 10.
 
-    >>> change(2.245), change(-0.0812), change(0.00004), change(float("nan"))
+    >>> change(2.246), change(-0.0812), change(0.00004), change(float("nan"))
     ('+225 %', '−8.1 %', '0 %', '–')
     """
     if value is None or not math.isfinite(value):
@@ -285,9 +285,12 @@ def plain(*views: TableView, coloured: bool = False) -> str:
             alignment = [view.alignment[fitting[index]] for index in columns]
             parts.append("\n".join(_aligned(cells, alignment, ("", "  ", ""))))
         caption = "\n".join(_wrapped([view.caption], limit or PAGE, medium, "bold"))
+        notes = "\n".join(_wrapped(view.notes, limit or PAGE, medium))
+        if not parts:  # a verdict, and what belongs to it
+            blocks.append("\n".join(filter(None, (caption, notes))))
+            continue
         between = "\n\n" if view.leaving else "\n"  # a verdict stands by itself
-        blocks += [between.join(filter(None, (caption, *parts[:1]))), *parts[1:]]
-        blocks.append("\n".join(_wrapped(view.notes, limit or PAGE, medium)))
+        blocks += [between.join(filter(None, (caption, parts[0]))), *parts[1:], notes]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -331,8 +334,8 @@ def _parts(rows: Sequence[Sequence[str]], limit: int | None) -> list[list[int]]:
 def _wrapped(texts: Sequence[str], limit: int, medium: _Medium = _PLAIN, style: str = "") -> list[str]:
     """Return the lines of notes, wrapped between words."""
     form = medium.styles.get(style, "{}")
-    notes = (line for text in texts if text for line in text.split("\n"))
-    return [form.format(line) for note in notes for line in _lines(medium.text(note), limit, "  ")]
+    notes = (medium.text(text) for text in texts if text)
+    return [form.format(line) for note in notes for line in _lines(note, limit, "  ")]
 
 
 def _lines(text: str, limit: int, indent: str) -> list[str]:
@@ -353,8 +356,8 @@ def html(*views: TableView) -> str:
     row_head = r'<tr><th scope="row" style="text-align:left">\1</th>'
     blocks = []
     for view in views:
-        blocks += [f"<p>{_HTML.text(line)}</p>" for line in view.caption.split("\n") if line]
         head, *rows = _HTML.cells(view)
+        blocks += [f"<p>{_HTML.text(text)}</p>" for text in (view.caption, *(() if head else view.notes)) if text]
         if not head:
             continue
         rows = rows or [["" for _ in head]]  # tabulate 0.9 shows no head without rows
@@ -364,7 +367,7 @@ def html(*views: TableView) -> str:
         for tag in ("td", "th"):  # notebooks align cells to the right unless told otherwise
             text = text.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
         blocks.append(text.replace("<th style", '<th scope="col" style'))
-    notes = (_HTML.text(note) for view in views for note in view.notes)
+    notes = (_HTML.text(note) for view in views if view.head for note in view.notes)
     return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
 
 

@@ -11,7 +11,6 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison
-from rankwise.core.terminal import TableView, plain
 from rankwise.datasets import Dataset, synthetic
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.models.recommenders import Baseline, ItemNeighbours, Popularity, Random
@@ -21,7 +20,7 @@ from rankwise.splits import GlobalTime, Split
 from rankwise.splits.audit import audit
 from rankwise.tables.storage import new_file, new_folder
 
-__all__ = ["COLUMNS", "METRICS", "Outcome", "compared", "configuration", "page", "run", "save", "tables"]
+__all__ = ["METRICS", "Outcome", "compared", "configuration", "page", "run", "save", "tables"]
 
 METRICS = ("ndcg@10", "recall@10", "mrr@10", "hit_rate@10", "catalog_coverage@10", "gini@10")
 """What is compared and printed; the curves of the report are evaluated as well."""
@@ -171,40 +170,9 @@ def configuration(folder: Path) -> None:
     write_starter(folder / "config.yaml", runs, {role: str(folder / name) for role, name in tables.items()})
 
 
-COLUMNS = """\
-What the columns of the comparison mean:
-  baseline, system  mean of the metric over the users
-  difference        system minus baseline, over the same users; interval: its 95 % interval
-  lift              the difference as a share of the baseline
-  p, adjusted       two-sided p-value, and corrected for the number of pairs
-  d_z               the difference in standard deviations of the users' differences
-  verdict           better or worse if the adjusted p is below 0.05, else undecided"""
-"""Below the tables of the demo."""
-
-
 def tables(outcome: Outcome, comparison: Comparison) -> str:
-    """Return the tables: means with intervals, the comparison, and groups of users."""
-    first = next(iter(outcome.results.values()))
-    rows = [[name, *(_cell(result, metric) for metric in METRICS)] for name, result in outcome.results.items()]
-    n_train, n_test = len(outcome.split.train), len(outcome.split.test)
-    data = f"{n_train:,} training and {n_test:,} test interactions, split at one moment"
-    notes = [
-        f"{first.counts['users']:,} users. {data}; relevant: rated {_THRESHOLD} or more.",
-        "± is the half-width of a 95 % interval over users.",
-    ]
-    texts = [plain(TableView(["model", *METRICS], rows, notes)), repr(comparison), COLUMNS]
-    if first.slices is not None:
-        groups = first.slices.to_dicts()
-        head = ["ndcg@10", *(f"{group['group']} ({group['users']})" for group in groups)]
-        rows = [
-            [name, *(f"{value:.4f}" for value in result.slices["ndcg@10"])]
-            for name, result in outcome.results.items()
-            if result.slices is not None
-        ]
-        texts.append(plain(TableView(head, rows, caption=f"By {groups[0]['by']} (users):")))
-    return "\n\n".join(texts)
-
-
-def _cell(result: Result, metric: str) -> str:
-    interval = result.interval(metric)
-    return f"{interval.estimate:.4f} ±{(interval.high - interval.low) / 2:.4f}"
+    """Return what the data are, and the comparison."""
+    train, test = len(outcome.split.train), len(outcome.split.test)
+    head = "1,500 synthetic users rate 800 films for two years; the last fifth is the test:"
+    data = f"{train:,} training and {test:,} test ratings. A rating of {_THRESHOLD} or more is relevant."
+    return f"{head}\n{data}\n\n{comparison!r}"

@@ -92,13 +92,13 @@ class Look:
 
     colours: Colours = THEMES["light"]
     width: int = 720
-    text: float = 12
+    font: float = 12
     titled: bool = True
 
     @property
     def scale(self) -> float:
         """The size of marks beside those of the web."""
-        return self.text / 12
+        return self.font / 12
 
     @property
     def row(self) -> float:
@@ -154,18 +154,18 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
     return short
 
 
-def _title(text: str, most: int = _TITLE) -> str:
+def _title(text: str, letters: int = _TITLE) -> str:
     """Return text that is at most so many letters wide, without its middle if it is long."""
     text = _text(text)
-    if sum(map(_width, text)) <= most:
+    if sum(map(_width, text)) <= letters:
         return text
     start, end = "", ""
     for letter in text:
-        if sum(map(_width, start + letter)) > most * 2 // 3:
+        if sum(map(_width, start + letter)) > letters * 2 // 3:
             break
         start += letter
     for letter in reversed(text):
-        if sum(map(_width, end + letter)) > most // 3 - 1:
+        if sum(map(_width, end + letter)) > letters // 3 - 1:
             break
         end = letter + end
     return f"{start}…{end}"
@@ -181,7 +181,7 @@ def _text(text: str) -> str:
 
 def _styled(chart: Any, look: Look, title: str = "", subtitle: str = "") -> Any:
     """Return a chart in the style of all: no frame, a grid across the values alone, the title above on the left."""
-    colours, text = look.colours, look.text
+    colours, text = look.colours, look.font
     if look.titled and (title or subtitle):
         lines = [_text(line) for line in subtitle.split("\n") if line]
         wrapped = textwrap.wrap(_text(title), int(look.width / (9 * look.scale)), break_long_words=True)
@@ -287,7 +287,7 @@ def _curve(frame: pl.DataFrame, look: Look, title: str, columns: int) -> Any:
     ends = _apart(
         frame.filter(pl.col("k") == pl.col("k").max().over("system")).drop_nulls("value"), "value", _span(frame)
     )
-    labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.text, aria=False)
+    labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.font, aria=False)
     labels = labels.encode(x="k:Q", y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour)
     room = 7 * min(max(map(len, names), default=4), 18) * look.scale
     width = (look.width - 60) / columns - room - 40
@@ -356,12 +356,12 @@ def pareto_chart(
         **_SAID,
     )
     names = _apart(frame.drop_nulls(["value", "x_value"]), "value", 0.0)
-    labels = alt.Chart(names).mark_text(align="left", dx=9, dy=-9, fontSize=look.text, aria=False, color=colours.ink)
+    labels = alt.Chart(names).mark_text(align="left", dx=9, dy=-9, fontSize=look.font, aria=False, color=colours.ink)
     labels = labels.encode(x=xs, y=ys, text="system:N")
     height = 200 * look.scale if small else 300 * look.scale
     width = look.width - (110 if small else 150) * look.scale
     corner = alt.Chart(pl.DataFrame({"said": ["better ↗"]})).mark_text(
-        align="right", baseline="top", color=colours.soft, fontSize=look.text, aria=False
+        align="right", baseline="top", color=colours.soft, fontSize=look.font, aria=False
     )
     corner = corner.encode(x=alt.value(width), y=alt.value(-14), text="said:N")
     layers = [across, upward, front, dots, labels, *([corner] if None not in (up, right) else [])]
@@ -444,7 +444,7 @@ def interval_chart(
         layers.append(base.mark_rule(strokeWidth=5 * look.scale, aria=False).encode(x=x, x2="high:Q"))
         dots = base.mark_point(filled=True, size=80 * look.scale, opacity=1, stroke=colours.paper, strokeWidth=1.5)
         layers.append(dots.encode(x=alt.X("value:Q", scale=scale), **_SAID))
-        values = base.mark_text(align="left", fontSize=look.text + 1, aria=False)
+        values = base.mark_text(align="left", fontSize=look.font + 1, aria=False)
         layers.append(values.encode(x=alt.value(width + 12), text="right:N"))
         return alt.layer(*layers).properties(width=width, height=look.row * max(frame[row].n_unique(), 1))
 
@@ -485,7 +485,7 @@ def stack_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "
     shown = frame.with_columns(
         middle=(pl.col("users").cum_sum() - pl.col("users") / 2).over("name"), said=pl.format("{} {}", "users", "side")
     ).filter(pl.col("users") > 0.12 * pl.col("users").sum().over("name"))
-    labels = alt.Chart(shown).mark_text(fontSize=look.text, aria=False)
+    labels = alt.Chart(shown).mark_text(fontSize=look.font, aria=False)
     labels = labels.encode(y=y, x="middle:Q", text="said:N", color=alt.Color("side:N", scale=inks, legend=None))
     width = look.width - 6.6 * max(map(len, names), default=0) * look.scale - 60 * look.scale
     drawn = (
@@ -548,7 +548,7 @@ def overview_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str 
         x=alt.X("system:N", title=None, sort=names, axis=alt.Axis(orient="top", labelAngle=0)),
         y=alt.Y("metric:N", title=None, sort=metrics),
     )
-    text = cells.mark_text(fontSize=look.text + 1).encode(
+    text = cells.mark_text(fontSize=look.font + 1).encode(
         text="shown:N", color=alt.Color("tone:N", scale=tones, legend=None), **_SAID
     )
     lines = cells.mark_rule(color=colours.grid, aria=False, yOffset=look.row / 2).encode(

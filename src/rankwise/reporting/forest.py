@@ -42,10 +42,10 @@ class Axis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """The places and texts of at most five round values.
+        """The places and texts of at most six round values.
 
         >>> Axis(-0.011, 0.034, signed).ticks
-        [(24.44, '0'), (46.67, '+0.0100'), (68.89, '+0.0200'), (91.11, '+0.0300')]
+        [(2.22, '−0.0100'), (24.44, '0'), (46.67, '+0.0100'), (68.89, '+0.0200'), (91.11, '+0.0300')]
         """
         raw = (self.high - self.low) / 5
         scale = 10.0 ** math.floor(math.log10(raw))

@@ -424,7 +424,7 @@ class ResultPlots:
         >>> lists = {user: [user % 3, user % 5 + 3] for user in range(30)}
         >>> result = rw.evaluate(lists, {user: {0, 4} for user in lists}, "recall@[1,2]")
         >>> result.plot.curve("recall").to_dict()["title"]["text"]
-        'recall@k'
+        ['recall@k']
         """
         return _curve(self._estimates, metrics, size, theme)
 
@@ -603,7 +603,7 @@ class ComparisonPlots:
         ... }
         >>> chart = rw.compare(results, baseline="a").plot.slices("recall@2")
         >>> chart.to_dict()["title"]["text"]
-        'Difference in recall@2 from a by country'
+        ['Difference in recall@2 from a by country']
         """
         results, settings = self._needed(), self._settings
         columns = groups_of(results)

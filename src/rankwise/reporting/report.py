@@ -451,7 +451,7 @@ def report(
 
     The report is one self-contained HTML file, which opens without a network. What cannot be computed is listed at
     its end with the reason, and the command that would compute it. Recommendation lists and tables are read again from
-    the files that the results name, if these are unchanged; pass tables that came from memory.
+    the files that the results name, if these are unchanged; pass tables that were passed.
 
     Parameters
     ----------

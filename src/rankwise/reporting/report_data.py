@@ -272,7 +272,7 @@ def _read_again(result: Result, role: TableRole) -> Table:
     path = folder or Path(source)
     ask = f"pass {role}="
     if digest is None:
-        raise MetricError(f"{role} came from memory, and a result does not keep it", hint=ask)
+        raise MetricError(f"{role}: a table was passed, which a result does not keep", hint=ask)
     if not path.exists():
         raise MetricError(f"the file of {role} is not there any more: {path}", hint=ask)
     if folder and (not is_table_folder(folder) or table_hash(folder) != digest):

@@ -352,7 +352,7 @@ def _slice_panels(
     total = max(row["users"] for row in rows)
     drawn: dict[str, list[ForestRow]] = {}
     for row in rows:
-        panel = [_panel_row("all", row, total, strong=True)]
+        panel = [_panel_row("all", row, total, users=row["users"], strong=True)]
         panel += [
             _panel_row(
                 group_name(group),
@@ -385,7 +385,7 @@ def _no_list(results: Mapping[str, Result], row: Mapping[str, Any], by: str, gro
 
 
 def _panel_row(
-    name: str, row: Mapping[str, Any] | None, total: int, *, users: int = 0, strong: bool = False, no_list: bool = False
+    name: str, row: Mapping[str, Any] | None, total: int, *, users: int, strong: bool = False, no_list: bool = False
 ) -> ForestRow:
     """Return a group of users in a panel; one of few users has a value and no interval."""
     users = users if row is None else row["users"]

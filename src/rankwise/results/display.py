@@ -15,23 +15,23 @@ from rankwise.core.terminal import TableView, number
 from rankwise.metrics.base import Metric
 from rankwise.metrics.inputs import read_label
 from rankwise.results.values import labelled_values, wide_cells
-from rankwise.tables.table import names_no_columns
+from rankwise.tables.table import in_words, names_no_columns
 
 __all__ = ["footnote", "moment_text", "plan_statements", "result_views", "short_lists", "split_words"]
 
 _POPULATIONS = {
-    "truth": "those with a relevant item",
-    "both": "those with a relevant item and a list",
-    "recommended": "those with a list",
-    "judged": "those in the ground truth, with or without a relevant item",
-    "judged_both": "those in the ground truth, with or without a relevant item, who have a list",
-    "all": "those with a relevant item or a list",
+    "truth": "with a relevant item",
+    "both": "with a relevant item and a list",
+    "recommended": "with a list",
+    "judged": "in the ground truth, with or without a relevant item",
+    "judged_both": "in the ground truth, with or without a relevant item, and with a list",
+    "all": "with a relevant item or a list",
 }
 _COUNTS = {
     "users_without_list": "without a list",
-    "users_without_relevant_items": "without relevant items",
-    "lists_without_relevant_items": "lists of users without relevant items",
-    "truth_users_without_relevant_items": "users of the truth without relevant items",
+    "users_without_relevant_items": "without a relevant item",
+    "truth_users_without_relevant_items": "users of the ground truth without a relevant item",
+    "lists_without_relevant_items": "lists of users without a relevant item",
     "tied_rows": "rows with tied scores",
     "duplicates_dropped": "repeated rows dropped",
     "truth_duplicates_dropped": "repeated truth rows dropped",
@@ -76,11 +76,8 @@ _COUNTS = {
     "reference_rows_of_unknown_ids": "reference rows of unknown users or items, left out",
 }
 _SAID_WITH = {
-    "lists_without_relevant_items": (("users_without_relevant_items",), ", as many lists"),
-    "truth_users_without_relevant_items": (
-        ("users_without_relevant_items", "lists_without_relevant_items"),
-        ", as many users of the truth",
-    ),
+    "truth_users_without_relevant_items": (("users_without_relevant_items",), ""),
+    "lists_without_relevant_items": (("users_without_relevant_items", "truth_users_without_relevant_items"), ""),
     "users_with_too_few_items": (("users_with_nothing_to_rank",), ""),
 }
 """Counts that are one fact if they are equal, and the words that the note of the first one gets."""
@@ -92,14 +89,16 @@ def result_views(
     slices: pl.DataFrame | None,
     label: str,
     notes: Sequence[str],
+    *,
     min_size: int,
-    intervals: pl.DataFrame | None,
+    intervals: pl.DataFrame | None = None,
+    full: bool = True,
 ) -> list[TableView]:
     """Return the table of values, and that of groups of users if there is one, above the notes.
 
-    ``label`` goes into the first heading, so that sampled candidates are never out of sight. The
-    titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere. Groups of
-    fewer than ``min_size`` users are marked, and have ``intervals`` if these are known.
+    Unless in ``full``, what was read is left out. ``label`` goes into the first heading, so that sampled candidates are
+    never out of sight. The titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do
+    elsewhere. Groups of fewer than ``min_size`` users are marked, and have ``intervals`` if these are known.
     """
     corner = f", {label}" if label else ""
     groups = [] if slices is None else slices.to_dicts()
@@ -112,10 +111,9 @@ def result_views(
         views += [_group_view(groups, f"group{corner}", wide, min_size)]
     views += [_wide_view(name, values, groups, corner) for name in wide]
     title = _title(notes)
-    if any(row["users"] < min_size for row in groups):
-        notes = [*notes, f"* fewer than {min_size} users"]
+    marks = [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in groups) else []
     views = [replace(view, title=f"{view.title} {title}") for view in views]
-    return [*views[:-1], replace(views[-1], notes=notes)]
+    return [*views[:-1], replace(views[-1], notes=[*(notes if full else notes[:-1]), *marks])]
 
 
 def _title(notes: Sequence[str]) -> str:
@@ -216,7 +214,7 @@ def footnote(
     diagnostics: Mapping[str, Mapping[str, float]],
     provenance: Mapping[str, Any],
     candidates: str | None,
-    split: str,
+    split: Mapping[str, Any] | None,
     short_lists: str,
 ) -> list[str]:
     """Return who was evaluated by which rules, what was out of the ordinary, and what was read.
@@ -226,14 +224,14 @@ def footnote(
     """
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = settings.get("population")
-    who = f": {_POPULATIONS[population]} (population={population})" if population else ""
+    who = f" {_POPULATIONS[population]}" if population else ""
     people = f"{counts['users']:,} user{'s' * (counts['users'] != 1)}"
     if "requests" in counts:
         people = f"{counts['requests']:,} request{'s' * (counts['requests'] != 1)} of {people}"
     notes = [people + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
-    notes += [*_exceptions(counts), short_lists]
+    notes += [*_exceptions(counts, population), short_lists]
     if unknown := provenance.get("unknown_names"):
         notes.append(f"of no item, such as {', '.join(map(repr, unknown))}")
     for name, row in diagnostics.items():
@@ -241,7 +239,7 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs), _order_rule(settings, inputs)]
+    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs)]
     notes += [_exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()]
     if settings.get("weights") is not None:
         weights, unweighted = settings["weights"], provenance.get("unweighted")
@@ -254,11 +252,12 @@ def footnote(
         rules += _request_rules(requests, settings)
     if candidates is not None:
         rules.append(f"candidates: {candidates}")
-    if split:
-        rules.append(f"split: {split}")
+    if split is not None:
+        rules.append(split_words(split))
     if "catalogue_items" in counts:
         rules.append(f"catalogue: {counts['catalogue_items']:,} items, {settings['catalogue']}")
-    read = [_columns_read(role, card) for role, card in inputs.items()]
+    read = [_order_rule(settings, inputs), *(_columns_read(role, card) for role, card in inputs.items())]
+    read += [] if split is None else [f"split: {in_words(split)}"]
     facts = provenance.get("facts", {}).items()
     read += [f"{fact}: {source}" for fact, source in facts if source.startswith("column")]
     read += [
@@ -354,16 +353,21 @@ def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
     return f"{lists} shorter than k = {k:,} (median length {np.median(lengths):g})"
 
 
-def _exceptions(counts: Mapping[str, int]) -> list[str]:
+def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
     """Return a note for each count of something out of the ordinary; one for counts of the same users."""
     words = _COUNTS | {
         name: name.replace("_", " ")
         for name in counts
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
+    if population in ("truth", "both"):
+        words = {**words, "truth_users_without_relevant_items": "users without a relevant item, left out"}
     notes: dict[str, str] = {}
+    left_out = counts.get("truth_users_without_relevant_items", 0)
     names_of_no_item = sum(counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown"))
     for name, text in words.items():
+        if name == "lists_without_relevant_items" and counts.get(name, 0) <= left_out:
+            continue  # those of users who are left out
         if name == "recommendations_outside_catalogue" and counts.get(name) == names_of_no_item:
             continue  # they are told below
         if count := counts.get(name):

@@ -57,7 +57,7 @@ def report_result(
     title : str, optional
         The title of the page.
     recommendations, truth, train, items : table or path, optional
-        The tables that the result was evaluated from, where they came from memory.
+        The tables that the result was evaluated from, where these were passed as tables.
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.

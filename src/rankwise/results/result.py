@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
-from rankwise.core.terminal import Format, TableDisplay, TableView, finite
+from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, finite
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
@@ -498,7 +498,7 @@ class Result(TableDisplay, Mapping[str, float]):
         """The evaluated users, the options that differ from defaults, warnings, and the inputs."""
         candidates = None if self.protocol is None else self.label or self.protocol.candidates
         short = self._short_lists()
-        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.tested_on, short)
+        return footnote(self.counts, self.diagnostics, self.provenance, candidates, self.split, short)
 
     def _short_lists(self) -> str:
         """Return the note on lists shorter than the largest cut-off; empty without per-user values here."""
@@ -510,10 +510,28 @@ class Result(TableDisplay, Mapping[str, float]):
 
     @property
     def views(self) -> list[TableView]:
-        """The values, and those of each group of users, with notes."""
-        return result_views(
-            self.metrics, self.values, self.slices, self.label, self.notes, self.min_size, self.intervals
+        """The values, and those of each group of users, with notes on who counts and by which rules."""
+        return self.views_at("table")
+
+    def views_at(self, detail: Detail) -> list[TableView]:
+        """Return the values alone, the values with notes, or also what was read from which columns.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}
+            How much is shown.
+        """
+        views = result_views(
+            self.metrics,
+            self.values,
+            self.slices,
+            self.label,
+            self.notes,
+            min_size=self.min_size,
+            intervals=self.intervals,
+            full=detail == "full",
         )
+        return [replace(view, notes=()) for view in views] if detail == "verdict" else views
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the per-user table as plain values, ready for JSON.

@@ -15,7 +15,7 @@ import polars as pl
 
 from rankwise.core.arguments import Claim, TimeUnit
 from rankwise.core.ids import whole_numbers
-from rankwise.core.terminal import Marked, TableView, html, markdown, terminal_width
+from rankwise.core.terminal import PAGE, Detail, Marked, TableView, html, markdown, terminal_width
 from rankwise.errors import ColumnError, InputError, ParameterError, nearest, printable
 from rankwise.splits.interactions import read_times, shared_format
 from rankwise.splits.reading import read
@@ -410,10 +410,39 @@ class Audit:
             raise ParameterError("format must be one of json, markdown", found=f"{format!r}")
         return markdown(self._view())
 
+    @property
+    def verdict(self) -> str:
+        """Whether a leak was found, in a sentence, and how many checks had which outcome."""
+        failed = [check.code for check in self.checks if check.status == "fail"]
+        counts = Counter(check.status for check in self.checks)
+        if failed:
+            head = f"Leaks: {', '.join(failed)}."
+        else:
+            head = "No leak found." if counts["pass"] + counts["warn"] else "Nothing was checked."
+        words: dict[Status, str] = {"fail": "failed", "warn": "warnings", "pass": "passed", "not run": "not run"}
+        return f"{head} {', '.join(f'{counts[status]} {word}' for status, word in words.items())}."
+
+    def text(self, detail: Detail = "table") -> str:
+        """Return the verdict alone, with the checks that fail or warn, or with all checks.
+
+        Parameters
+        ----------
+        detail : {"verdict", "table", "full"}, default="table"
+            How much is shown.
+        """
+        if detail == "verdict":
+            return self.verdict
+        limit = terminal_width() or PAGE
+        if detail == "full":
+            return "\n".join([self.verdict, "", *(line for check in self.checks for line in _lines(check, limit))])
+        bad = [check for check in self.checks if check.status in ("fail", "warn")]
+        lines = [line for check in bad for line in _short_lines(check, limit)]
+        idle = ", ".join(check.code for check in self.checks if check.status == "not run")
+        lines += [f"not run: {idle}"] if idle else []
+        return "\n".join([self.verdict, *lines])
+
     def __repr__(self) -> str:
-        limit = terminal_width()
-        lines = [line for check in self.checks for line in _lines(check, limit)]
-        return "\n".join([*lines, self._counts()])
+        return self.text()
 
     def _repr_html_(self) -> str:
         return html(replace(self._view(), notes=[self._counts()]))
@@ -439,6 +468,14 @@ class Audit:
 
 
 _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}
+
+
+def _short_lines(check: Check, limit: int) -> list[str]:
+    """Return a check that fails or warns, its finding wrapped beside its name."""
+    head = f"{check.status.upper():5}{check.code:4} {check.name}  "
+    return textwrap.wrap(
+        head + check.said, limit, subsequent_indent=" " * 10, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _lines(check: Check, limit: int | None) -> list[str]:
