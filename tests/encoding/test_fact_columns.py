@@ -173,7 +173,7 @@ def test_what_debiased_metrics_rest_on():
     assert own["largest_weight_share"] == pytest.approx(5 / 8)
     assert own["clip"] == 0.2
     assert own["clipped_share"] == pytest.approx(1 / 3)
-    assert "effective sample size 2 of 3" in repr(result)
+    assert "effective sample size 2 of 3" in result.notes[-3]
 
 
 @pytest.mark.parametrize("column", ["''", "'g*'"])

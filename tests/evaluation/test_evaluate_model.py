@@ -229,7 +229,7 @@ def test_no_more_is_taken_than_was_asked_for():
         assert result.per_user["recall@3"].to_list() == [1.0, 0.0, 0.0]
         assert result.counts["users_with_too_many_items"] == 3
         assert result.counts["items_repeated"] == 3
-        assert "with more items than requested" in repr(result)
+        assert "with more items than requested" in result.notes[0]
     exact = rw.evaluate_model(one(lambda own: own), TRUTH, "recall@3")
     assert "users_with_too_many_items" not in exact.counts
     users_without_end = many(lambda lists: (items for _ in itertools.count()))

@@ -26,6 +26,15 @@ RULES = {
     "relevance_threshold": st.sampled_from([None, 2]),
 }
 
+WHO = {
+    "truth": "with a relevant item",
+    "both": "with a relevant item and a list",
+    "recommended": "with a list",
+    "judged": "in the ground truth",
+    "judged_both": "in the ground truth, with or without a relevant item, and with a list",
+    "all": "with a relevant item or a list",
+}
+
 
 def same(ours, theirs):
     assert repr(ours.values) == repr(theirs.values)
@@ -56,7 +65,8 @@ def test_who_is_evaluated_beside_a_threshold(population, users):
     without = [user for user in users if user in ("bob", "cyd", "dan")]
     assert result.counts["users_without_relevant_items"] == len(without)
     assert result.per_user["recall@2"].is_nan().sum() == len(without)
-    assert f"(population={population})" in repr(result)
+    assert result.notes[-3].startswith(f"{len(users)} user")
+    assert WHO[population] in result.notes[-3]
 
 
 def test_judged_users_without_a_relevant_item_have_the_value_that_undefined_says():

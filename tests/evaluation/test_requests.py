@@ -64,7 +64,7 @@ def test_means_over_users_first():
 
 def test_values_that_are_no_means_stay_over_requests_and_say_so():
     result = rw.evaluate(LISTS, BY_REQUEST, ["recall@1", "quantile(of=recall,q=0.5)@1"], mean_over="users")
-    assert "then over users, except quantile(of=recall,q=0.5)@1, which is over requests" in repr(result).replace(
+    assert "then over users, except quantile(of=recall,q=0.5)@1, which is over requests" in result.notes[-2].replace(
         "(recall", "(of=recall"
     )
 
@@ -218,7 +218,7 @@ def test_users_are_the_clusters_of_comparisons():
     assert found.settings["clusters"] == "user"
     assert found["B"]["clusters"] == 80
     assert found["B"]["users"] == len(one.per_user)
-    assert "those of 80 users, the sampling units" in repr(found)
+    assert "those of 80 users, the sampling units" in " ".join(repr(found).split())
     grouped = two.per_user.join(one.per_user, on=["user", "request"], suffix=" of A")
     expected = stats.clustered(grouped["ndcg@8"] - grouped["ndcg@8 of A"], grouped["user"].to_list())
     assert found["B"]["difference"] == pytest.approx(expected.estimate)

@@ -75,7 +75,9 @@ def test_by_hand(tmp_path):
             "training_users": 6,
         },
     }
-    assert "activity: low up to 1, middle up to 3 (distinct training items of the user; terciles of 6 " in repr(result)
+    assert (
+        "activity: low up to 1, middle up to 3 (distinct training items of the user; terciles of 6 " in result.notes[-1]
+    )
     again = rw.load(result.save(tmp_path / "out"))
     assert again.slices.equals(result.slices)
     assert repr(again) == repr(result)

@@ -54,7 +54,7 @@ def test_reads_truth_is_true(metric):
 def test_a_result_without_truth_is_like_any_other(tmp_path):
     result = rw.evaluate(LISTS, metrics=["gini@2", "novelty@2"], train=TRAIN, users=USERS, by="group")
     shown = repr(result)
-    assert "those with a list (population=recommended)" in shown
+    assert "2 users with a list" in shown
     assert "relevant" not in shown
     assert rw.load(result.save(tmp_path / "out")).values == result.values
     jackknifed = rw.evaluate(LISTS | {3: [5, 8], 4: [5, 6], 5: [6, 5]}, metrics="gini@2", jackknife=3)

@@ -145,10 +145,13 @@ def check_latex(text):
             continue
         plain = re.sub(r"\\texttt\{(\"|U\+FFFD[U+ 0-9A-F]*)\}", "", line)
         plain = re.sub(r"\\(text(?!bf)[a-z]+|ldots)\{\}|\\quad |-\\/|\\[&%$#_{}]", "", plain)
-        plain = re.sub(r"\$([<>-]|\\[a-z]+)\$|\$\^\{[a-z,]*\}\$|(?<!\\)\{\}|~", "", plain)
-        plain = re.sub(r"\\(textbf|underline|caption|label)\{([^{}]*)\}", r"\2", plain)
-        plain = re.sub(r"\\(begin|end)\{(table|tabular)\}(\{[lr]+\})?", "", plain)
-        plain = re.sub(r"\\(toprule|midrule|bottomrule|centering)", "", plain)
+        blocks = r"@\{\}l(\*\{\d+\}\{l\}(@\{\\hspace\{10pt\}\})?)+@\{\}"
+        plain = re.sub(rf"\\(begin|end)\{{(table\*?|tabular)\}}(\{{([lr]+|{blocks})\}})?", "", plain)
+        plain = re.sub(r"\\setlength\{\\tabcolsep\}\{4pt\}|\\cmidrule\(lr\)\{\d+-\d+\}|\(\$n=[\d{},]+\$\)", "", plain)
+        plain = re.sub(r"\$([<>-]|\\[a-z]+)\$|\$\^\{[a-z,+-]*\}\$|(?<!\\)\{\}|~", "", plain)
+        plain = re.sub(r"\\(textbf|underline|label|multicolumn\{\d+\}\{c\})\{([^{}]*)\}", r"\2", plain)
+        plain = re.sub(r"\\caption\{([^{}]*)\}", r"\1", plain)
+        plain = re.sub(r"\\(toprule|midrule|bottomrule|centering|small|addlinespace)", "", plain)
         plain = re.sub(r" \\\\$", "", plain).replace(" & ", "")
         assert not set(plain.rstrip("&").strip(" &")) & set("\\%$#_{}~^"), line
 

@@ -253,7 +253,7 @@ def test_card_travels(tmp_path):
     metrics = ["recall@2", "novelty@2"]
     result = rw.evaluate(lists, split, metrics)
     assert result.split == split.card
-    assert "split: GlobalTime(at=6" in repr(result)
+    assert "split: GlobalTime(at=6" in result.notes[-1]
     by_hand = rw.evaluate(lists, split.test, metrics, train=split.train)
     assert by_hand.values == result.values
     assert by_hand.split is None

@@ -171,7 +171,7 @@ def test_columns_of_a_source_that_names_none():
     assert rw.evaluate(scored, {1: {6}}, "mrr")["mrr"] == 1.0
     result = rw.evaluate(scored, {1: {6}}, "mrr", columns={"score": None})
     assert result["mrr"] == 0.5
-    assert "in the order of their rows" in repr(result)
+    assert "in the order of their rows" in result.notes[-1]
     with pytest.raises(rw.RankwiseError, match="this source has no column names"):
         rw.evaluate(scored, {1: {6}}, columns={"recommendations.score": "s"})
 

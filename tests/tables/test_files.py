@@ -142,7 +142,7 @@ def test_blanks_around_ids_are_removed_and_said(tmp_path):
     (tmp_path / "run.csv").write_text("user,item\nann, x\nann,y\n")
     result = rw.evaluate(tmp_path / "run.csv", {"ann": {"x"}}, "mrr")
     assert result["mrr"] == 1.0
-    assert "blanks around ids removed: 1" in repr(result)
+    assert "blanks around ids removed: 1" in result.notes[-1]
 
 
 @pytest.mark.parametrize("name", ["run[1].parquet", "run*.parquet"])

@@ -251,7 +251,7 @@ def test_fields_of_records_by_user_are_columns():
     lists = {"a": [{"asin": "y", "place": 2}, {"asin": "x", "place": 1}], "b": [{"asin": "z", "place": 1}], "c": []}
     result = rw.evaluate(lists, TRUTH, CELLS, columns={"recommendations.rank": "place"})
     assert result.values == rw.evaluate(LISTS, TRUTH, CELLS).values
-    assert "recommendations: records by user (user, item=asin, rank=place)" in repr(result)
+    assert "recommendations: records by user (user, item=asin, rank=place)" in result.notes[-1]
     stars = {"a": [{"item": "x", "stars": 5}, {"item": "y", "stars": 2}], "b": [{"item": "z", "stars": 4}]}
     assert rw.evaluate(LISTS, stars, "recall@2", threshold=4).per_user["n_relevant"].to_list() == [1, 1]
 

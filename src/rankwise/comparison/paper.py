@@ -177,13 +177,7 @@ def latex_table(
         else _system_lines(table, settings, columns, options)
     )
     captions = _caption(
-        table,
-        settings,
-        results,
-        columns,
-        bold=r"\textbf{Best}, \underline{second}.",
-        text=latex_text,
-        layout=options.layout,
+        table, settings, results, columns, bold=r"\textbf{Best}, \underline{second}.", text=_tex, layout=options.layout
     )
     name = "table*" if options.columns == "page" else "table"
     return "\n".join(
@@ -216,14 +210,14 @@ def _system_lines(
         for block, size in zip(blocks, sizes, strict=True):
             users = {row["users"] for column in columns if column.block == block for row in column.rows}
             count = f" ($n={_count(max(users))}$)" if len(users) == 1 else ""
-            heads.append(rf"\multicolumn{{{size}}}{{c}}{{{latex_text(block)}{count}}}")
+            heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
             rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
             at += size
         lines += [" & " + " & ".join(heads) + r" \\", "".join(rules)]
-    lines += [" & ".join(["System", *(latex_text(_short(column.metric)) for column in columns)]) + r" \\", r"\midrule"]
+    lines += [" & ".join(["System", *(_tex(_short(column.metric)) for column in columns)]) + r" \\", r"\midrule"]
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
     for system in order:
-        name = latex_text(system) + ("" if baseline is not None else rf" ({letters[system]})")
+        name = _tex(system) + ("" if baseline is not None else rf" ({letters[system]})")
         lines.append(" & ".join([name, *(_latex_cell(column[system]) for column in cells)]) + r" \\")
         if system == baseline:
             lines.append(r"\addlinespace")
@@ -245,7 +239,7 @@ def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list
                 interval_text(row, signed),
                 p_value(row["p_adjusted"]),
             ]
-            lines.append(" & ".join(map(latex_text, [*texts, str(row["verdict"])])) + r" \\")
+            lines.append(" & ".join(map(_tex, [*texts, str(row["verdict"])])) + r" \\")
     return lines
 
 
@@ -264,10 +258,15 @@ def _short(metric: str) -> str:
 def _latex_cell(cell: Marked) -> str:
     """Return a value with its marks; what stands after ± is smaller."""
     value, plus, deviation = cell.text.partition(" ± ")
-    text = latex_text(value)
+    text = _tex(value)
     text = {"bold": rf"\textbf{{{text}}}", "underlined": rf"\underline{{{text}}}"}.get(cell.style, text)
-    text += rf"\,{{\scriptsize$\pm${latex_text(deviation)}}}" if plus else ""
+    text += rf"\,{{\scriptsize$\pm${_tex(deviation)}}}" if plus else ""
     return text + (f"$^{{{cell.raised.replace('−', '-')}}}$" if cell.raised else "")
+
+
+def _tex(text: str) -> str:
+    """Return foreign text for LaTeX, on one line."""
+    return latex_text(printable(text))
 
 
 def _count(count: int) -> str:
@@ -365,7 +364,7 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
         *_result_clauses(table, settings),
         _version_clause(results),
     ]
-    return " ".join(clause for clause in clauses if clause) + "\n"
+    return printable(" ".join(clause for clause in clauses if clause)) + "\n"
 
 
 def _compared_clause(settings: Mapping[str, Any], table: pl.DataFrame, results: Mapping[str, Result]) -> str:

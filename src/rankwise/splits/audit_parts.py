@@ -445,7 +445,7 @@ class Audit:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return html(replace(self._view(), notes=[self._counts()]))
+        return html(replace(self._view(), notes=[self.verdict]))
 
     def _view(self) -> TableView:
         """Return one row per check; verdicts are words, so that no reader depends on colour."""
@@ -459,12 +459,6 @@ class Audit:
             for check in self.checks
         ]
         return TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
-
-    def _counts(self) -> str:
-        """Return how many checks have which verdict, the worst first."""
-        counts = Counter(check.status for check in self.checks)
-        order: tuple[Status, ...] = ("fail", "warn", "pass", "not run")
-        return ", ".join(f"{counts[status]} {status}" for status in order)
 
 
 _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}

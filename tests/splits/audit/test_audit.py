@@ -404,7 +404,9 @@ def test_what_cannot_be_audited():
 
 def test_displays():
     found = rw.audit(TRAIN, TEST)
-    assert repr(found).splitlines()[0].startswith("PASS")
+    assert repr(found).startswith("No leak found. 0 failed, ")
+    assert found.text("full").splitlines()[2].startswith("PASS")
+    assert found.text("verdict") == found.verdict == repr(found).splitlines()[0]
     assert found.export("markdown").count("\n") == 24
     assert '"failed": false' in found.export("json")
     assert found.table.height == 22
@@ -445,7 +447,7 @@ def test_times_at_their_limits_are_shown_and_exported(train, test, ratio, units)
         ]
         found = rw.audit(*parts, recommendations={0: [9]}, candidates={0: [2]})
         assert found["L9"].value == pytest.approx(ratio)
-        assert f"{ratio:.4g}" in repr(found)
+        assert f"{ratio:.4g}" in found.text("full")
         for check in json.loads(found.export("json"), parse_constant=not_json)["checks"]:
             value = found[check["code"]].value
             assert check["value"] == (None if value == float("inf") else value)
@@ -476,11 +478,11 @@ def test_names_of_columns_are_shown_harmlessly():
 
 def test_a_finding_that_is_too_wide_goes_on_below(monkeypatch):
     found = rw.audit(TRAIN, TEST)
-    wide = repr(found).splitlines()
+    wide = found.text("full").splitlines()
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "72")
-    narrow = repr(found).splitlines()
-    assert max(map(len, wide)) > 100 > 72 >= max(map(len, narrow))
+    narrow = found.text("full").splitlines()
+    assert 80 >= max(map(len, wide)) > 72 >= max(map(len, narrow))
     assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(wide).split())
 
 

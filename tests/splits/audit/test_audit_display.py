@@ -19,7 +19,7 @@ def test_one_row_per_check_with_its_verdict_in_words():
     assert table[1] == ["L1 same pair on both sides", "fail", "1", found["L1"].said]
     assert [row[1] for row in table[1:]] == [check.status for check in found.checks]
     assert (table[5][1:3], found["L5"].value) == (["not run", "–"], None)
-    assert counts == repr(found).splitlines()[-1]
+    assert counts == found.verdict == repr(found).splitlines()[0]
 
 
 def test_verdicts_that_need_attention_are_bold():
