@@ -258,10 +258,11 @@ def test_the_first_screen_is_the_verdict(opened, demo_page):
 
 
 @pytest.mark.parametrize("which", ["demo_page", "hostile_page"])
-def test_a_phone_scrolls_in_one_direction(opened, request, which):
-    page = opened(request.getfixturevalue(which)[0], width=390)
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_phone_scrolls_in_one_direction(opened, request, which, width):
+    page = opened(request.getfixturevalue(which)[0], width=width)
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_text_in_charts_is_not_cut(opened, demo_page):
