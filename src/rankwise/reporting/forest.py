@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise.core.terminal import brief, change, decimals, signed
+from rankwise.core.terminal import change, decimals, signed
 
 __all__ = ["Axis", "Bar", "Board", "BoardCell", "Forest", "ForestRow", "Stack", "percent_axis", "value_axis"]
 
@@ -200,8 +200,3 @@ class Stack:
             (name, round(100 * count / total, 2), f"{count:,}")
             for name, count in zip(("lo", "ti", "wi"), row[1:], strict=True)
         ]
-
-
-def interval_words(low: float, high: float, text: Callable[..., Any] = brief) -> str:
-    """Return the limits of an interval in words; empty without one."""
-    return "" if not (math.isfinite(low) and math.isfinite(high)) else f"{text(low)} to {text(high)}"
