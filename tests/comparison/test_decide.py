@@ -423,3 +423,16 @@ def test_a_report_shows_the_decision():
     assert decision.verdict in page.html
     with pytest.raises(ParameterError, match=r"what rankwise\.decide returns"):
         rw.report(results, decision="ship")
+
+
+@pytest.mark.parametrize("gains", [5, 6, 14])
+def test_the_interval_of_success_is_that_of_the_test_that_decides(gains):
+    """Few users gain: t excludes 0 with five, the bound of the metric does not, and neither does what is printed."""
+    truth = {user: {0} for user in range(1100)}
+    lists = {"old": {user: [1] for user in truth}, "new": {user: [int(user >= gains)] for user in truth}}
+    results = {name: rw.evaluate(own, truth, "hit_rate@1") for name, own in lists.items()}
+    pair = rw.compare(results).table.row(0, named=True)
+    check = rw.decide(results, success="hit_rate@1").checks.row(0, named=True)
+    assert check["p"] == max(pair["p"], pair["p_bound"])
+    assert (check["low"] > 0) == (check["p"] < 0.05) == (check["outcome"] == "passed")
+    assert pair["low"] > 0

@@ -558,7 +558,7 @@ def _pair(results: Mapping[str, Result], baseline: str | None, system: str | Non
 def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
     small: list[str] = []
     rows = list(_rows(rule, results, small))
-    checks = [*_success(rule, rows), *_guardrails(rule, rows)]
+    checks = [*_success(rule, rows, results), *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome = _decision_outcome(checks)
     unguarded = _unguarded(rule, results)
@@ -640,10 +640,11 @@ def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: An
     return Check(**pair, role=role, p=p, outcome=outcome, flags=flags, **more)
 
 
-def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics.
 
-    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape.
+    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape; the interval is that of
+    the same test.
     """
     rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
     ps = [row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"]) for row in rows]
@@ -651,8 +652,18 @@ def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     for row, p in zip(rows, adjust(ps, "holm").tolist(), strict=True):
         better = p < rule.alpha and _gains(row)
         outcome, shown = ("passed", "better") if better else ("not shown", None)
-        checks.append(_check(row, "success", p, outcome, shown=shown))
+        checks.append(_check(_by_deciding_test(rule, row, results), "success", p, outcome, shown=shown))
     return checks
+
+
+def _by_deciding_test(rule: Rule, row: Mapping[str, Any], results: Mapping[str, Result]) -> Mapping[str, Any]:
+    """Return a row with the interval of the bounded mean, where that test has the larger p-value."""
+    if not row["p_bound"] > row["p"]:
+        return row
+    options: dict[str, Any] = {"alpha": rule.alpha, "correction": "none", "missing": rule.missing}
+    pair = {name: results[name] for name in (rule.baseline, rule.system)}
+    bounded = compare(pair, baseline=rule.baseline, metrics=[row["metric"]], test="bounded", **options)
+    return {**row, **bounded.table.select("low", "high").row(0, named=True)}
 
 
 def _gains(row: Mapping[str, Any]) -> bool:
