@@ -643,7 +643,7 @@ def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: An
 def _success(rule: Rule, rows: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics.
 
-    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape; the interval is that of
+    A p-value is not below that of the bound of the metric, which a rare large loss cannot escape; the interval is of
     the same test.
     """
     rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
