@@ -417,8 +417,10 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
     weights = 1.0 / (offset + distance)
     level = float(count @ weights) / count.sum()
     mean = float((count * weights) @ distance / (count @ weights))
-    # level / weights, which is nearly 1 of very many values, minus 1.
-    root = np.sqrt(max(2.0 * (count @ np.log1p(level * (distance - mean))), 0.0))
+    # The logarithm of level / weights, which is nearly 1 of very many values, and nearly 0 of the largest one.
+    ratio, beyond = level / weights, level * (distance - mean)
+    logs = np.where(ratio < 0.5, np.log(ratio), np.log1p(np.maximum(beyond, -0.5)))
+    root = np.sqrt(max(2.0 * (count @ logs), 0.0))
     curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
     density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
     correction = density * (1.0 / root - 1.0 / curvature)
