@@ -437,3 +437,14 @@ def test_the_interval_of_success_is_that_of_the_test_that_decides(gains):
     assert check["p"] == max(pair["p"], pair["p_bound"])
     assert (check["low"] > 0) == (check["p"] < 0.05) == (check["outcome"] == "passed")
     assert pair["low"] > 0
+
+
+@pytest.mark.parametrize("format_", ["json", "csv", "markdown", "latex"])
+def test_a_decision_is_exported(format_):
+    found = rw.decide(pair(n=300), **RULE)
+    text = found.export(format_)
+    assert "ndcg@5" in text
+    if format_ == "json":
+        assert json.loads(text)["outcome"] == found.outcome
+    if format_ == "csv":
+        assert len(text.splitlines()) == 1 + len(found.checks)

@@ -183,6 +183,12 @@ class Decision(TableDisplay):
         """
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
+    csv_table = "checks"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record: rule, checks, outcome and inputs, as plain values."""
+        return dict(self.record)
+
     @property
     def views(self) -> list[TableView]:
         """The verdict, one row per metric and slice, and what no rule guards."""
