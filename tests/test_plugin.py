@@ -49,8 +49,9 @@ def test_its_own_test_and_example(installed):
 
 def test_the_command_line(installed, tmp_path):
     run, _ = installed
-    listed = run("-m", "rankwise", "metrics")
-    assert re.search(r"first_is_rare\[@k\] +Share of users .*\n? *.*needs train", listed)
+    assert re.search(r"other_metrics +first_is_rare", run("-m", "rankwise", "metrics"))
+    family = run("-m", "rankwise", "metrics", "other_metrics")
+    assert re.search(r"first_is_rare\[@k\] +Share of users .*\n? *.*needs train", family)
     assert "[n_i_1 ≤ few]" in run("-m", "rankwise", "metrics", "first_is_rare")
     (tmp_path / "run.csv").write_text("user,item,rank\n1,5,1\n")
     (tmp_path / "truth.csv").write_text("user,item\n1,5\n")

@@ -19,6 +19,11 @@ TRUTH = {"ann": {"jaws"}, "bob": {"brazil"}}
 CATALOGUE = ["heat", "jaws", "alien", "brazil"]
 
 
+def said(result):
+    """Return the printed result on one line."""
+    return " ".join(repr(result).split())
+
+
 @pytest.mark.parametrize(("ties", "value"), [("expected", 0.5), ("optimistic", 1.0), ("pessimistic", 0.0)])
 def test_a_code_of_two_items_is_a_tie_among_them(ties, value):
     result = rw.evaluate({"ann": [(1, 2), (1, 1)]}, {"ann": {"jaws"}}, "hit_rate@1", codes=CODES, ties=ties)
@@ -35,8 +40,8 @@ def test_unknown_truncated_and_repeated_codes_are_counted_and_keep_places():
     counts = ("codes_unknown", "codes_truncated", "codes_shared", "codes_repeated")
     assert [result.counts[name] for name in counts] == [1, 1, 2, 1]
     assert result.counts["recommendations_outside_catalogue"] == 2
-    assert "of no item, such as '9,9', '1'" in repr(result)
-    assert "outside the catalogue" not in repr(result)  # the same rows, told once
+    assert "of no item, such as '9,9', '1'" in said(result)
+    assert "outside the catalogue" not in said(result)  # the same rows, told once
 
 
 def test_items_of_a_code_that_a_list_has_already_are_dropped():
@@ -67,7 +72,7 @@ def test_titles_are_compared_without_case_blanks_and_quotes():
     assert result.per_user["precision@1"].to_list() == [0.0, 0.5]
     assert (result.counts["titles_unknown"], result.counts["titles_shared"]) == (1, 1)
     assert result.provenance["unknown_names"] == ["Heat"]
-    assert "lists of titles (column 'title' of the items)" in repr(result)
+    assert "lists of titles (column 'title' of the items)" in said(result)
     mapping = dict(zip(["Heat (1995)", "Alien"], [1, 2], strict=True))
     assert rw.evaluate({"ann": ["ALIEN"]}, {"ann": {2}}, "recall@1", titles=mapping)["recall@1"] == 1.0
 
@@ -118,7 +123,7 @@ def test_every_result_counts_ids_outside_the_catalogue(metric):
     result = rw.evaluate(lists, {user: {1} for user in lists}, metric, items=[1, 2, 3])
     names = ("recommendations", "lists_with_items", "recommended_items")
     assert [result.counts[f"{name}_outside_catalogue"] for name in names] == [3, 2, 2]
-    assert "3 recommendations outside the catalogue (2 distinct items, 2 lists)" in repr(result)
+    assert "3 recommendations outside the catalogue (2 distinct items, 2 lists)" in said(result)
 
 
 def test_without_items_the_catalogue_is_training_and_ground_truth():

@@ -38,7 +38,7 @@ def test_plain_pytorch():
     assert len(values) == 2
     assert values[-1] > values[0]
     assert "95% confidence interval" in text
-    assert "ties=expected" in text
+    assert "catalogue: 400 items" in text
 
 
 def test_two_processes():

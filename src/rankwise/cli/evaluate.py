@@ -57,11 +57,12 @@ _PAGE = 80  # columns of a definition where there is no terminal
 @table_or_json
 def metrics_command(name: str | None, form: str) -> None:
     """List the metrics by family, describe those of the family NAME, or define the metric NAME."""
-    from rankwise.metrics.base import FAMILIES
     from rankwise.metrics.description import Description, every_description
 
-    if name in FAMILIES and form == "table":
-        click.echo(listing([entry for entry in every_description() if entry.cls.family == name]))
+    family = [entry for entry in every_description() if entry.cls.family == name]
+    if family:  # also that of a module of another package
+        shown = json.dumps([entry.as_dict() for entry in family], indent=2) if form == "json" else listing(family)
+        click.echo(shown)
     elif name is not None:
         from rankwise.metrics.base import parse
 

@@ -303,7 +303,7 @@ class Result(TableDisplay, Mapping[str, float]):
         >>> lists = {user: [user % 2] for user in (1, 2, 3, 4)}
         >>> result = rw.evaluate(lists, {user: {1} for user in lists}, "recall@1", users=users, by="country")
         >>> result.with_intervals().intervals.select("group", "value", "low", "high").rows()
-        [('AT', 0.5, 0.0126, 0.9875), ('DE', 0.5, 0.0126, 0.9875)]
+        [('AT', 0.5, 0.0121, 0.9879), ('DE', 0.5, 0.0121, 0.9879)]
         """
         return replace(self, intervals=self.slice_intervals(confidence=confidence))
 
