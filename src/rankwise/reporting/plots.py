@@ -7,7 +7,7 @@ The data of a chart are a tidy frame, made without a plotting library. Every fra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -191,6 +191,17 @@ def groups_of(results: Mapping[str, Result]) -> dict[str, list[tuple[str | None,
         for row in [] if result.slices is None else result.slices.iter_rows(named=True):
             sizes.setdefault(row["by"], {}).setdefault(row["group"], row["users"])
     return {by: sorted(groups.items(), key=lambda g: -g[1]) for by, groups in sizes.items()}
+
+
+def _by_of(columns: Collection[str], by: str | None, no_groups: str) -> str:
+    """Return the column of the groups that are drawn, which need not be named if there is one alone."""
+    if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
+        raise ParameterError(
+            "there are no such groups" if columns else no_groups,
+            found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
+            hint=nearest(str(by), columns) or "evaluate with users= and by=",
+        )
+    return next(iter(columns)) if by is None else by
 
 
 def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple[str | None, int]]) -> pl.DataFrame:
@@ -470,13 +481,7 @@ class ResultPlots:
             The colours.
         """
         columns = groups_of({self._name: self._result})
-        if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
-            raise ParameterError(
-                "there are no such groups" if columns else "the result has no groups",
-                found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
-                hint=nearest(str(by), columns) or "evaluate with users= and by=",
-            )
-        by = next(iter(columns)) if by is None else by
+        by = _by_of(columns, by, "the result has no groups")
         cell, groups = self._result.cell(metric), _largest(columns[by])
         frame = slice_frame(self._estimates, cell, by, groups).with_columns(
             group=pl.format("{} ({})", "group", "users")
@@ -607,13 +612,7 @@ class ComparisonPlots:
         """
         results, settings = self._needed(), self._settings
         columns = groups_of(results)
-        if not columns or (by is None and len(columns) > 1) or (by is not None and by not in columns):
-            raise ParameterError(
-                "there are no such groups" if columns else "the results have no groups",
-                found=f"by={by!r}; groups by {', '.join(columns) or 'nothing'}",
-                hint=nearest(str(by), columns) or "evaluate with users= and by=",
-            )
-        by = next(iter(columns)) if by is None else by
+        by = _by_of(columns, by, "the results have no groups")
         baseline = settings["baseline"] or next(iter(results))
         cell = next(iter(results.values())).cell(metric or self._primary)
         made = compare(
