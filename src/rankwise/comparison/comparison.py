@@ -22,7 +22,7 @@ from rankwise.core import __version__
 from rankwise.core.arguments import check_choice, check_count, check_number, check_path
 from rankwise.core.ids import json_hash
 from rankwise.core.saved_forms import COMPARISON
-from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, as_json, export, finite, float_of
+from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, as_json, export, finite, float_of
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
@@ -287,7 +287,7 @@ _RANKS = {name: column.dtype for name, column in columns_of(SystemRank).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(TableDisplay):
+class Comparison(DetailedDisplay):
     """The result of `rankwise.compare`: one row per metric, group of users and pair of systems.
 
     Attributes
@@ -517,11 +517,6 @@ class Comparison(TableDisplay):
         whose = {name: next(filter(None, definitions), None) for name, definitions in by_name.items()}
         definition = pl.col("metric").replace_strict(whose, return_dtype=pl.String).alias("definition_of")
         return self.table.with_columns(pl.col(pl.List(pl.String)).list.join("; "), definition)
-
-    @property
-    def views(self) -> list[TableView]:
-        """The verdict, the primary metric, and the exploratory metrics."""
-        return self.views_at("table")
 
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the verdict alone, the verdict with a table, or every column of every pair.

@@ -34,9 +34,9 @@ from rankwise.core.saved_forms import DECISION, LOOKS
 from rankwise.core.terminal import (
     Cell,
     Detail,
+    DetailedDisplay,
     Marked,
     Style,
-    TableDisplay,
     TableView,
     as_json,
     brief,
@@ -94,7 +94,7 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision(TableDisplay):
+class Decision(DetailedDisplay):
     """The result of `rankwise.decide`: ship, hold or stop, with every check behind it.
 
     Attributes
@@ -188,11 +188,6 @@ class Decision(TableDisplay):
     def to_dict(self) -> dict[str, Any]:
         """Return the record: rule, checks, outcome and inputs, as plain values."""
         return dict(self.record)
-
-    @property
-    def views(self) -> list[TableView]:
-        """The verdict, one row per metric and slice, and what no rule guards."""
-        return self.views_at("table")
 
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the verdict alone, the verdict with a table, or every column of the checks.

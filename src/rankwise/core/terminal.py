@@ -26,6 +26,7 @@ __all__ = [
     "PAGE",
     "Cell",
     "Detail",
+    "DetailedDisplay",
     "Format",
     "Marked",
     "Style",
@@ -546,6 +547,15 @@ class TableDisplay:
 
     def _repr_html_(self) -> str:
         return html(*self.views)
+
+
+class DetailedDisplay(TableDisplay):
+    """A result whose readers choose how much of it is shown: a subclass gives `views_at`."""
+
+    @property
+    def views(self) -> list[TableView]:
+        """The tables that are shown where nothing else is asked for."""
+        return self.views_at("table")
 
 
 def as_json(data: Any) -> str:

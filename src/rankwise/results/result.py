@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
-from rankwise.core.terminal import Detail, Format, TableDisplay, TableView, finite
+from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, finite
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
@@ -54,7 +54,7 @@ __all__ = ["Result", "knows_lists", "means_of_users"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(TableDisplay, Mapping[str, float]):
+class Result(DetailedDisplay, Mapping[str, float]):
     """The result of an evaluation: a mapping of metric names to values, with per-user values.
 
     Its keys are canonical names, ``"ndcg@10"``; a value is also found by any alias of its metric,
@@ -507,11 +507,6 @@ class Result(TableDisplay, Mapping[str, float]):
         if users is None or "list_length" not in users.columns or not cutoffs:
             return ""
         return short_lists(users["list_length"], max(cutoffs), self.counts)
-
-    @property
-    def views(self) -> list[TableView]:
-        """The values, and those of each group of users, with notes on who counts and by which rules."""
-        return self.views_at("table")
 
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the values alone, the values with notes, or also what was read from which columns.
