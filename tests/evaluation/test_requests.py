@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import polars as pl
@@ -420,6 +421,20 @@ def test_pieces_merged_on_another_machine_are_the_whole(world, options):
     inputs = {"date", "inputs"}
     said = [{k: v for k, v in one.provenance.items() if k not in inputs} for one in (result, whole)]
     assert said[0] == said[1]
+
+
+@given(request_worlds())
+def test_an_evaluator_of_requests_goes_on_in_another_process(world):
+    lists, truth, train, users = world
+    metrics, options = ["ndcg@3", "recall@2", "coverage@3"], {"train": train, "users": users, "by": "country"}
+    whole = rw.evaluate(lists, truth, metrics, **options)
+    evaluator = rw.Evaluator(metrics, truth=truth, **options)
+    for _, rows in lists.group_by("user", maintain_order=True):
+        evaluator = pickle.loads(pickle.dumps(evaluator.update(rows)))
+    result = evaluator.result()
+    assert result.per_user.equals(whole.per_user)
+    assert result.slices.equals(whole.slices)
+    assert result.counts == whole.counts
 
 
 def test_chunks_of_a_file_have_requests(tmp_path):

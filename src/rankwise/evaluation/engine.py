@@ -129,7 +129,7 @@ class Job:
     """The ground truth of all pieces, where each brings its part in another form."""
 
     def __reduce__(self) -> Any:
-        return partial(prepare, counted=self.counted), (self.settings, self.shared)
+        return partial(prepare, counted=self.counted, all_truth=self.all_truth), (self.settings, self.shared)
 
     def for_users(self, piece: Tables) -> Job:
         """Return the job for a piece that brings its rows of the tables by user.
@@ -186,7 +186,14 @@ class Job:
         return prepare(settings, Tables(**tables))
 
 
-def prepare(settings: Settings, shared: Tables, *, complete: bool = False, counted: Counted | None = None) -> Job:
+def prepare(
+    settings: Settings,
+    shared: Tables,
+    *,
+    complete: bool = False,
+    counted: Counted | None = None,
+    all_truth: Table | None = None,
+) -> Job:
     """Settle what is to be done, and check that the tables have what the metrics need.
 
     Parameters
@@ -201,6 +208,8 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     counted : Counted, optional
         What was counted over all users: every piece then brings its users' rows of the ground
         truth, training interactions, users and reference lists, of which ``shared`` has the columns.
+    all_truth : Table, optional
+        The ground truth of all pieces, where each brings its part in another form.
 
     Raises
     ------
@@ -234,13 +243,15 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     facts = SideTables(plan.facts, tables, settings.columns, counted, made)
     if settings.ranks == "keep":
         check_kept(plan.needs, numbers_items=plan.numbers_items)
+    # Of requests in pieces, as of buckets of users, one piece may have no relevant item.
+    whole_truth = counted is None and not (settings.by_request and shared.truth is None)
     rules = EncodingRules(
         options=settings,
         evaluated=settings.evaluated,
         needs=plan.needs,
         numbers_items=plan.numbers_items,
         exact=settings.exact,
-        required=counted is None and settings.needs_relevant,
+        required=whole_truth and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
         by_request=settings.by_request,
     )
@@ -257,6 +268,8 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
     frames: dict[str, pl.DataFrame] = {r: table.frame for r, table in shared.by_role.items()}
     if user_table.weights is not None:
         frames["weights"] = user_table.weights.frame
+    if all_truth is not None:
+        frames["truth"] = all_truth.frame
     if "reference" in frames and not {"rank", "score"} & set(frames["reference"].columns):
         frames["reference"] = frames["reference"].with_row_index("row")  # its order is its ranks
     return Job(
@@ -269,6 +282,7 @@ def prepare(settings: Settings, shared: Tables, *, complete: bool = False, count
         JobFingerprint(about, frames),
         counted,
         None if settings.items_named else item_names(settings, shared.items),
+        all_truth,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from rankwise.blocks.partial import JobFingerprint, Partial
+from rankwise.blocks.partial import Partial
 from rankwise.errors import ColumnError, EmptyError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job, finish, merge, prepare, work
 from rankwise.evaluation.settings import Settings
@@ -156,24 +156,22 @@ class PiecesByRequest:
     ----------
     job : Job
         What is asked of tables with one id per request; ground truth comes with every piece.
-    truth : Table or None
-        The ground truth that all pieces share.
     """
 
     job: Job
-    truth: Table | None
 
     @classmethod
     def of(cls, job: Job) -> Self:
         """Return the evaluation of requests, where ``job`` is that of users."""
         shared = job.shared
         tables: dict[Any, Any] = users_as_text(shared.by_role)
-        made = prepare(settings_by_request(job.settings), replace(shared, truth=None, **tables))
-        rules = replace(made.encoder.rules, required=False)  # a piece may have no relevant item
-        frames = dict(made.about.frames) | ({} if shared.truth is None else {"truth": shared.truth.frame})
-        about = JobFingerprint(made.about.settings, frames)
-        encoder = replace(made.encoder, rules=rules)
-        return cls(replace(made, encoder=encoder, about=about, all_truth=shared.truth), shared.truth)
+        shared = replace(shared, truth=None, **tables)
+        return cls(prepare(settings_by_request(job.settings), shared, all_truth=job.shared.truth))
+
+    @property
+    def truth(self) -> Table | None:
+        """The ground truth that all pieces share."""
+        return self.job.all_truth
 
     def work(self, piece: Tables) -> Partial:
         """Evaluate the lists of some requests, whose users are in no other piece."""
