@@ -20,7 +20,7 @@ import yaml
 import rankwise as rw
 from rankwise import splits
 from rankwise.blocks.partial import unpack
-from rankwise.comparison.decision import record_interim_analysis
+from rankwise.comparison.looks import record_interim_analysis
 from rankwise.core.saved_forms import FORMS
 from rankwise.evaluation.engine import Job, finish, prepare, work
 from rankwise.evaluation.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 
 import rankwise as rw
 from command_line import rankwise_here
-from rankwise.comparison.decision import record_interim_analysis
+from rankwise.comparison.looks import record_interim_analysis
 from rankwise.errors import FileError, ParameterError
 
 

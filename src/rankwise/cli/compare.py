@@ -302,7 +302,7 @@ _OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}
 
 def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
     """Return the outcome of every system in this look, valid at all looks, in a sentence and with its numbers."""
-    from rankwise.comparison.decision import record_interim_analysis
+    from rankwise.comparison.looks import record_interim_analysis
 
     said = {"passed": "holds against", "failed": "is worse than", "not shown": "is not shown to hold against"}
     return [
