@@ -16,8 +16,8 @@ ITEMS = (1, 2, 3)
 
 
 def probabilities(policy, frame, kind="conditional", items=ITEMS):
-    log = read_log(frame, None, None, reward=None, window=None, missing="error")
-    return policy.probabilities(Situation(log, None, pl.Series("item", items), "error", "new"), kind).tolist()
+    log = read_log(frame, None, None)
+    return policy.probabilities(Situation(log, None, pl.Series("item", items), "new"), kind).tolist()
 
 
 def rows(**columns):

@@ -9,11 +9,12 @@ is unknown and no interval covers it. Clipped values are those of ``np.minimum(w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["beta_ips", "dr", "ips", "shrinkage_dr", "sndr", "snips", "switch_dr"]
+__all__ = ["MODEL_BASED", "beta_ips", "dr", "ips", "shrinkage_dr", "sndr", "snips", "switch_dr"]
 
 
 def ips(w: Any, r: Any) -> float:
@@ -80,7 +81,11 @@ def switch_dr(w: Any, r: Any, q: Any, dm: Any, threshold: float) -> float:
     >>> switch_dr(np.array([4.0, 1.0]), np.array([1.0, 1.0]), np.zeros(2), np.zeros(2), 2.0)
     0.5
     """
-    return dr(np.where(w <= threshold, w, 0.0), r, q, dm)
+    return dr(_switched(w, threshold), r, q, dm)
+
+
+def _switched(w: Any, threshold: float) -> Any:
+    return np.where(w <= threshold, w, 0.0)
 
 
 def shrinkage_dr(w: Any, r: Any, q: Any, dm: Any, strength: float) -> float:
@@ -89,4 +94,16 @@ def shrinkage_dr(w: Any, r: Any, q: Any, dm: Any, strength: float) -> float:
     >>> shrinkage_dr(np.array([1.0]), np.array([1.0]), np.zeros(1), np.zeros(1), 1.0)
     0.5
     """
-    return dr(strength * w / (w * w + strength), r, q, dm)
+    return dr(_shrunk(w, strength), r, q, dm)
+
+
+def _shrunk(w: Any, strength: float) -> Any:
+    return strength * w / (w * w + strength)
+
+
+MODEL_BASED: dict[tuple[str, float | None], tuple[Callable[..., Any], float]] = {
+    ("dm", None): (lambda w, _: 0.0 * w, 0.0),
+    **{("switch", limit): (_switched, limit) for limit in (2, 5, 10)},
+    **{("shrink", strength): (_shrunk, strength) for strength in (1, 10, 100)},
+}
+"""For sensitivity analyses with predictions, by name and parameter: how DR changes the weights."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +19,19 @@ from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
 
-__all__ = ["KEYS", "OUTCOME_WINDOW", "Log", "OnMissing", "bad_row", "check_types", "read_log", "read_rows"]
+__all__ = [
+    "KEYS",
+    "OUTCOME_WINDOW",
+    "ROW",
+    "Log",
+    "OnMissing",
+    "bad_row",
+    "check_outcomes",
+    "check_types",
+    "read_log",
+    "read_outcomes",
+    "read_rows",
+]
 
 OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 """What to do if over 1 % of the outcomes, or of the requests of a target, cannot be joined."""
@@ -26,8 +39,10 @@ OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 KEYS = ("request", "user", "item", "position")
 OUTCOME_WINDOW = "1d"
 _ALLOWED = 0.01
-_ROW = "_row"
+ROW = "_row"
 """The column that keeps the row of a source, from 1, for messages."""
+_OUTCOME = "_outcome"
+"""The column of the row of an outcome, from 0."""
 
 
 def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
@@ -54,22 +69,31 @@ def bad_row(table: Table, column: str, bad: pl.Series, what: str, hint: str | No
 
 @dataclass(frozen=True)
 class Log:
-    """Logged rows, in the order of users, requests and positions.
+    """Logged rows, in the order of users, requests and positions: a log, or a piece of it with whole users.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        ``user``, ``request``, ``position`` and ``item`` where they exist, ``reward``, ``row`` (the row of the source)
+        ``user``, ``request``, ``position`` and ``item`` where they exist, ``reward``, ``_row`` (the row of the source)
         and all other columns of the exposures. Equal rows apart, the order does not depend on that of the source.
     table : Table
         The exposures as they were read.
     counts : mapping of str to int
         What was joined, and what was not.
+    outcomes : polars.Series
+        The rows of the outcomes that belong to an exposure.
+    is_slate : bool
+        Whether a request of the whole log has several rows.
+    first_position : int
+        The first position of the whole log.
     """
 
     frame: pl.DataFrame
     table: Table
     counts: dict[str, int] = field(default_factory=dict)
+    outcomes: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Int64))
+    is_slate: bool = False
+    first_position: int = 0
 
     @property
     def rows(self) -> int:
@@ -79,34 +103,49 @@ class Log:
     @property
     def context(self) -> list[str]:
         """The columns that can join a target: all columns but ids, rewards, the row and numbers with fractions."""
-        left_out = {*KEYS, "reward", "propensity", "timestamp", "team", _ROW}
+        left_out = {*KEYS, "reward", "propensity", "timestamp", "team", ROW}
         return [name for name, kind in self.frame.schema.items() if name not in left_out and not kind.is_float()]
+
+    @cached_property
+    def first_of_users(self) -> Any:
+        """The first row of each user."""
+        if "user" not in self.frame.columns:
+            return np.arange(self.rows)
+        return np.flatnonzero(_changes(self.frame["user"]))
+
+    @property
+    def n_users(self) -> int:
+        """The number of users."""
+        return len(self.first_of_users)
 
     @cached_property
     def user(self) -> Any:
         """The number of the user of each row, from 0."""
-        return _runs(self.frame["user"]) if "user" in self.frame.columns else np.arange(self.rows)
+        return self._numbers(self.first_of_users)
+
+    @cached_property
+    def first(self) -> Any:
+        """The first row of each request."""
+        if "request" not in self.frame.columns:
+            return np.arange(self.rows)
+        starts = _changes(self.frame["request"])
+        starts[self.first_of_users] = True
+        return np.flatnonzero(starts)
 
     @cached_property
     def request(self) -> Any:
         """The number of the request of each row, from 0."""
-        if "request" not in self.frame.columns:
-            return np.arange(self.rows)
-        starts = self.frame["request"].ne_missing(self.frame["request"].shift()).to_numpy().copy()
-        starts[1:] |= np.diff(self.user) > 0
-        starts[:1] = True
-        return np.cumsum(starts) - 1
+        return self._numbers(self.first)
+
+    def _numbers(self, first: Any) -> Any:
+        return np.repeat(np.arange(len(first)), np.diff(first, append=self.rows))
 
     @cached_property
     def place(self) -> Any:
         """The place of each row in its request, from 0."""
-        first = np.flatnonzero(np.diff(self.request, prepend=-1))
-        return np.arange(self.rows) - first[self.request]
-
-    @property
-    def is_slate(self) -> bool:
-        """Whether a request has several rows."""
-        return bool(self.rows) and int(self.request[-1]) + 1 < self.rows
+        if len(self.first) == self.rows:
+            return np.zeros(self.rows, dtype=np.int64)
+        return np.arange(self.rows) - self.first[self.request]
 
     @cached_property
     def reward(self) -> Any:
@@ -115,37 +154,59 @@ class Log:
 
     def filter(self, mask: pl.Series) -> Log:
         """Return the log with the rows of a mask, which holds whole requests."""
-        return Log(self.frame.filter(mask), self.table, self.counts)
+        return replace(self, frame=self.frame.filter(mask))
+
+    def pieces(self, count: int) -> list[Log]:
+        """Return about as many pieces with whole users; the first has the counts."""
+        edges = np.arange(1, count) * self.rows // count
+        edges = np.unique([0, *self.first_of_users[np.searchsorted(self.first_of_users[:-1], edges)], self.rows])
+        frames = [self.frame[start:end] for start, end in pairwise(edges.tolist())]
+        rest = replace(self, counts={}, outcomes=self.outcomes.clear())
+        return [replace(rest if at else self, frame=frame) for at, frame in enumerate(frames)]
 
     def where(self, row: int) -> str:
         """Return the place of a row in messages."""
-        return f"{self.table.source}, row {self.frame[_ROW][row]}"
+        return f"{self.table.source}, row {self.frame[ROW][row]}"
 
 
-def _runs(column: pl.Series) -> Any:
+def _changes(column: pl.Series) -> Any:
+    """Return which rows differ from the one before, the first included."""
     starts = column.ne_missing(column.shift()).to_numpy().copy()
     starts[:1] = True
-    return np.cumsum(starts) - 1
+    return starts
+
+
+def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, float] | None) -> Table | None:
+    """Return the table of outcomes, each with its reward: its own, that of its kind, or 1."""
+    if source is None:
+        return None
+    outcomes = read_rows(source, "outcomes", columns)
+    frame = outcomes.frame.with_row_index(_OUTCOME)
+    if rewards is not None:
+        if "kind" not in frame.columns:
+            raise missing_column("outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes)
+        value = pl.col("kind").replace_strict(dict(rewards), default=0.0, return_dtype=pl.Float64)
+        return outcomes.with_frame(frame.with_columns(value.alias("reward")))
+    if "reward" in frame.columns:
+        return outcomes.with_frame(frame)
+    return outcomes.with_frame(frame.with_columns(reward=pl.lit(1.0)))
 
 
 def read_log(
-    exposures: Any,
-    outcomes: Any,
-    columns: Columns | None,
-    *,
-    reward: Mapping[str, float] | None,
-    window: Any,
-    missing: OnMissing,
+    exposures: Any, outcomes: Table | None, columns: Columns | None, *, window: Any = None, first_row: int = 1
 ) -> Log:
-    """Return the log of exposures with their rewards, in the order of users and requests."""
+    """Return the log of exposures with their rewards, in the order of users and requests.
+
+    ``first_row`` is the row of a larger table that the exposures begin with.
+    """
     table = read_rows(exposures, "exposures", columns)
     counts: dict[str, int] = {}
+    joined = pl.Series(dtype=pl.Int64)
     if outcomes is not None:
-        results = read_rows(outcomes, "outcomes", columns)
-        table, results = align([table, results], "item")
-        for column in {"user", "request"} & {*table.frame.columns} & {*results.frame.columns}:
-            check_types(column, table, results)
-        table = _with_outcomes(table, _with_reward(results, reward), window, missing, counts)
+        table, outcomes = align([table, outcomes], "item")
+        for column in {"user", "request"} & {*table.frame.columns} & {*outcomes.frame.columns}:
+            check_types(column, table, outcomes)
+        table, joined = _with_outcomes(table, outcomes, window, counts)
     elif "reward" not in table.frame.columns:
         raise ColumnError(
             "there is no column for the reward, and no outcomes",
@@ -153,15 +214,31 @@ def read_log(
             found=quoted_columns(table.frame.columns),
             hint='pass outcomes, or say which column it is: columns={"exposures.reward": "…"}',
         )
-    frame = table.frame.with_row_index(_ROW, 1)
+    frame = table.frame.with_row_index(ROW, first_row)
     counts |= {
         "no request column: every row is a request": 0 if "request" in frame.columns else len(frame),
         "no user column: every request is a user of its own": 0 if "user" in frame.columns else len(frame),
     }
     if "user" not in frame.columns and "request" in frame.columns:
         frame = frame.with_columns(pl.col("request").alias("user"))
-    frame = _checked_positions(frame, table, counts)
-    return Log(_in_order(frame), table, {name: n for name, n in counts.items() if n})
+    log = Log(_in_order(_checked(frame, table)), table, counts, joined)
+    _check_requests(log)
+    first_position = int(log.frame["position"].min()) if "position" in log.frame.columns else 0  # type: ignore[arg-type]
+    return replace(log, is_slate=len(log.first) < log.rows, first_position=first_position)
+
+
+def check_outcomes(table: Table, joined: pl.Series, missing: OnMissing) -> dict[str, int]:
+    """Return the counts of outcomes; raise if over 1 % of them belong to no exposure."""
+    total, unjoined = len(table.frame), len(table.frame) - len(joined)
+    if unjoined > _ALLOWED * total and missing == "error":
+        row = int((~table.frame[_OUTCOME].is_in(joined.implode())).arg_true()[0])
+        raise InputError(
+            "outcomes belong to no exposure",
+            where=f"{table.source}, row {row + 1}",
+            found=f"{unjoined:,} of {total:,} outcomes",
+            hint='check the request and item ids of both tables; missing="drop" leaves these outcomes out',
+        )
+    return {"outcomes": total, "outcomes without an exposure": unjoined}
 
 
 def check_types(column: str, left: Table, right: Table) -> None:
@@ -176,45 +253,22 @@ def check_types(column: str, left: Table, right: Table) -> None:
         )
 
 
-def _with_reward(outcomes: Table, rewards: Mapping[str, float] | None) -> Table:
-    """Return outcomes with the reward of each row: its own, that of its kind, or 1."""
-    frame = outcomes.frame
-    if rewards is not None:
-        if "kind" not in frame.columns:
-            raise missing_column("outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes)
-        value = pl.col("kind").replace_strict(dict(rewards), default=0.0, return_dtype=pl.Float64)
-        return outcomes.with_frame(frame.with_columns(value.alias("reward")))
-    if "reward" in frame.columns:
-        return outcomes
-    return outcomes.with_frame(frame.with_columns(reward=pl.lit(1.0)))
-
-
-def _with_outcomes(exposures: Table, outcomes: Table, window: Any, missing: OnMissing, counts: dict[str, int]) -> Table:
-    """Return the exposures with the sum of the rewards of their outcomes, and count what was joined."""
+def _with_outcomes(exposures: Table, outcomes: Table, window: Any, counts: dict[str, int]) -> tuple[Table, pl.Series]:
+    """Return the exposures with the sum of the rewards of their outcomes, and the rows of the outcomes that join."""
     frame = exposures.frame.drop("reward", strict=False).with_row_index("_exposure")
     if all("request" in table.frame.columns for table in (exposures, outcomes)):
         keys = ["request", "item"]
-        first = frame.select("_exposure", *keys).unique(keys, keep="first", maintain_order=True)
-        joined = outcomes.frame.join(first, on=keys, how="left")
+        first = frame.select("_exposure", *keys).join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
+        joined = outcomes.frame.join(first.group_by(keys).agg(pl.col("_exposure").min()), on=keys, how="inner")
     else:
-        joined = _by_time(exposures, outcomes, frame, window)
-    unjoined = joined["_exposure"].null_count()
-    counts["outcomes"] = len(joined)
-    counts["outcomes without an exposure"] = unjoined
-    if unjoined > _ALLOWED * len(joined) and missing == "error":
-        row = int(joined["_exposure"].is_null().arg_true()[0])
-        raise InputError(
-            "outcomes belong to no exposure",
-            where=f"{outcomes.source}, row {row + 1}",
-            found=f"{unjoined:,} of {len(joined):,} outcomes",
-            hint='check the request and item ids of both tables; missing="drop" leaves these outcomes out',
-        )
-    sums = joined.drop_nulls("_exposure").sort("_exposure", "reward").group_by("_exposure", maintain_order=True)
+        joined = _by_time(exposures, outcomes, frame, window).drop_nulls("_exposure")
+    sums = joined.sort("_exposure", "reward").group_by("_exposure", maintain_order=True)
     total = sums.agg(pl.col("reward").sum(), pl.len().alias("_outcomes"))
     counts["exposures with several outcomes, whose rewards are added"] = int((total["_outcomes"] > 1).sum())
     frame = frame.join(total, on="_exposure", how="left", maintain_order="left")
     counts["exposures without an outcome"] = frame["reward"].null_count()
-    return exposures.with_frame(frame.drop("_exposure", "_outcomes").with_columns(pl.col("reward").fill_null(0.0)))
+    frame = frame.drop("_exposure", "_outcomes").with_columns(pl.col("reward").fill_null(0.0))
+    return exposures.with_frame(frame), joined[_OUTCOME].cast(pl.Int64)
 
 
 def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any) -> pl.DataFrame:
@@ -232,71 +286,88 @@ def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any
     length = Duration.read("window", OUTCOME_WINDOW if window is None else window)
     shown, done = (np.asarray(time.values) / time.per_second for time in times)
     seconds = length.microseconds / 1e6 + length.months * 30.4 * 86400 + length.ticks
-    left = outcomes.frame.with_row_index("_outcome").with_columns(_time=pl.Series(done))
+    left = outcomes.frame.with_columns(_time=pl.Series(done))
     right = frame.select("_exposure", "user", "item", _time=pl.Series(shown), _shown=pl.Series(shown))
     joined = left.sort("_time").join_asof(
         right.sort("_time"), on="_time", by=["user", "item"], strategy="backward", check_sortedness=False
     )
     late = pl.col("_time") - pl.col("_shown") > seconds
-    return joined.with_columns(pl.when(~late).then("_exposure")).sort("_outcome").drop("_outcome", "_time", "_shown")
+    return joined.with_columns(pl.when(~late).then("_exposure")).drop("_time", "_shown")
 
 
-def _checked_positions(frame: pl.DataFrame, table: Table, counts: dict[str, int]) -> pl.DataFrame:
-    """Return rows with whole positions; raise if a position, a user or a request is missing or occurs twice."""
+def _checked(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return rows with whole positions; raise if a position, a user or a request is missing."""
+    if frame.is_empty():
+        raise EmptyError("the table of exposures is empty", found="0 rows")
     for name in ("user", "request"):
         if name in frame.columns and frame[name].null_count():
             raise bad_row(table, name, frame[name].is_null(), f"an exposure has no {name}", "drop those rows")
-    if "position" in frame.columns:
-        position = frame["position"]
-        if ((position != position.round()) | (position < 0)).any():
-            raise bad_row(table, "position", (position != position.round()) | (position < 0), "a position is no rank")
-        frame = frame.with_columns(position.cast(pl.Int64))
-    if "request" not in frame.columns or not frame["request"].is_duplicated().any():
-        return frame
-    users = frame.group_by("request").agg(pl.col("user").n_unique().alias("n"))
-    if (users["n"] > 1).any():
-        request = users.filter(pl.col("n") > 1)["request"].min()
-        raise InputError("a request has several users", where=f"{table.source}, request {request!r}")
-    _check_slates(frame, table, counts)
-    return frame
-
-
-def _check_slates(frame: pl.DataFrame, table: Table, counts: dict[str, int]) -> None:
-    """Raise if a position of a request occurs twice or lies behind a gap; count requests that start later."""
     if "position" not in frame.columns:
-        raise missing_column("rows of a request have no position", "exposures.position", table)
-    repeated = frame.select("request", "position").is_duplicated()
-    if repeated.any():
-        row = frame.filter(repeated).row(0, named=True)
-        raise DuplicateError(
-            "a position of a request occurs twice",
-            where=f"{table.source}, row {row[_ROW]}",
-            found=f"request {row['request']!r}, position {row['position']} ({int(repeated.sum()):,} such rows)",
-            hint="keep one row per request and position",
-        )
-    sizes = frame.group_by("request").agg(
-        pl.len().alias("rows"), pl.col("position").min().alias("first"), pl.col("position").max().alias("last")
-    )
-    gaps = sizes.filter(pl.col("last") - pl.col("first") + 1 != pl.col("rows"))
-    if len(gaps):
-        request = gaps["request"].min()
-        raise InputError(
-            "positions of a request have a gap",
-            where=f"{table.source}, request {request!r}",
-            found=f"{len(gaps):,} such requests",
-            hint="log every position that was shown; the weight of a position needs all above it",
-        )
-    counts["requests that do not start at the first position"] = int((sizes["first"] > sizes["first"].min()).sum())
+        return frame
+    position = frame["position"]
+    bad = (position != position.round()) | (position < 0)
+    if bad.any():
+        raise bad_row(table, "position", bad, "a position is no rank")
+    return frame.with_columns(position.cast(pl.Int64))
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows in an order that does not depend on that of the source, apart from equal rows."""
-    if frame.is_empty():
-        raise EmptyError("the table of exposures is empty", found="0 rows")
-    scalars = [
-        name for name, kind in frame.schema.items() if name != _ROW and not (kind.is_nested() or kind == pl.Object)
-    ]
-    first = [name for name in ("user", "request", "position") if name in scalars]
-    is_key = "request" in first and ("position" in first or not frame["request"].is_duplicated().any())
-    keys = first if is_key else first + [name for name in scalars if name not in first]
-    return frame.sort(keys, nulls_last=True)
+    """Return rows in an order that does not depend on that of the source, apart from equal rows of one user.
+
+    Rows that are users of their own stay in their order: what is computed of these does not depend on it.
+    """
+    keys = [name for name in ("user", "request", "position") if name in frame.columns]
+    if not keys or _increases(frame, keys):
+        return frame
+    frame = frame.sort(keys)
+    if _increases(frame, keys):
+        return frame
+    scalars = [name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object)]
+    return frame.sort(keys + [name for name in scalars if name not in (*keys, ROW)], nulls_last=True)
+
+
+def _increases(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Return whether every row has larger keys than the one before: the first that differs decides."""
+    above, equal = pl.lit(value=False), pl.lit(value=True)
+    for key in keys:
+        before = pl.col(key).shift()
+        above, equal = above | (equal & (pl.col(key) > before)), equal & (pl.col(key) == before)
+    return bool(frame.select(above.slice(1).all()).item())
+
+
+def _check_requests(log: Log) -> None:
+    """Raise if a request has several users, or a position twice or behind a gap; count requests that start later."""
+    frame, table = log.frame, log.table
+    if "request" not in frame.columns:
+        return
+    requests = frame["request"].gather(log.first)
+    in_order = requests.is_sorted()
+    if (requests == requests.shift()).any() if in_order else requests.n_unique() < len(requests):
+        request = requests.filter(requests.is_duplicated()).min()
+        raise InputError("a request has several users", where=f"{table.source}, request {request!r}")
+    if len(log.first) == log.rows:
+        return
+    if "position" not in frame.columns:
+        raise missing_column("rows of a request have no position", "exposures.position", table)
+    position = frame["position"].to_numpy()
+    step = np.diff(position)[np.diff(log.request) == 0]
+    if (step == 0).any():
+        repeated = frame.filter(frame.select("request", "position").is_duplicated())
+        row = repeated.sort(ROW).row(0, named=True)
+        raise DuplicateError(
+            "a position of a request occurs twice",
+            where=f"{table.source}, row {row[ROW]}",
+            found=f"request {row['request']!r}, position {row['position']} ({len(repeated):,} such rows)",
+            hint="keep one row per request and position",
+        )
+    if (step > 1).any():
+        behind = np.flatnonzero(np.diff(log.request, prepend=-1) == 0)
+        gaps = frame["request"].gather(behind[step > 1]).unique()
+        raise InputError(
+            "positions of a request have a gap",
+            where=f"{table.source}, request {gaps.min()!r}",
+            found=f"{len(gaps):,} such requests",
+            hint="log every position that was shown; the weight of a position needs all above it",
+        )
+    late = int((position[log.first] > position.min()).sum())
+    log.counts["requests that do not start at the first position"] = late

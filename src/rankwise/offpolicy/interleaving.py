@@ -16,7 +16,7 @@ from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import TableView
 from rankwise.errors import InputError, ParameterError
-from rankwise.offpolicy.exposures import OnMissing, read_log, read_rows
+from rankwise.offpolicy.exposures import OnMissing, check_outcomes, read_log, read_outcomes, read_rows
 from rankwise.offpolicy.result import SavedTables, limits_text, signed
 from rankwise.stats.differences import MANY, check_level
 from rankwise.stats.equivalence import users_needed
@@ -166,7 +166,8 @@ def _credits(
     direct = _credit_columns(exposures)
     if direct is not None:
         return (*direct, _draft_check(None, []), {})
-    log = read_log(exposures, outcomes, columns, reward=None, window=window, missing=missing)
+    results = read_outcomes(outcomes, columns, None)
+    log = read_log(exposures, results, columns, window=window)
     frame = log.frame
     if "team" not in frame.columns:
         raise missing_column("there is no column for the team, and none for credits", "exposures.team", log.table)
@@ -179,7 +180,8 @@ def _credits(
             "an experiment has two teams or more, all of them named", found=", ".join([*names, *unknown])
         )
     draft = _draft_check(frame, names)
-    counts = dict(log.counts)
+    counts = {} if results is None else check_outcomes(results, log.outcomes, missing)
+    counts |= log.counts
     if "differs" in frame.columns:
         same = frame.filter(~pl.col("differs"))["request"].n_unique()
         counts["requests for which all rankers had the same list, left out"] = same

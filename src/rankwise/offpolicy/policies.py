@@ -6,7 +6,7 @@ A policy is a target of `rankwise.off_policy`, or with ``propensity=`` the polic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ import polars as pl
 from rankwise.core.arguments import check_number
 from rankwise.core.terminal import number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
-from rankwise.offpolicy.exposures import Log, OnMissing, bad_row, check_types, read_rows
+from rankwise.offpolicy.exposures import ROW, Log, bad_row, check_types, read_rows
 from rankwise.tables.columns import Columns, missing_column, names_of, quoted_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole
@@ -32,22 +32,55 @@ _MISSING = 0.01
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Rows of a log of which a target says nothing.
+
+    Attributes
+    ----------
+    rows, of : int
+        Their number, and that of all rows.
+    first, where, keys : int, str, str
+        The first of them, its place in messages, and the columns that join the target.
+    """
+
+    rows: int
+    of: int
+    first: int
+    where: str
+    keys: str
+
+    def __add__(self, other: Gap) -> Gap:
+        earlier = min((one for one in (self, other) if one.rows), key=lambda gap: gap.first, default=self)
+        return replace(earlier, rows=self.rows + other.rows, of=self.of + other.of)
+
+    def check(self, name: str) -> None:
+        """Raise if these are over 1 % of the rows."""
+        if self.rows > _MISSING * self.of:
+            raise InputError(
+                f"the target {name} says nothing about some requests",
+                where=self.where,
+                found=f"{self.rows:,} of {self.of:,} rows, joined by {self.keys}",
+                hint='missing="logged" lets it do there what the log did; missing="drop" leaves these rows out',
+            )
+
+
+@dataclass(frozen=True)
 class Situation:
-    """What a policy is asked about: a log, how its columns are called, and the items that can be shown."""
+    """What a policy is asked about: a log, how its columns are called, and the items that can be shown.
+
+    What is counted of the rows of the log adds up over its pieces (``counts``, ``gaps``); what is counted of the
+    tables of a policy (``of_tables``) is the same for each.
+    """
 
     log: Log
     columns: Columns | None
     items: pl.Series
-    missing: OnMissing
     name: str
     counts: dict[str, int] = field(default_factory=dict)
+    of_tables: dict[str, int] = field(default_factory=dict)
+    gaps: dict[str, Gap] = field(default_factory=dict)
     tables: dict[tuple[int, TableRole], tuple[Table, list[str]]] = field(default_factory=dict)
     """The tables that were read, by the identity of their source and their role, with what joins them with the log."""
-
-    def count(self, what: str, rows: int) -> None:
-        """Count rows under the name of the policy, if there are any."""
-        if rows:
-            self.counts[f"{self.name}: {what}"] = rows
 
 
 class Policy:
@@ -60,6 +93,15 @@ class Policy:
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:
         """Return the columns of a context, and the ``probability`` of each ``item`` in it; None if unknown."""
         return None
+
+    @property
+    def needs_items(self) -> bool:
+        """Whether probabilities depend on all items that can be shown."""
+        return False
+
+    def with_tables_read(self, columns: Columns | None) -> Policy:
+        """Return the policy with its tables in memory."""
+        return self
 
 
 def _of_kind(conditional: Any, log: Log, kind: Kind) -> Any:
@@ -170,18 +212,25 @@ def _joinable(table: Table, log: Log, keys: Sequence[str]) -> Table:
     return table.with_frame(table.frame.with_columns(**casts))
 
 
+def _read(source: Any, role: TableRole, columns: Columns | None) -> Table:
+    return read_table(source, "recommendations") if _is_lists(source) else read_rows(source, role, columns)
+
+
 class OfTable(Policy):
     """A policy of a table: rows by context (request, user or other columns) and item."""
 
     table: Any
+
+    def with_tables_read(self, columns: Columns | None) -> Policy:
+        """Return the policy with its table in memory."""
+        return replace(self, table=_read(self.table, "targets", columns))  # type: ignore[type-var]
 
     def read(self, situation: Situation, role: TableRole = "targets") -> tuple[Table, list[str]]:
         """Return the table, read once, and the columns that join it with the log."""
         source, log = self.table, situation.log
         key = id(source), role  # the job keeps the source
         if key not in situation.tables:
-            layout = _is_lists(source)
-            table = read_table(source, "recommendations") if layout else read_rows(source, role, situation.columns)
+            table = _read(source, role, situation.columns)
             keys = _keys(table, log)
             situation.tables[key] = _joinable(table, log, keys), keys
         return situation.tables[key]
@@ -206,22 +255,13 @@ class OfTable(Policy):
         else:
             known = ours.join(contexts, on=keys, how="left", maintain_order="left", nulls_equal=True)["_known"]
             absent = known.is_null().to_numpy()
-        self._check_absent(situation, absent, keys)
-        unknown = ~ours["item"].is_in(rows["item"].unique().implode()).to_numpy() & ~absent
-        situation.count("exposures of items that the target does not know, which it never shows", int(unknown.sum()))
+        count = int(absent.sum())
+        first = log.frame[ROW].to_numpy()[absent].min() if count else 0
+        where = f"{log.table.source}, row {first}"
+        situation.gaps[situation.name] = Gap(count, log.rows, int(first), where, ", ".join(keys))
+        unknown = ~ours["item"].is_in(frame["item"].unique().implode()).to_numpy() & ~absent
+        situation.counts["exposures of items that the target does not know, which it never shows"] = int(unknown.sum())
         return values, absent
-
-    def _check_absent(self, situation: Situation, absent: Any, keys: Sequence[str]) -> None:
-        rows = int(absent.sum())
-        if rows > _MISSING * len(absent) and situation.missing == "error":
-            row = int(np.flatnonzero(absent)[0])
-            raise InputError(
-                f"the target {situation.name} says nothing about some requests",
-                where=situation.log.where(row),
-                found=f"{rows:,} of {len(absent):,} rows, joined by {', '.join(keys)}",
-                hint='missing="logged" lets it do there what the log did; missing="drop" leaves these rows out',
-            )
-        situation.count("rows of which the target says nothing", rows)
 
 
 @dataclass(frozen=True)
@@ -263,9 +303,8 @@ class Probabilities(OfTable):
                 where=", ".join(f"{key} {above[key][0]!r}" for key in keys) or table.source,
                 found=f"{number(above['probability'][0])} ({len(above):,} of {len(sums):,} contexts)",
             )
-        situation.count(
-            "contexts whose probabilities add up to less than 0.999", int((sums["probability"] < 0.999).sum())
-        )
+        below = int((sums["probability"] < 0.999).sum())
+        situation.of_tables["contexts whose probabilities add up to less than 0.999"] = below
         return table, keys
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
@@ -307,6 +346,11 @@ class Lists(OfTable):
     def __post_init__(self) -> None:
         check_share("epsilon", self.epsilon)
 
+    @property
+    def needs_items(self) -> bool:
+        """Whether something is explored."""
+        return bool(self.epsilon)
+
     def ranked(self, situation: Situation) -> tuple[Table, list[str]]:
         """Return the table with ranks from 0, and its keys without the position."""
         table, keys = self.read(situation)
@@ -333,7 +377,7 @@ class Lists(OfTable):
             left = len(situation.items) - log.place
         else:
             position = log.frame["position"].to_numpy() if "position" in log.frame.columns else np.zeros(log.rows)
-            best, left = position - position.min(), np.full(log.rows, len(situation.items))
+            best, left = position - log.first_position, np.full(log.rows, len(situation.items))
         known = log.frame["item"].is_in(situation.items.implode()).to_numpy() if self.epsilon else 1.0
         p = (1 - self.epsilon) * (rank == best) + self.epsilon * known / np.maximum(left, 1)
         return _of_kind(np.where(absent, np.nan, p), log, kind)
@@ -396,6 +440,11 @@ class Scores(OfTable):
         if self.temperature is not None and self.temperature <= 0:
             raise ParameterError("temperature must be above 0", found=f"temperature={self.temperature!r}")
 
+    @property
+    def needs_items(self) -> bool:
+        """Whether something is explored."""
+        return bool(self.epsilon)
+
     def _softmax(self, situation: Situation) -> tuple[Table, list[str]]:
         table, keys = self.read(situation)
         if "score" not in table.frame.columns:
@@ -452,6 +501,11 @@ class Uniform(Policy):
     """
 
     items: Any = None
+
+    @property
+    def needs_items(self) -> bool:
+        """Whether the items are those of ``items`` of `rankwise.off_policy`, or of the log."""
+        return self.items is None
 
     def shown(self, situation: Situation) -> pl.Series:
         """Return the items that can be shown."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.comparison.comparison import Margin, check_margin, size_of
-from rankwise.offpolicy.estimators import shrinkage_dr, switch_dr
-from rankwise.offpolicy.exposures import Log
 from rankwise.offpolicy.intervals import Estimate
-from rankwise.offpolicy.sums import CLIPS, Rows, Sums, sums_of
+from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums
 from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, effective, logged_diagnostics
-from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, logged_value, value_of
+from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, exact_columns, logged_value, value_of
 from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.many_systems import Correction, adjust
@@ -37,8 +35,6 @@ class Summary:
         The sums of the log under each target.
     head : mapping of str to str or None
         The columns ``by`` and ``group`` of each row, if there are groups.
-    mass : mapping of str to float
-        The probability of each target on items that the log cannot show; NaN if unknown.
     estimated, marginal : bool
         Whether propensities are estimated, and whether they are those of an item at its position alone.
     calibration_p : float
@@ -53,7 +49,6 @@ class Summary:
     correction: Correction
     margin: Margin
     head: Mapping[str, str | None]
-    mass: Mapping[str, float]
     estimated: bool
     marginal: bool
     calibration_p: float
@@ -67,13 +62,13 @@ class Summary:
         """Return one row per policy, and the support of each."""
         rows: list[dict[str, Any]] = []
         supports: dict[str, Support] = {}
-        users = len(self.sums.users)
+        users = len(self.sums.labels)
         for name, value in values.items():
             support: Support = "observed"
             reasons: list[str] = []
             diagnostics = logged_diagnostics(self.sums)
             if name != LOGGED:
-                diagnostics = diagnostics_of(self.sums, self.sums.policies[name], self.mass[name], self.calibration_p)
+                diagnostics = diagnostics_of(self.sums, self.sums.policies[name], self.calibration_p)
                 support, reasons = decide_support(diagnostics, users, estimated=self.estimated, marginal=self.marginal)
             supports[name] = support
             shown = support != "none"
@@ -152,20 +147,22 @@ class Summary:
             return "equivalent"
         return "within the margin" if row["within_margin"] else "not shown"
 
-    def sensitivity(
-        self, values: Mapping[str, Value], supports: Mapping[str, Support], rows: Mapping[str, Rows], log: Log
-    ) -> pl.DataFrame:
+    def sensitivity(self, values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
         """Return the values by estimators whose bias is unknown, which have no interval."""
         out = []
-        for name, each in rows.items():
+        for name, policy in self.sums.policies.items():
             if supports[name] == "none":
                 continue
             printed = values[name].value
-            plain = value_of(self.sums, name, "ips", self.reward_range).value if not each.expected.any() else math.nan
+            plain = value_of(self.sums, name, "ips", self.reward_range).value if not policy.expected.any() else math.nan
             others = [("ips", math.nan, plain)] if not math.isnan(plain) else []
-            curve = clip_curve(self.sums, self.sums.policies[name])
+            curve = clip_curve(self.sums, policy)
             others += [("clip", float(clip), float(value)) for clip, value in zip(CLIPS, curve, strict=True)]
-            others += _full_list(name, each, log) if log.is_slate else _model_based(each, log)
+            others += [
+                (method, math.nan if parameter is None else float(parameter), total.value / self.sums.n)
+                for (method, parameter), total in policy.models.items()
+            ]
+            others += _full_list(self.sums, policy)
             out += [(name, method, parameter, value, value - printed) for method, parameter, value in others]
         numbers = dict.fromkeys(("parameter", "value", "difference"), pl.Float64)
         return pl.DataFrame(out, schema={"policy": pl.String, "method": pl.String, **numbers}, orient="row")
@@ -213,23 +210,14 @@ def _flags(estimate: Estimate, row: Mapping[str, Any], alpha: float) -> list[str
     return flags
 
 
-def _model_based(rows: Rows, log: Log) -> list[tuple[str, float, float]]:
-    """Return the values of estimators that use predictions, if there are any."""
-    w, r, q, model = rows.weight, log.reward, rows.predicted, rows.expected
-    if not model.any():
+def _full_list(sums: Sums, policy: PolicySums) -> list[tuple[str, float, float]]:
+    """Return in slates the value with the weight of the full list at every position."""
+    weighted, weight = np.vectorize(lambda total: total.value, otypes=[float])(policy.full)
+    if not weight.any():
         return []
-    switched = [("switch", float(limit), switch_dr(w, r, q, model, limit)) for limit in (2, 5, 10)]
-    shrunk = [("shrink", float(limit), shrinkage_dr(w, r, q, model, limit)) for limit in (1, 10, 100)]
-    return [("dm", math.nan, float(model.mean())), *switched, *shrunk]
-
-
-def _full_list(name: str, rows: Rows, log: Log) -> list[tuple[str, float, float]]:
-    """Return the value with the weight of the full list at every position."""
-    last = np.flatnonzero(np.diff(log.request, append=log.request[-1] + 1))
-    full = rows.weight[last][log.request]
-    zeros = np.zeros(log.rows)
-    sums = sums_of(log, {name: replace(rows, weight=full, predicted=zeros, expected=zeros)}, np.ones(log.rows))
-    return [("standard", math.nan, value_of(sums, name, "snips", (0.0, 1.0)).value)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = float((weighted / weight * exact_columns(sums.rows)).sum()) / sums.n
+    return [("standard", math.nan, value)]
 
 
 def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -> pl.DataFrame:
@@ -246,7 +234,7 @@ def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -
 def per_user(sums: Sums) -> pl.DataFrame:
     """Return one row per user: requests, reward, and the weighted reward and weight of each policy."""
     columns: dict[str, Any] = {
-        "user": sums.users,
+        "user": sums.labels,
         "requests": sums.requests.astype(np.int64),
         "reward": sums.reward.sum(1),
     }

@@ -1,20 +1,26 @@
-"""User sums of a log: all that values, intervals and diagnostics need."""
+"""User sums of a log: all that values, intervals and diagnostics need. Sums of pieces with whole users merge.
+
+Sums by user have one order, that of the user's rows; all others are exact or do not depend on an order. So the sums of
+a log have the same bits for every order of its rows, and in any number of pieces.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import ExactTotal
+from rankwise.errors import DuplicateError
+from rankwise.offpolicy.estimators import MODEL_BASED
 from rankwise.offpolicy.exposures import Log
 from rankwise.offpolicy.policies import Kind, running
 from rankwise.stats.differences import Floats
 
-__all__ = ["CLIPS", "PolicySums", "Rows", "Sums", "sums_of", "weights_of"]
+__all__ = ["CLIPS", "PolicySums", "Rows", "Sums", "inverse_propensity", "sums_of", "tail_length", "weights_of"]
 
 CLIPS = np.array(
     [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, 1e4, 1e6], dtype=np.float64
@@ -22,6 +28,9 @@ CLIPS = np.array(
 """The clips of the sensitivity curve."""
 _HEAVIEST = 64
 """Number of requests with the largest, and with the smallest, weight that are kept for each policy."""
+_BLOCK = 1024
+_CODE_BITS = 42
+"""The bits of 1 / propensity that calibration ignores: 10 of its 52 digits are left."""
 
 
 @dataclass(frozen=True)
@@ -32,28 +41,37 @@ class Rows:
     ----------
     weight : array, shape (rows,)
         The weight of each row: of the item, or of the list up to it.
-    before : array, shape (rows,)
-        The weight of the list above each row, 1 for the first.
-    predicted, expected : array, shape (rows,)
-        The prediction of the reward of the row's item, and its mean over the policy's items; 0 without predictions.
+    before : array, shape (rows,), or None
+        The weight of the list above each row; None where all are 1.
+    predicted, expected : array, shape (rows,), or None
+        The prediction of the reward of the row's item, and its mean over the policy's items; None without predictions.
     """
 
     weight: Floats
-    before: Floats
-    predicted: Floats
-    expected: Floats
+    before: Floats | None = None
+    predicted: Floats | None = None
+    expected: Floats | None = None
 
     def filter(self, kept: Any) -> Rows:
         """Return the rows of a mask."""
-        return Rows(*(getattr(self, each.name)[kept] for each in fields(self)))
+        parts = (self.weight, self.before, self.predicted, self.expected)
+        return Rows(*(None if part is None else part[kept] for part in parts))  # type: ignore[arg-type]
+
+    def columns(self) -> list[Floats | None]:
+        """Return weight, prediction, weight above and expected prediction of each row."""
+        return [self.weight, self.predicted, self.before, self.expected]
 
 
-def weights_of(probability: Floats, propensity: Floats, log: Log, kind: Kind, slates: str) -> tuple[Floats, Floats]:
+def weights_of(
+    probability: Floats, propensity: Floats, log: Log, kind: Kind, slates: str
+) -> tuple[Floats, Floats | None]:
     """Return the weight of each row, and of the list above it; 1 where a policy does as the log (NaN)."""
-    with np.errstate(invalid="ignore"):
-        ratio = np.where(np.isnan(probability), 1.0, probability / propensity)
+    ratio = probability / propensity
+    unknown = np.isnan(ratio)
+    if unknown.any():
+        ratio[unknown] = 1.0
     if not log.is_slate or slates == "independent" or kind in ("list", "marginal"):
-        return ratio, np.ones_like(ratio)
+        return ratio, None
     weight = running(np.multiply, ratio, log) if kind == "conditional" else ratio
     before = np.ones_like(weight)
     later = np.flatnonzero(log.place > 0)
@@ -71,14 +89,22 @@ class PolicySums:
         Σ w, Σ w (r − q), Σ w' dm and Σ w', where w' is the weight of the list above.
     kept : array, shape (4, requests, positions)
         Weight, prediction, weight above and expected prediction of the kept requests; 0 at positions they lack.
-    clips : array, shape (4, clips, positions)
-        Number of rows, Σ w r, Σ w and Σ r of the rows in each interval of weights.
+    clips : array of object, shape (4, clips, positions)
+        Number of rows, and the exact Σ w r, Σ w and Σ r, of the rows in each interval of weights.
+    full : array of object, shape (2, positions)
+        In slates the exact Σ w r and Σ w, with the weight of the full list at every position.
+    models : mapping of (str, float or None) to ExactTotal
+        With predictions, the exact sum of each estimator that relies on them, by its name and parameter.
+    outside : ExactTotal or None
+        Over all requests, the probability of items that the log cannot show; None if unknown.
     largest : float
         The largest weight.
-    squares : ExactTotal
-        Σ w² of all rows.
+    squares, entropy : ExactTotal
+        Σ w² and Σ w log w of all rows.
     unused : int
         Number of requests of weight 0.
+    tail : array
+        The largest weights, in order.
     """
 
     weight: Floats
@@ -86,7 +112,10 @@ class PolicySums:
     expected: Floats
     before: Floats
     kept: Floats
-    clips: Floats
+    clips: Any
+    full: Any
+    models: dict[tuple[str, float | None], ExactTotal]
+    outside: ExactTotal | None
     largest: float
     squares: ExactTotal
     entropy: ExactTotal
@@ -96,12 +125,12 @@ class PolicySums:
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of a log.
+    """The sums of a log, or of a piece of it with whole users.
 
     Attributes
     ----------
-    users : polars.Series
-        The users, in order.
+    users : polars.Series or None
+        The users, in order; None where every row is a user of its own.
     requests : array, shape (users,)
         Number of requests.
     rows, reward : array, shape (users, positions)
@@ -112,112 +141,333 @@ class Sums:
         Which positions the kept requests have.
     reward_range : tuple of float
         The smallest and the largest reward.
+    binary : bool
+        Whether every reward is 0 or 1.
     shown : polars.DataFrame
-        ``item``, ``place``, ``inverse`` (1 / propensity) and ``rows``, for the calibration of items.
+        ``item``, ``place``, ``code`` (of 1 / propensity) and ``rows``, for the calibration of items.
     """
 
-    users: pl.Series
+    users: pl.Series | None
     requests: Floats
     rows: Floats
     reward: Floats
     policies: dict[str, PolicySums]
     present: Any
     reward_range: tuple[float, float]
+    binary: bool
     shown: pl.DataFrame
+
+    @property
+    def labels(self) -> pl.Series:
+        """The users, or their numbers."""
+        return pl.Series("user", np.arange(len(self.requests))) if self.users is None else self.users
 
     @property
     def n(self) -> int:
         """The number of requests."""
         return int(self.requests.sum())
 
+    @classmethod
+    def merged(cls, parts: Sequence[Sums], tail: int) -> Sums:
+        """Return the sums of all pieces, with the users in order; the order of the pieces does not matter."""
+        width = max(part.rows.shape[1] for part in parts)
+        users = None if parts[0].users is None else pl.concat([part.users for part in parts if part.users is not None])
+        requests = np.concatenate([part.requests for part in parts])
+        rows, reward = (_stacked([getattr(part, name) for part in parts], width) for name in ("rows", "reward"))
+        present = _stacked([part.present for part in parts], width)
+        names = parts[0].policies
+        order = _order_of(users)
+        if users is None:  # their numbers mean nothing: in the order of their sums
+            sums = [_stacked([p.policies[n].weight for p in parts], width) for n in names]
+            order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
+        kept = [np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1) for n in names]
+        cells = [*present.T, *(column for each in kept for table in each for column in table.T)]
+        chosen = _extremes([each[0].max(axis=1, initial=0.0) for each in kept], lambda: cells)
+        policies = {
+            name: _merged_policy([part.policies[name] for part in parts], width, order, each[:, chosen], tail)
+            for name, each in zip(names, kept, strict=True)
+        }
+        ranges = [part.reward_range for part in parts]
+        shown = pl.concat([part.shown for part in parts])
+        if len(parts) > 1:
+            shown = shown.group_by("item", "place", "code").agg(pl.col("rows").sum())
+        requests, rows, reward = (values if order is None else values[order] for values in (requests, rows, reward))
+        return cls(
+            users if users is None or order is None else users[order],
+            requests,
+            rows,
+            reward,
+            policies,
+            present[chosen],
+            (min(low for low, _ in ranges), max(high for _, high in ranges)),
+            all(part.binary for part in parts),
+            shown.sort("item", "place", "code"),
+        )
 
-def sums_of(log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
-    """Return the sums of a log under several policies."""
-    place = log.place if log.is_slate else np.zeros(log.rows, dtype=np.int64)
-    user, width = log.user, int(place.max(initial=0)) + 1
-    n_users = int(user[-1]) + 1
-    cell = user * width + place
 
-    def by_user(values: Any) -> Any:
-        return np.bincount(cell, values, n_users * width).reshape(n_users, width)
+def _padded(values: Any, width: int) -> Any:
+    """Return an array with columns for all positions."""
+    short = width - values.shape[-1]
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, short)]) if short else values
 
-    first = np.flatnonzero(place == 0) if log.is_slate else np.arange(log.rows)
-    kept = _kept_requests(rows, log, first)
-    return Sums(
-        log.frame["user"].gather(np.flatnonzero(np.diff(user, prepend=-1)))
-        if "user" in log.frame.columns
-        else pl.Series("user", np.arange(n_users)),
-        np.bincount(user[first], minlength=n_users).astype(np.float64),
-        by_user(np.ones(log.rows)),
-        by_user(log.reward),
-        {name: _policy_sums(each, log, place, first, by_user, kept) for name, each in rows.items()},
-        _by_request(np.ones(log.rows), log, place, kept) > 0,
-        (float(log.reward.min()), float(log.reward.max())),
-        _shown(log, place, propensity),
+
+def _stacked(parts: Sequence[Any], width: int) -> Any:
+    """Return the arrays of all pieces, one below the other."""
+    return np.concatenate([_padded(part, width) for part in parts]) if len(parts) > 1 else _padded(parts[0], width)
+
+
+def _order_of(users: pl.Series | None) -> Any:
+    """Return the order that sorts users; None if they are in order. Raise if one is in two pieces."""
+    if users is None or users.is_sorted():
+        order = None
+    else:
+        order = users.arg_sort().to_numpy()
+        users = users[order]
+    if users is not None and (users == users.shift()).any():
+        raise DuplicateError(
+            "the rows of a user came in two chunks",
+            where=f"user {users.filter(users == users.shift())[0]!r}",
+            hint="pass all rows of a user in one chunk (sort the table by user)",
+        )
+    return order
+
+
+def _merged_policy(parts: Sequence[PolicySums], width: int, order: Any, kept: Floats, tail: int) -> PolicySums:
+    """Return the sums of one policy over all pieces."""
+
+    def by_user(name: str) -> Floats:
+        values: Floats = _stacked([getattr(part, name) for part in parts], width)
+        return values if order is None else values[order]
+
+    masses = [part.outside for part in parts]
+    known = [mass for mass in masses if mass is not None]
+    return PolicySums(
+        weight=by_user("weight"),
+        reward=by_user("reward"),
+        expected=by_user("expected"),
+        before=by_user("before"),
+        kept=kept,
+        clips=_added([part.clips for part in parts], width),
+        full=_added([part.full for part in parts], width),
+        models={key: _total(part.models[key] for part in parts) for key in parts[0].models},
+        outside=_total(known) if len(known) == len(parts) else None,
+        largest=max(part.largest for part in parts),
+        squares=_total(part.squares for part in parts),
+        entropy=_total(part.entropy for part in parts),
+        unused=sum(part.unused for part in parts),
+        tail=_largest_values(np.concatenate([part.tail for part in parts]), tail),
     )
 
 
-def _kept_requests(rows: Mapping[str, Rows], log: Log, first: Any) -> Any:
-    """Return the requests that may be the heaviest: those with the largest and smallest weights of each policy."""
-    kept = []
-    for each in rows.values():
-        weight = np.maximum.reduceat(each.weight, first) if log.is_slate else each.weight
-        if len(weight) <= 2 * _HEAVIEST:
-            return np.arange(len(weight))
-        kept += [np.argpartition(weight, -_HEAVIEST)[-_HEAVIEST:], np.argpartition(weight, _HEAVIEST)[:_HEAVIEST]]
-    return np.unique(np.concatenate(kept))
+def _total(totals: Iterable[ExactTotal]) -> ExactTotal:
+    return sum(totals, ExactTotal())
 
 
-def _by_request(values: Any, log: Log, place: Any, kept: Any) -> Floats:
-    """Return values of the kept requests, shape (requests, positions)."""
-    out = np.zeros((len(kept), int(place.max(initial=0)) + 1))
-    if not log.is_slate:
-        out[:, 0] = values[kept]
-        return out
-    chosen = np.full(int(log.request[-1]) + 1, -1)
-    chosen[kept] = np.arange(len(kept))
-    inside = np.flatnonzero(chosen[log.request] >= 0)
-    out[chosen[log.request[inside]], place[inside]] = values[inside]
+def _added(parts: Sequence[Any], width: int) -> Any:
+    """Return the sum of arrays of exact totals, which may have fewer positions."""
+    out = np.full((*parts[0].shape[:-1], width), ExactTotal(), dtype=object)
+    for part in parts:
+        out[..., : part.shape[-1]] += part
     return out
 
 
-def _policy_sums(rows: Rows, log: Log, place: Any, first: Any, by_user: Any, kept: Any) -> PolicySums:
-    weight = rows.weight
-    columns = (weight, rows.predicted, rows.before, rows.expected)
-    heaviest = np.maximum.reduceat(weight, first) if log.is_slate else weight
+def sums_of(
+    log: Log, rows: Mapping[str, Rows], propensity: Floats, masses: Mapping[str, ExactTotal | None], tail: int
+) -> Sums:
+    """Return the sums of a log under several policies.
+
+    Parameters
+    ----------
+    log : Log
+        The rows.
+    rows : mapping of str to Rows
+        The rows as each policy sees them.
+    propensity : array, shape (rows,)
+        The propensity of each row.
+    masses : mapping of str to ExactTotal or None
+        `PolicySums.outside`.
+    tail : int
+        The number of largest weights to keep.
+    """
+    place, first = log.place, log.first
+    n_users, width = log.n_users, int(place.max(initial=0)) + 1 if log.is_slate else 1
+    cell = log.user * width + place if log.is_slate else log.user
+
+    def by_user(values: Any) -> Any:
+        return np.bincount(cell, values, n_users * width).reshape(n_users, width).astype(np.float64, copy=False)
+
+    def cells() -> Iterable[Floats]:
+        columns = [np.ones(log.rows), *(column for each in rows.values() for column in each.columns())]
+        given = (column for column in columns if column is not None)
+        return (by_place for column in given for by_place in _by_request(column, log, width, None).T)
+
+    kept = _extremes([_heaviest(each.weight, log) for each in rows.values()], cells)
+    counts = by_user(None)
+    low, high = (float(limit(log.reward)) for limit in (np.min, np.max))
+    users = log.frame["user"].gather(log.first_of_users) if "user" in log.frame.columns else None
+    return Sums(
+        None if users is None else users.rename("user"),
+        counts[:, 0].copy() if not log.is_slate else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
+        counts,
+        by_user(log.reward),
+        {
+            name: _policy_sums(each, log, width, counts, by_user, kept, masses[name], tail)
+            for name, each in rows.items()
+        },
+        _by_request(np.ones(log.rows), log, width, kept) > 0,
+        (low, high),
+        bool(np.isin((low, high), (0.0, 1.0)).all() and ((log.reward == 0.0) | (log.reward == 1.0)).all()),
+        _shown(log, propensity),
+    )
+
+
+def _heaviest(weight: Floats, log: Log) -> Floats:
+    """Return the largest weight of each request."""
+    return np.maximum.reduceat(weight, log.first) if log.is_slate else weight
+
+
+def _extremes(heaviest: Sequence[Floats], cells: Callable[[], Iterable[Floats]]) -> Any:
+    """Return the requests with the largest and smallest weights of each policy.
+
+    Which of equal requests are kept is decided by the weights of the other policies, and then by all ``cells``: the
+    order of the requests does not matter.
+    """
+    size = len(heaviest[0])
+    if size <= 2 * _HEAVIEST:
+        return np.arange(size)
+    kept = []
+    for at, weight in enumerate(heaviest):
+        others = [other for number, other in enumerate(heaviest) if number != at]
+        kept += [_first_of(sign, [weight, *others], cells) for sign in (1.0, -1.0)]
+    return np.unique(np.concatenate(kept))
+
+
+def _first_of(sign: float, keys: Sequence[Floats], cells: Callable[[], Iterable[Floats]]) -> Any:
+    """Return the requests with the largest keys, or the smallest: the first key decides, then the next."""
+    rows, left, kept = None, _HEAVIEST, []
+
+    def each_key() -> Iterable[Floats]:
+        yield from keys
+        yield from cells()
+
+    for key in each_key():
+        values = sign * (key if rows is None else key[rows])
+        if len(values) <= left:
+            break
+        limit = _largest_values(values, left)[0]
+        above, equal = np.flatnonzero(values > limit), np.flatnonzero(values == limit)
+        kept.append(above if rows is None else rows[above])
+        left -= len(above)
+        rows = equal if rows is None else rows[equal]
+    return np.concatenate([*kept, rows[:left]])  # type: ignore[index]
+
+
+def _largest_values(values: Floats, count: int) -> Floats:
+    """Return the largest values in increasing order, without sorting all: few blocks can have one of them."""
+    if len(values) > 64 * _BLOCK and count < len(values) // _BLOCK:
+        whole = len(values) - len(values) % _BLOCK
+        tops = values[:whole].reshape(-1, _BLOCK).max(axis=1)
+        limit = np.partition(tops, len(tops) - count)[len(tops) - count]
+        values = values[values >= limit]
+    if count < len(values):
+        values = np.partition(values, len(values) - count)[len(values) - count :]
+    return np.sort(values)
+
+
+def _by_request(values: Any, log: Log, width: int, kept: Any) -> Floats:
+    """Return values of the kept requests, or of all, shape (requests, positions)."""
+    if not log.is_slate:
+        column: Floats = values[:, None] if kept is None else values[kept][:, None]
+        return column
+    if kept is None:
+        kept = np.arange(len(log.first))
+    out = np.zeros((len(kept), width))
+    chosen = np.full(len(log.first), -1)
+    chosen[kept] = np.arange(len(kept))
+    inside = np.flatnonzero(chosen[log.request] >= 0)
+    out[chosen[log.request[inside]], log.place[inside]] = values[inside]
+    return out
+
+
+def _policy_sums(
+    rows: Rows, log: Log, width: int, counts: Floats, by_user: Any, kept: Any, mass: ExactTotal | None, tail: int
+) -> PolicySums:
+    weight, reward = rows.weight, log.reward
+    heaviest = _heaviest(weight, log)
     positive = weight[weight > 0]
+    modelled = rows.predicted is not None
+    models: dict[tuple[str, float | None], ExactTotal] = {}
+    if modelled and not log.is_slate:
+        rest = reward - rows.predicted
+        models = {k: ExactTotal.of(rows.expected + change(weight, x) * rest) for k, (change, x) in MODEL_BASED.items()}
+    tables = [np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept) for c in rows.columns()]
+    if rows.before is None:
+        tables[2] = _by_request(np.ones(log.rows), log, width, kept)
     return PolicySums(
         weight=by_user(weight),
-        reward=by_user(weight * (log.reward - rows.predicted)),
-        expected=by_user(rows.before * rows.expected),
-        before=by_user(rows.before),
-        kept=np.stack([_by_request(values, log, place, kept) for values in columns]),
-        clips=_clip_sums(weight, log.reward, place),
+        reward=by_user(weight * (reward - rows.predicted if modelled else reward)),
+        expected=by_user(
+            rows.expected if rows.before is None else rows.before * rows.expected  # type: ignore[operator]
+        )
+        if modelled
+        else np.zeros_like(counts),
+        before=counts if rows.before is None else by_user(rows.before),
+        kept=np.stack(tables),
+        clips=_clip_sums(weight, reward, log, width),
+        full=_full_list_sums(weight, log, width),
+        models=models,
+        outside=mass,
         largest=float(weight.max()),
         squares=ExactTotal.of(weight * weight),
         entropy=ExactTotal.of(positive * np.log(positive)),
         unused=int((heaviest == 0).sum()),
-        tail=np.sort(weight)[-_tail_length(len(weight)) - 1 :],
+        tail=_largest_values(weight, tail),
     )
 
 
-def _tail_length(n: int) -> int:
-    """Return the number of weights of the Pareto tail: min(0.2 n, 3 √n), rounded up."""
-    return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
+def tail_length(n: int) -> int:
+    """Return the number of weights of the Pareto tail, min(0.2 n, 3 √n) rounded up, and the one below it."""
+    return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n)))) + 1
 
 
-def _clip_sums(weight: Any, reward: Any, place: Any) -> Floats:
-    """Return the number of rows, Σ w r, Σ w and Σ r by interval of weights and position."""
-    width = int(place.max(initial=0)) + 1
-    cell = np.searchsorted(CLIPS, weight) * width + place
+def _clip_sums(weight: Any, reward: Any, log: Log, width: int) -> Any:
+    """Return the number of rows, and the exact Σ w r, Σ w and Σ r, by interval of weights and position."""
+    cell = np.searchsorted(CLIPS, weight).astype(np.int32)
+    cell = cell * width + log.place if log.is_slate else cell
     size = (len(CLIPS) + 1) * width
-    parts = [np.bincount(cell, values, size) for values in (None, weight * reward, weight, reward)]
-    return np.stack(parts).reshape(4, len(CLIPS) + 1, width).astype(np.float64)
+    rewarded = np.flatnonzero(reward)
+    out = [np.array([ExactTotal.of([count]) for count in np.bincount(cell, minlength=size)], dtype=object)]
+    out.append(_totals_by(cell[rewarded], (weight * reward)[rewarded], size))
+    out += [_totals_by(cell, weight, size), _totals_by(cell[rewarded], reward[rewarded], size)]
+    return np.stack(out).reshape(4, len(CLIPS) + 1, width)
 
 
-def _shown(log: Log, place: Any, propensity: Any) -> pl.DataFrame:
+def _totals_by(cell: Any, values: Any, size: int) -> Any:
+    """Return the exact sum of the values of each cell."""
+    order = np.argsort(cell.astype(np.int16) if size < 2**15 else cell, kind="stable")
+    ends = np.cumsum(np.bincount(cell, minlength=size))[:-1]
+    return np.array([ExactTotal.of(part) for part in np.split(values[order], ends)], dtype=object)
+
+
+def _full_list_sums(weight: Any, log: Log, width: int) -> Any:
+    """Return the exact Σ w r and Σ w by position, with the weight of the full list at every position."""
+    if not log.is_slate:
+        return np.full((2, width), ExactTotal(), dtype=object)
+    last = np.append(log.first[1:], log.rows) - 1
+    full = weight[last][log.request]
+    return np.stack([_totals_by(log.place, values, width) for values in (full * log.reward, full)])
+
+
+def _shown(log: Log, propensity: Any) -> pl.DataFrame:
     """Return how often each item was shown at each place with each propensity."""
-    at = log.frame["position"] if "position" in log.frame.columns else pl.Series(place)
-    inverse = pl.Series(1.0 / propensity).round_sig_figs(4)  # few distinct values; the error is far below that of shows
-    frame = pl.DataFrame({"item": log.frame["item"], "place": at.cast(pl.Int64), "inverse": inverse})
-    return frame.group_by("item", "place", "inverse").agg(pl.len().alias("rows")).sort("item", "place", "inverse")
+    at = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
+    bits = np.ascontiguousarray(1.0 / propensity).view(np.int64)
+    code = pl.Series((bits + (1 << (_CODE_BITS - 1))) >> _CODE_BITS)  # few distinct values, with 10 binary digits
+    frame = pl.DataFrame({"item": log.frame["item"], "place": at.cast(pl.Int64), "code": code})
+    return frame.group_by("item", "place", "code").agg(pl.len().cast(pl.Int64).alias("rows"))
+
+
+def inverse_propensity(code: Any) -> Floats:
+    """Return 1 / propensity of the codes of `Sums.shown`."""
+    out: Floats = (np.asarray(code, dtype=np.int64) << _CODE_BITS).view(np.float64)
+    return out

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.offpolicy.sums import PolicySums, Sums
+from rankwise.offpolicy.sums import PolicySums, Sums, inverse_propensity
 from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
@@ -88,7 +88,7 @@ def logged_diagnostics(sums: Sums) -> Diagnostics:
     )
 
 
-def diagnostics_of(sums: Sums, policy: PolicySums, mass: float, calibration_p: float) -> Diagnostics:
+def diagnostics_of(sums: Sums, policy: PolicySums, calibration_p: float) -> Diagnostics:
     """Return the diagnostics of a policy."""
     rows, weights = exact_columns(sums.rows), exact_columns(policy.weight)
     users = np.array([effective(column) for column in policy.weight.T])
@@ -116,7 +116,7 @@ def diagnostics_of(sums: Sums, policy: PolicySums, mass: float, calibration_p: f
         effective_requests=total**2 / square if square > 0 else 0.0,
         perplexity=total * math.exp(-policy.entropy.value / total) if total > 0 else 0.0,
         pareto_k=pareto_k(policy.tail),
-        mass_without_support=mass,
+        mass_without_support=math.nan if policy.outside is None else policy.outside.value / float(rows.sum()),
         calibration_p=calibration_p,
     )
 
@@ -204,14 +204,16 @@ def calibration_p(shown: pl.DataFrame) -> float:
     The sum of 1 / propensity over the rows that show an item has the number of rows as its mean, if the item could be
     shown in all of them. Items and positions with 20 rows are tested by the tail of the intervals (Bonferroni).
     """
-    groups = shown.group_by("item", "place").agg("inverse", "rows", pl.col("rows").sum().alias("shows"))
+    groups = shown.group_by("item", "place", maintain_order=True).agg(
+        "code", "rows", pl.col("rows").sum().alias("shows")
+    )
     groups = groups.filter(pl.col("shows") >= _SHOWS).sort("place", "item")
     if groups.is_empty():
         return math.nan
     sizes = dict(shown.group_by("place").agg(pl.col("rows").sum()).iter_rows())
     smallest = min(
-        _calibration_of(np.array(inverse), np.array(rows), sizes[place])
-        for _, place, inverse, rows, _ in groups.iter_rows()
+        _calibration_of(inverse_propensity(code), np.array(rows), sizes[place])
+        for _, place, code, rows, _ in groups.iter_rows()
     )
     return min(1.0, smallest * len(groups))
 

@@ -180,8 +180,8 @@ def difference_of(system: Value, baseline: Value) -> Estimate:
 def clip_curve(sums: Sums, policy: PolicySums) -> Floats:
     """Return the self-normalised value for each clip of `CLIPS`; clips above the largest weight change nothing."""
     rows = exact_columns(sums.rows)
-    _, weighted, weight, reward = np.cumsum(policy.clips, axis=1)
-    count = np.cumsum(policy.clips[0], axis=0)
+    by_interval = np.vectorize(lambda total: total.value, otypes=[float])(policy.clips)
+    count, weighted, weight, reward = np.cumsum(by_interval, axis=1)
     clip = CLIPS[:, None]
     total_reward, total_count = reward[-1], count[-1]
     numerator = weighted[:-1] + clip * (total_reward - reward[:-1])

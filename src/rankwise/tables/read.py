@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from rankwise.core.arguments import bounded, check_count
 from rankwise.core.ids import WHOLE_NUMBER
@@ -475,6 +476,8 @@ class Chunks:
     ----------
     path, rows, columns
         As for `read_chunks`, with the same errors.
+    role : str, default="recommendations"
+        Recommendations, or exposures: these need no user, and rows of a request stay together where there is none.
 
     Attributes
     ----------
@@ -484,20 +487,20 @@ class Chunks:
         Its number of rows.
     """
 
-    def __init__(self, path: Any, rows: int, columns: Columns | None) -> None:
-        is_several = is_list_of_paths(path, _ROLE) or (isinstance(path, str | Path) and is_folder(path))
+    def __init__(self, path: Any, rows: int, columns: Columns | None, role: TableRole = _ROLE) -> None:
+        is_several = is_list_of_paths(path, role) or (isinstance(path, str | Path) and is_folder(path))
         if not is_several and (not isinstance(path, str | Path) or Path(path).suffix not in (".parquet", ".pq")):
             raise ParameterError(
                 "only Parquet can be read in chunks",
                 found=str(path)[:80] if isinstance(path, str | Path) else type(path).__name__,
-                hint="leave chunk_rows out, or write the recommendations to Parquet first",
+                hint=f"leave chunk_rows out, or write the {role} to Parquet first",
             )
         check_count(chunk_rows=rows)
         check_not_forked()
         self.path, self._source = path, str(path)
-        self._rows, self._columns = rows, columns
-        overrides = choose(columns, _ROLE)
-        projection = _projection_of(_ROLE, overrides)
+        self._rows, self._columns, self._role = rows, columns, role
+        overrides = choose(columns, role)
+        projection = list if role in KEEP_OTHERS else _projection_of(role, overrides)
         try:
             if is_several:
                 self._source, self._files, self._names = scan_parts(path, projection)
@@ -509,8 +512,10 @@ class Chunks:
         except (*POLARS_FAILURES, OSError) as error:
             raise damaged(self._source, error) from error
         self.total = sum(self._totals)
-        empty, _ = one_row_per_item(empty, _ROLE, overrides, self._source)
-        self._user = recognise(empty.columns, _ROLE, overrides, self._source)["user"]
+        if role not in KEEP_OTHERS:
+            empty, _ = one_row_per_item(empty, role, overrides, self._source)
+        self._recognised = recognise(empty.columns, role, overrides, self._source)
+        self._key = self._recognised.get("user", self._recognised.get("request"))
 
     def __iter__(self) -> Iterator[Table]:
         kept: pl.DataFrame | None = None
@@ -522,16 +527,24 @@ class Chunks:
             if left and len(chunk) < self._rows:  # a small file
                 kept = chunk
                 continue
-            if left:
-                earlier = chunk[self._user].ne_missing(chunk[self._user][-1]).arg_true()
+            if left and self._key is not None:
+                earlier = chunk[self._key].ne_missing(chunk[self._key][-1]).arg_true()
                 end = int(earlier[-1]) + 1 if len(earlier) else 0
                 kept, chunk = chunk[end:], chunk[:end]
             if len(chunk):
-                table = read_table(chunk, _ROLE, self._columns)
+                table = read_table(chunk, self._role, self._columns)
                 unread = _unread_of(table, chunk.columns, self._names)
                 yield replace(table, source=self._source, format="parquet", unread=unread)
         if not self.total:
-            read_table(self._files[0].collect(), _ROLE, self._columns)  # raises: no rows
+            read_table(self._files[0].collect(), self._role, self._columns)  # raises: no rows
+
+    def aggregate(self, column: str, of: Callable[[pl.Expr], pl.Expr]) -> pl.Series | None:
+        """Return an aggregate of a column over all rows, as its name or role is; None without the column."""
+        name = self._recognised.get(column)
+        if name is None:
+            return None
+        files = pl.concat([file.select(by_name(name).alias(column)) for file in self._files])
+        return files.select(of(pl.col(column))).collect(engine="streaming")[column]
 
     def _pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all files, as many at once as are read."""

@@ -1,0 +1,560 @@
+"""The engine of off-policy values: `Job.of` settles what is asked, `work` takes whole users, `finish` has the result.
+
+A job and its partials can be pickled. A log is worked on in one piece, in several threads, chunk by chunk from Parquet,
+or on Spark; the result has the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankwise.comparison.comparison import Margin, check_margin
+from rankwise.core.arguments import check_choice
+from rankwise.core.arrays import ExactTotal
+from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.offpolicy.exposures import Log, OnMissing, check_outcomes, read_log, read_outcomes
+from rankwise.offpolicy.policies import Gap, Kind, Logged, Policy, Situation, Uniform, as_policy, item_series
+from rankwise.offpolicy.predictions import Predictions
+from rankwise.offpolicy.result import OffPolicy
+from rankwise.offpolicy.summary import LOGGED, Summary, per_user, positions_of
+from rankwise.offpolicy.sums import Rows, Sums, sums_of, tail_length, weights_of
+from rankwise.offpolicy.support import calibration_p
+from rankwise.offpolicy.values import Estimator
+from rankwise.stats.differences import Floats, check_level
+from rankwise.stats.many_systems import Correction
+from rankwise.tables.columns import Columns, quoted_columns
+from rankwise.tables.table import Table
+
+__all__ = ["Job", "Options", "Partial", "Slates"]
+
+Slates: TypeAlias = Literal["auto", "interaction", "independent", "cascade_dr"]
+_SHARE = "_share"
+"""The column of propensities that are shares of the log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of one call, checked."""
+
+    baseline: str
+    within: Sequence[str]
+    propensities: Kind | None
+    slates: Slates
+    estimator: Estimator
+    alpha: float
+    correction: Correction
+    margin: Margin
+    missing: OnMissing
+    reward_range: tuple[float, float] | None
+    by: str | None
+
+    def __post_init__(self) -> None:
+        check_level("alpha", self.alpha)
+        check_choice("slates", self.slates, Slates)
+        check_choice("estimator", self.estimator, Estimator)
+        check_choice("missing", self.missing, OnMissing)
+        check_choice("correction", self.correction, Correction)
+        if self.propensities is not None:
+            check_choice("propensities", self.propensities, Kind)
+        if isinstance(self.margin, Mapping):
+            raise ParameterError("there is one reward, so one margin", found=repr(self.margin))
+        if self.margin is not None:
+            check_margin(self.margin)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What a piece of a log, with whole users, adds to a result.
+
+    Attributes
+    ----------
+    total : Sums or None
+        The sums of all requests; None if there is none.
+    groups : dict
+        The sums of each group of ``by``.
+    counts, of_tables : mapping of str to int
+        What was counted of the rows, and of the tables of policies.
+    gaps : mapping of str to Gap
+        For each target the rows of which it says nothing.
+    outcomes : polars.Series
+        The rows of the outcomes that belong to an exposure.
+    has_slates : bool
+        Whether a request has several rows.
+    source : mapping
+        The card of the exposures.
+    """
+
+    total: Sums | None
+    groups: dict[Any, Sums]
+    counts: dict[str, int]
+    of_tables: dict[str, int]
+    gaps: dict[str, Gap]
+    outcomes: pl.Series
+    has_slates: bool
+    source: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of a log: options, policies and the tables that all pieces share.
+
+    Attributes
+    ----------
+    items : polars.Series or None
+        The items that can be shown, where they matter.
+    rows : int
+        The number of rows of the log, or more.
+    is_slate : bool or None
+        Whether a request has several rows; None: each piece tells.
+    first_position : int or None
+        The first position of the log; None: each piece tells.
+    """
+
+    options: Options
+    policies: dict[str, Policy]
+    propensity: str | Policy
+    predictions: Any
+    outcomes: Table | None
+    columns: Columns | None
+    window: Any
+    items: pl.Series | None = None
+    rows: int = 0
+    is_slate: bool | None = None
+    first_position: int | None = None
+    tables: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """The tables of policies, read and joined once in each process."""
+
+    @classmethod
+    def of(
+        cls,
+        options: Options,
+        targets: Mapping[str, Any],
+        propensity: Any,
+        predictions: Any,
+        outcomes: Any,
+        columns: Columns | None,
+        reward: Mapping[str, float] | None,
+        window: Any,
+    ) -> Job:
+        """Check the arguments, and read all tables but the exposures."""
+        if not targets or LOGGED in targets:
+            raise ParameterError(
+                "targets are policies by name" if not targets else "the logging policy is in every result",
+                found=f"targets of the names {', '.join(map(repr, targets))}" if targets else "no target",
+                hint='targets={"new": "p_new"}',
+            )
+        if options.baseline not in (LOGGED, *targets):
+            raise ParameterError(
+                f"there is no policy {options.baseline!r} for the baseline", found=", ".join([LOGGED, *targets])
+            )
+        policies = {name: as_policy(target, columns).with_tables_read(columns) for name, target in targets.items()}
+        if isinstance(propensity, str) and propensity == "uniform":
+            propensity = Uniform()
+        elif propensity is None or (isinstance(propensity, str) and "." not in propensity):
+            propensity = "propensity" if propensity is None else propensity
+        else:
+            propensity = as_policy(propensity, columns).with_tables_read(columns)
+        return cls(
+            options, policies, propensity, predictions, read_outcomes(outcomes, columns, reward), columns, window
+        )
+
+    def __reduce__(self) -> Any:
+        return Job, tuple(getattr(self, each.name) for each in fields(self) if each.name != "tables")
+
+    @property
+    def needs_items(self) -> bool:
+        """Whether a policy or a model depends on all items that can be shown."""
+        policies = [*self.policies.values(), *([self.propensity] if isinstance(self.propensity, Policy) else [])]
+        return self.cross_fits or any(policy.needs_items for policy in policies)
+
+    @property
+    def cross_fits(self) -> bool:
+        """Whether predictions come from a regressor."""
+        return hasattr(self.predictions, "fit") and hasattr(self.predictions, "predict")
+
+    @property
+    def estimated(self) -> bool:
+        """Whether propensities are shares of the log."""
+        return isinstance(self.propensity, str) and self.propensity == "shares"
+
+    def check_pieces(self) -> None:
+        """Raise if the log is needed at once."""
+        if self.estimated or self.cross_fits:
+            raise ParameterError(
+                'propensity="shares" needs the log at once' if self.estimated else "a regressor needs the log at once",
+                hint="leave chunk_rows out, or add the column to the exposures before"
+                if self.estimated
+                else "leave chunk_rows out, or pass its predictions as a table",
+            )
+
+    def knowing(self, log: Log, items: Any) -> tuple[Job, Log]:
+        """Return the job with what it must know of the log, and the log with what is estimated from it."""
+        catalogue = self.items
+        if items is not None:
+            catalogue = item_series(items, log)
+        elif self.needs_items:
+            catalogue = log.frame["item"].unique().sort()
+        if self.estimated:
+            share = pl.Series(_SHARE, _shares(log, self.options.within))
+            log = replace(log, frame=log.frame.with_columns(share))
+        job = replace(self, items=catalogue, rows=log.rows, is_slate=log.is_slate, first_position=log.first_position)
+        if self.cross_fits:
+            features = job._features(log)
+            job = replace(job, predictions=Predictions.of(job.predictions, job.situation(log, "predictions"), features))
+        return job, log
+
+    def knowing_ahead(self, items: pl.Series | None, rows: int, first_position: int) -> Job:
+        """Return the job with what it must know of a log of which only pieces are read."""
+        self.check_pieces()
+        is_slate = self.options.propensities is not None
+        return replace(self, items=items, rows=rows, is_slate=is_slate, first_position=first_position)
+
+    def situation(self, log: Log, name: str) -> Situation:
+        """Return what a policy is asked about."""
+        items = log.frame["item"].clear() if self.items is None else self.items
+        return Situation(log, self.columns, items, name, tables=self.tables)
+
+    def _features(self, log: Log) -> list[str]:
+        """Return the columns of the context for reward models: those of ``within``, and those that join a target."""
+        keys = [*self.options.within]
+        for name, policy in self.policies.items():
+            distribution = policy.distribution(self.situation(log, name))
+            keys += [] if distribution is None else [key for key in distribution[0] if key not in ("request", "user")]
+        return [key for key in dict.fromkeys(keys) if key in log.frame.columns]
+
+    @property
+    def kind(self) -> Kind:
+        """What the propensity of a row is of."""
+        if not self.is_slate:
+            return "conditional"
+        if self.options.propensities is None:
+            raise ParameterError(
+                "requests have several rows: say what the propensity of a row is of",
+                hint='propensities="conditional" (its item after those above it), "prefix" (the list up to it), '
+                '"list" (the full list) or "marginal" (its item at this position)',
+            )
+        return self.options.propensities
+
+    @property
+    def weighting(self) -> str:
+        """How rows of slates are weighted; empty where every request has one row."""
+        if not self.is_slate:
+            return ""
+        if self.kind == "marginal":
+            if self.options.slates not in ("auto", "independent"):
+                raise ParameterError(
+                    "propensities of items at a position allow independent positions only",
+                    found=f"slates={self.options.slates!r}",
+                )
+            return "independent"
+        if self.kind == "list":
+            return "standard"
+        if self.options.slates == "auto":
+            return "interaction" if self.predictions is None else "cascade_dr"
+        return self.options.slates
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimator by name."""
+        chosen = self.options.estimator
+        if chosen == "auto":
+            return "snips" if self.predictions is None else "sndr"
+        if chosen in ("sndr", "dr") and self.predictions is None:
+            raise ParameterError(f"{chosen} needs predictions of the reward", hint="pass predictions=")
+        if chosen not in ("sndr", "dr") and self.predictions is not None:
+            raise ParameterError(f"{chosen} does not use predictions", hint='estimator="sndr" or "dr" does')
+        if chosen == "beta_ips" and self.is_slate:
+            raise ParameterError("beta_ips is for requests with one row", hint='estimator="snips" or "ips"')
+        return chosen
+
+    def read(self, exposures: Any, first_row: int = 1) -> Log:
+        """Return the log of a table of exposures, or of a piece of it."""
+        return read_log(exposures, self.outcomes, self.columns, window=self.window, first_row=first_row)
+
+    def work(self, log: Log) -> Partial:
+        """Return what a piece of the log adds."""
+        has_slates = len(log.first) < log.rows
+        job = self if self.is_slate is not None else replace(self, is_slate=has_slates)
+        if has_slates and not job.is_slate:
+            job = replace(job, is_slate=True)
+        start = log.first_position if job.first_position is None else job.first_position
+        return _Piece(job, replace(log, is_slate=bool(job.is_slate), first_position=start)).partial(has_slates)
+
+    def finish(self, partials: Iterable[Partial], source: Mapping[str, Any] | None = None) -> OffPolicy:
+        """Return the result of all pieces; the order of these does not matter.
+
+        ``source`` is the card of the exposures, by default that of a piece.
+        """
+        parts = list(partials)
+        counts = self._counts(parts)
+        totals = [part.total for part in parts if part.total is not None]
+        if not totals:
+            raise InputError("a target says nothing about any request", where=parts[0].source["source"])
+        if self.is_slate and not any(part.has_slates for part in parts):
+            raise ParameterError("no request has several rows", hint="leave propensities out")
+        limits, from_log = _range_of(self.options.reward_range, totals)
+        keys = pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups))).sort().to_list()
+        groups = [[part.groups[key] for part in parts if key in part.groups] for key in keys]
+        by = self.options.by
+        heads = [{}] if by is None else [{"by": by, "group": group} for group in (None, *map(str, keys))]
+        summaries = [self._summary(each, limits, head) for each, head in zip([totals, *groups], heads, strict=True)]
+        values = [summary.values() for summary in summaries]
+        tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
+        return OffPolicy(
+            table=pl.concat(tables),
+            differences=pl.concat(map(Summary.differences, summaries, values, supports)),
+            sensitivity=summaries[0].sensitivity(values[0], supports[0]),
+            positions=positions_of(values[0], supports[0]),
+            per_user=per_user(summaries[0].sums),
+            counts=counts,
+            sources={"exposures": dict(parts[0].source if source is None else source)},
+            settings=self._settings(limits, from_log),
+        )
+
+    def _counts(self, parts: Sequence[Partial]) -> dict[str, int]:
+        """Return what was counted in all pieces; raise if over 1 % of outcomes or rows cannot be joined."""
+        missing, counts = self.options.missing, Counter[str]()
+        if self.outcomes is not None:
+            joined = pl.concat([part.outcomes for part in parts])
+            counts.update(check_outcomes(self.outcomes, joined, missing))
+        for part in parts:
+            counts.update(part.counts)
+        for name in dict.fromkeys(name for part in parts for name in part.gaps):
+            first, *rest = (part.gaps[name] for part in parts if name in part.gaps)
+            gap = sum(rest, first)
+            if missing == "error":
+                gap.check(name)
+            counts[f"{name}: rows of which the target says nothing"] = gap.rows
+        return {name: count for name, count in (counts | Counter(parts[0].of_tables)).items() if count}
+
+    def _summary(self, parts: Sequence[Sums], limits: tuple[float, float], head: Mapping[str, str | None]) -> Summary:
+        """Return the summary of some requests."""
+        sums = Sums.merged(parts, tail_length(int(sum(part.rows.sum() for part in parts))))
+        marginal = bool(self.is_slate) and self.kind == "marginal"
+        # Shares fit by construction; in slates propensities depend on the items above.
+        tested = not self.estimated and (not self.is_slate or marginal)
+        options = self.options
+        return Summary(
+            sums=sums,
+            estimator=self.estimator,
+            reward_range=limits,
+            baseline=options.baseline,
+            alpha=options.alpha,
+            correction=options.correction,
+            margin=options.margin,
+            head=head,
+            estimated=self.estimated,
+            marginal=marginal,
+            calibration_p=calibration_p(sums.shown) if tested else math.nan,
+        )
+
+    def _settings(self, limits: tuple[float, float], from_log: bool) -> dict[str, Any]:
+        known = self.propensity
+        return asdict(self.options) | {
+            "within": list(self.options.within),
+            "estimator": self.estimator,
+            "slates": self.weighting,
+            "propensities": self.kind if self.is_slate else None,
+            "propensity": known if isinstance(known, str) else type(known).__name__,
+            "targets": {name: type(policy).__name__ for name, policy in self.policies.items()},
+            "reward_range": list(limits),
+            "range_from_log": from_log,
+        }
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A piece of a log with whole users, and its rows as each policy sees them."""
+
+    job: Job
+    log: Log
+    counts: dict[str, int] = field(default_factory=dict)
+    of_tables: dict[str, int] = field(default_factory=dict)
+    gaps: dict[str, Gap] = field(default_factory=dict)
+
+    def situation(self, name: str) -> Situation:
+        """Return what a policy is asked about, here."""
+        return replace(self.job.situation(self.log, name), gaps=self.gaps)
+
+    def partial(self, has_slates: bool) -> Partial:
+        """Return what the piece adds."""
+        _ = self.job.weighting, self.job.estimator  # raise if the options do not fit
+        self.counts.update(self.log.counts)
+        propensity = self._propensity()
+        self._check_rewards()
+        rows = self._rows(propensity)
+        log, by = self.log, self.job.options.by
+        if self.job.options.missing == "drop":
+            log, rows, propensity = self._without_gaps(rows, propensity)
+        groups = {}
+        if by is not None:
+            if by not in log.frame.columns:
+                raise ColumnError(f"there is no column {by!r} for by", found=quoted_columns(log.frame.columns))
+            column = log.frame[by]
+            for group in column.unique():
+                mask = column.eq_missing(pl.Series([group], dtype=column.dtype))
+                kept = mask.to_numpy()
+                inside = {name: each.filter(kept) for name, each in rows.items()}
+                groups[group] = self._sums(log.filter(mask), inside, propensity[kept])
+        total = self._sums(log, rows, propensity) if log.rows else None
+        card = self.log.table.card
+        return Partial(total, groups, self.counts, self.of_tables, self.gaps, log.outcomes, has_slates, card)
+
+    def _sums(self, log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
+        job = self.job
+        logging = job.propensity if isinstance(job.propensity, Policy) else None
+        masses = {name: _mass(policy, logging, job.situation(log, name)) for name, policy in job.policies.items()}
+        return sums_of(log, rows, propensity, masses, tail_length(job.rows or log.rows))
+
+    def _asked(self, policy: Policy, name: str) -> Floats:
+        """Return the probabilities of a policy, with what was counted of it under its name."""
+        situation = self.situation(name)
+        p = np.asarray(policy.probabilities(situation, self.job.kind), dtype=np.float64)
+        self.counts.update({f"{name}: {what}": count for what, count in situation.counts.items()})
+        self.of_tables.update({f"{name}: {what}": count for what, count in situation.of_tables.items()})
+        return p
+
+    def _propensity(self) -> Floats:
+        """Return the propensity of each row, checked."""
+        job, log = self.job, self.log
+        if isinstance(job.propensity, Policy):
+            _check_one_policy(log)
+            values = self._asked(job.propensity, "propensity")
+            _check_propensities(values, log, "the declared policy")
+            return values
+        name = _SHARE if job.estimated else job.propensity
+        if name not in log.frame.columns:
+            raise _no_propensities(log, name)
+        values = log.frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        _check_propensities(values, log, f"column {log.table.columns.get(name, name)!r}")
+        return values
+
+    def _check_rewards(self) -> None:
+        """Raise if a reward lies outside ``reward_range``."""
+        limits, reward = self.job.options.reward_range, self.log.reward
+        if limits is None:
+            return
+        outside = (reward < limits[0]) | (reward > limits[1])
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise InputError(
+                "a reward lies outside reward_range",
+                where=self.log.where(row),
+                found=f"{reward[row]:g}, outside {limits[0]:g} to {limits[1]:g}",
+            )
+
+    def _rows(self, propensity: Floats) -> dict[str, Rows]:
+        """Return the weights and predictions of each row under each policy; NaN where a policy says nothing."""
+        job, log, model = self.job, self.log, self.job.predictions
+        if model is not None and not isinstance(model, Predictions):
+            model = Predictions.of(model, self.situation("predictions"), ())
+        slates = "independent" if job.weighting == "independent" else "interaction"
+        out = {}
+        for name, policy in job.policies.items():
+            p = self._asked(policy, name)
+            weight, before = weights_of(p, propensity, log, job.kind, slates)
+            if job.options.missing == "drop" and not isinstance(policy, Logged):
+                weight[np.isnan(p)] = np.nan
+            predicted, expected = (None, None) if model is None else model.of_policy(policy, self.situation(name))
+            out[name] = Rows(weight, before, predicted, expected)
+        return out
+
+    def _without_gaps(self, rows: dict[str, Rows], propensity: Floats) -> tuple[Log, dict[str, Rows], Floats]:
+        """Return the log without the requests of which a target says nothing."""
+        log = self.log
+        gap = np.any([np.isnan(each.weight) for each in rows.values()], axis=0)
+        if not gap.any():
+            return log, rows, propensity
+        requests = np.zeros(len(log.first), dtype=bool)
+        requests[log.request[gap]] = True
+        self.counts["requests left out because a target says nothing about them"] = int(requests.sum())
+        kept = ~requests[log.request]
+        return log.filter(pl.Series(kept)), {n: each.filter(kept) for n, each in rows.items()}, propensity[kept]
+
+
+def _range_of(limits: tuple[float, float] | None, parts: Sequence[Sums]) -> tuple[tuple[float, float], bool]:
+    """Return the smallest and the largest reward, and whether they are those of the log."""
+    if limits is not None:
+        return (float(limits[0]), float(limits[1])), False
+    if all(part.binary for part in parts):
+        return (0.0, 1.0), False
+    lows, highs = zip(*(part.reward_range for part in parts), strict=True)
+    return (min(*lows, 0.0), max(highs)), True
+
+
+def _check_one_policy(log: Log) -> None:
+    """Raise if a log of several policies is declared to be of one."""
+    if "policy" not in log.frame.columns:
+        return
+    names = log.frame["policy"].unique().sort().to_list()
+    if len(names) > 1:
+        raise ParameterError(
+            "one policy is declared for a log of several",
+            where=log.table.source,
+            found=", ".join(map(repr, names[:5])),
+            hint="log the propensity of each row under the policy that showed it, or evaluate one policy at a time",
+        )
+
+
+def _check_propensities(values: Floats, log: Log, where: str) -> None:
+    """Raise if a row that was shown has a propensity of 0, above 1, or none."""
+    with np.errstate(invalid="ignore"):
+        bad = ~((values > 0) & (values <= 1.0 + 1e-9))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            "a propensity is the probability of what was shown: above 0 and at most 1",
+            where=f"{log.where(row)}, {where}",
+            found=f"{values[row]:g} ({int(bad.sum()):,} such rows)",
+            hint="an item with propensity 0 cannot have been shown: check which list the propensity belongs to",
+        )
+
+
+def _no_propensities(log: Log, name: Any) -> InputError:
+    return ColumnError(
+        "there is no column for the propensity" if name == "propensity" else f"there is no column {name!r}",
+        where=log.table.source,
+        found=quoted_columns(log.table.frame.columns),
+        hint='name it, columns={"exposures.propensity": "…"}; declare the policy, propensity="uniform" or a table; or '
+        'estimate it, propensity="shares", within=[…]. A deterministic log says nothing about other items: explore '
+        "first, for example by showing a random item in 5 % of the requests",
+    )
+
+
+def _shares(log: Log, within: Sequence[str]) -> Floats:
+    """Return the share of each item at its position, within the columns on which the logging policy depended."""
+    if not within:
+        raise ParameterError(
+            'propensity="shares" needs the columns on which the logging policy depended',
+            hint='within=["segment"]; a column that is left out biases the estimate',
+        )
+    lacking = [name for name in within if name not in log.frame.columns]
+    if lacking:
+        raise ColumnError(f"there is no column {lacking[0]!r} for within", found=quoted_columns(log.frame.columns))
+    if log.is_slate:
+        raise ParameterError("shares are estimated for requests with one row", hint="pass the propensities")
+    keys = [*within, *(["position"] if "position" in log.frame.columns else [])]
+    share = pl.len().over([*keys, "item"]) / pl.len().over(keys)
+    return log.frame.select(share.alias("share"))["share"].to_numpy()
+
+
+def _mass(policy: Policy, logging: Policy | None, situation: Situation) -> ExactTotal | None:
+    """Return the probability that a target gives to items that the log cannot show, summed over rows, if known."""
+    target = policy.distribution(situation)
+    ours = None if logging is None else logging.distribution(situation)
+    if target is None or ours is None:
+        return None
+    keys = list(dict.fromkeys([*target[0], *ours[0]]))
+    log = situation.log.frame.with_columns(_all=pl.lit(0))
+    contexts = log.group_by(keys or ["_all"]).agg(pl.len().alias("n"))
+    shown = contexts.join(target[1], on=target[0], how="inner") if target[0] else contexts.join(target[1], how="cross")
+    rest = ours[1].filter(pl.col("probability") > 0)
+    outside = shown.join(rest, on=[*ours[0], "item"], how="anti")
+    return ExactTotal.of_products(outside["n"].cast(pl.Float64).to_numpy(), outside["probability"].to_numpy())
