@@ -130,7 +130,7 @@ class Log:
             return np.arange(self.rows)
         starts = _changes(self.frame["request"])
         starts[self.first_of_users] = True
-        return np.flatnonzero(starts)
+        return np.arange(self.rows) if starts.all() else np.flatnonzero(starts)
 
     @cached_property
     def request(self) -> Any:

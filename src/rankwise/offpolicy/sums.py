@@ -6,6 +6,7 @@ a log have the same bits for every order of its rows, and in any number of piece
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,9 +68,8 @@ def weights_of(
 ) -> tuple[Floats, Floats | None]:
     """Return the weight of each row, and of the list above it; 1 where a policy does as the log (NaN)."""
     ratio = probability / propensity
-    unknown = np.isnan(ratio)
-    if unknown.any():
-        ratio[unknown] = 1.0
+    if math.isnan(float(ratio.sum())):
+        ratio[np.isnan(ratio)] = 1.0
     if not log.is_slate or slates == "independent" or kind in ("list", "marginal"):
         return ratio, None
     weight = running(np.multiply, ratio, log) if kind == "conditional" else ratio
@@ -292,14 +292,14 @@ def sums_of(
     place, first = log.place, log.first
     n_users, width = log.n_users, int(place.max(initial=0)) + 1 if log.is_slate else 1
     cell = log.user * width + place if log.is_slate else log.user
+    ones = np.broadcast_to(1.0, log.rows)
 
     def by_user(values: Any) -> Any:
         return np.bincount(cell, values, n_users * width).reshape(n_users, width).astype(np.float64, copy=False)
 
     def cells() -> Iterable[Floats]:
-        columns = [np.ones(log.rows), *(column for each in rows.values() for column in each.columns())]
-        given = (column for column in columns if column is not None)
-        return (by_place for column in given for by_place in _by_request(column, log, width, None).T)
+        columns = [ones, *(column for each in rows.values() for column in each.columns() if column is not None)]
+        return (by_place for column in columns for by_place in _by_request(column, log, width, None).T)
 
     kept = _extremes([_heaviest(each.weight, log) for each in rows.values()], cells)
     counts = by_user(None)
@@ -314,7 +314,7 @@ def sums_of(
             name: _policy_sums(each, log, width, counts, by_user, kept, masses[name], tail)
             for name, each in rows.items()
         },
-        _by_request(np.ones(log.rows), log, width, kept) > 0,
+        _by_request(ones, log, width, kept) > 0,
         (low, high),
         bool(np.isin((low, high), (0.0, 1.0)).all() and ((log.reward == 0.0) | (log.reward == 1.0)).all()),
         _shown(log, propensity),
@@ -352,13 +352,13 @@ def _first_of(sign: float, keys: Sequence[Floats], cells: Callable[[], Iterable[
 
     for key in each_key():
         values = sign * (key if rows is None else key[rows])
-        if len(values) <= left:
-            break
         limit = _largest_values(values, left)[0]
         above, equal = np.flatnonzero(values > limit), np.flatnonzero(values == limit)
         kept.append(above if rows is None else rows[above])
         left -= len(above)
         rows = equal if rows is None else rows[equal]
+        if len(rows) <= left:
+            break
     return np.concatenate([*kept, rows[:left]])  # type: ignore[index]
 
 
@@ -402,7 +402,7 @@ def _policy_sums(
         models = {k: ExactTotal.of(rows.expected + change(weight, x) * rest) for k, (change, x) in MODEL_BASED.items()}
     tables = [np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept) for c in rows.columns()]
     if rows.before is None:
-        tables[2] = _by_request(np.ones(log.rows), log, width, kept)
+        tables[2] = _by_request(np.broadcast_to(1.0, log.rows), log, width, kept)
     return PolicySums(
         weight=by_user(weight),
         reward=by_user(weight * (reward - rows.predicted if modelled else reward)),
@@ -460,11 +460,32 @@ def _full_list_sums(weight: Any, log: Log, width: int) -> Any:
 
 def _shown(log: Log, propensity: Any) -> pl.DataFrame:
     """Return how often each item was shown at each place with each propensity."""
-    at = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
     bits = np.ascontiguousarray(1.0 / propensity).view(np.int64)
     code = pl.Series((bits + (1 << (_CODE_BITS - 1))) >> _CODE_BITS)  # few distinct values, with 10 binary digits
-    frame = pl.DataFrame({"item": log.frame["item"], "place": at.cast(pl.Int64), "code": code})
-    return frame.group_by("item", "place", "code").agg(pl.len().cast(pl.Int64).alias("rows"))
+    place = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
+    columns = {"item": log.frame["item"], "place": place.cast(pl.Int64), "code": code}
+    numbers, values = zip(*map(_numbered, columns.values()), strict=True)
+    sizes = [len(each) for each in values]
+    cell = (numbers[2] * sizes[1] + numbers[1]) * sizes[0] + numbers[0]
+    if math.prod(sizes) < 4 * log.rows + 2**20:
+        counts = np.bincount(cell)
+        cell = np.flatnonzero(counts)
+        counts = counts[cell]
+    else:
+        cell, counts = np.unique(cell, return_counts=True)
+    numbers = np.unravel_index(cell, sizes[::-1])[::-1]
+    shown = {name: each.gather(number) for name, each, number in zip(columns, values, numbers, strict=True)}
+    return pl.DataFrame({**shown, "rows": counts})
+
+
+def _numbered(column: pl.Series) -> tuple[Any, pl.Series]:
+    """Return the numbers of the values of a column, from 0, and the values by number, which may be more."""
+    if column.dtype.is_integer():
+        low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
+        if high - low < len(column) + 2**16:
+            return column.to_numpy() - low, pl.Series(np.arange(low, high + 1)).cast(column.dtype)
+    values = column.unique().sort()
+    return values.search_sorted(column).to_numpy().astype(np.int64), values
 
 
 def inverse_propensity(code: Any) -> Floats:
