@@ -198,7 +198,7 @@ class Job:
         """Return the job with what it must know of the log, and the log with what is estimated from it."""
         catalogue = self.items
         if items is not None:
-            catalogue = item_series(items, log)
+            catalogue = item_series(items, log.table)
         elif self.needs_items:
             catalogue = log.frame["item"].unique().sort()
         if self.estimated:

@@ -186,7 +186,7 @@ def _ahead(job: Job, chunks: Chunks, log: Log, items: Any) -> Job:
     """Return the job with what it must know of the whole log before its first chunk."""
     catalogue = None
     if items is not None:
-        catalogue = item_series(items, log)
+        catalogue = item_series(items, log.table)
     elif job.needs_items:
         distinct = chunks.aggregate("item", lambda item: item.unique())
         assert distinct is not None  # exposures have items

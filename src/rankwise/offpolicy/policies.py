@@ -509,7 +509,7 @@ class Uniform(Policy):
 
     def shown(self, situation: Situation) -> pl.Series:
         """Return the items that can be shown."""
-        return situation.items if self.items is None else item_series(self.items, situation.log)
+        return situation.items if self.items is None else item_series(self.items, situation.log.table)
 
     def probabilities(self, situation: Situation, kind: Kind) -> Any:
         """Return 1 divided by the number of items, or of those that are left."""
@@ -526,10 +526,10 @@ class Uniform(Policy):
         return [], pl.DataFrame({"item": items, "probability": np.full(len(items), 1.0 / len(items))})
 
 
-def item_series(items: Any, log: Log) -> pl.Series:
-    """Return the ids of a catalogue, of the type that the log has."""
+def item_series(items: Any, exposures: Table) -> pl.Series:
+    """Return the ids of a catalogue, of the type that the exposures have."""
     table = read_table(items, "items")
-    _, table = align([log.table, table], "item")
+    _, table = align([exposures, table], "item")
     return table.frame["item"].unique().sort()
 
 

@@ -62,7 +62,7 @@ class Summary:
         """Return one row per policy, and the support of each."""
         rows: list[dict[str, Any]] = []
         supports: dict[str, Support] = {}
-        users = len(self.sums.labels)
+        users = len(self.sums.requests)
         for name, value in values.items():
             support: Support = "observed"
             reasons: list[str] = []
@@ -234,11 +234,11 @@ def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -
 def per_user(sums: Sums) -> pl.DataFrame:
     """Return one row per user: requests, reward, and the weighted reward and weight of each policy."""
     columns: dict[str, Any] = {
-        "user": sums.labels,
+        "user": sums.users,
         "requests": sums.requests.astype(np.int64),
         "reward": sums.reward.sum(1),
     }
     for name, policy in sums.policies.items():
         columns[f"weighted_reward({name})"] = policy.reward.sum(1)
         columns[f"weight({name})"] = policy.weight.sum(1)
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns).sort("user")

@@ -130,7 +130,7 @@ class Sums:
     Attributes
     ----------
     users : polars.Series or None
-        The users, in order; None where every row is a user of its own.
+        The users, in order; None where every row is a user of its own, before pieces are merged.
     requests : array, shape (users,)
         Number of requests.
     rows, reward : array, shape (users, positions)
@@ -158,11 +158,6 @@ class Sums:
     shown: pl.DataFrame
 
     @property
-    def labels(self) -> pl.Series:
-        """The users, or their numbers."""
-        return pl.Series("user", np.arange(len(self.requests))) if self.users is None else self.users
-
-    @property
     def n(self) -> int:
         """The number of requests."""
         return int(self.requests.sum())
@@ -177,9 +172,10 @@ class Sums:
         present = _stacked([part.present for part in parts], width)
         names = parts[0].policies
         order = _order_of(users)
-        if users is None:  # their numbers mean nothing: in the order of their sums
+        if users is None:  # every row is one: its place means nothing, so that they have the order of their sums
             sums = [_stacked([p.policies[n].weight for p in parts], width) for n in names]
             order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
+            users = pl.Series("user", np.arange(len(order)))
         kept = [np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1) for n in names]
         cells = [*present.T, *(column for each in kept for table in each for column in table.T)]
         chosen = _extremes([each[0].max(axis=1, initial=0.0) for each in kept], lambda: cells)
@@ -193,7 +189,7 @@ class Sums:
             shown = shown.group_by("item", "place", "code").agg(pl.col("rows").sum())
         requests, rows, reward = (values if order is None else values[order] for values in (requests, rows, reward))
         return cls(
-            users if users is None or order is None else users[order],
+            users if order is None else users[order],
             requests,
             rows,
             reward,

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from rankwise.spark.engine import SparkResult
 from rankwise.spark.evaluate import bucket, compare, evaluate
+from rankwise.spark.off_policy import off_policy
 from rankwise.spark.splits import SparkSplit, k_core, split
 from rankwise.spark.tables import session
 
-__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "session", "split"]
+__all__ = ["SparkResult", "SparkSplit", "bucket", "compare", "evaluate", "k_core", "off_policy", "session", "split"]
 
 try:
     from importlib.util import find_spec as _find_spec
