@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import polars as pl
 
@@ -324,8 +324,25 @@ def _canonical(record: Mapping[str, Any]) -> str:
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+class LoggedRewards(Protocol):
+    """The rewards of policies on logged requests, as `rankwise.off_policy` estimates them."""
+
+    settings: dict[str, Any]
+
+    def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
+        """Return the rows of a pair as a comparison has them, of all requests first, then of each group."""
+
+    @property
+    def policies(self) -> list[str]:
+        """The names of the policies."""
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What it was made from, and the hash of its users' values."""
+
+
 def decide(
-    results: Comparison | Mapping[str, Result],
+    results: Comparison | Mapping[str, Result] | LoggedRewards | Mapping[str, LoggedRewards],
     *,
     success: str | Sequence[str],
     guardrails: Mapping[str, float | str] | None = None,
@@ -353,14 +370,17 @@ def decide(
 
     Parameters
     ----------
-    results : Comparison, or mapping of str to Result
-        Results by name.
+    results : Comparison, OffPolicy, or mapping of str to Result or OffPolicy
+        Results by name. Of policies on logged requests the result of `rankwise.off_policy`, whose metric is called
+        ``"reward"``, or the results of several rewards by the name of the reward. Where a log supports a policy weakly
+        or not at all, nothing is shown: the decision is hold.
     success : str or list of str
         Success metrics: at least one of them has to improve.
     guardrails : mapping of metric to margin, optional
         Guardrail metrics, each with the loss that it must not reach: a number, or a share of the
         baseline such as ``"1%"``. Values that are not means over users (coverage, Gini) need
-        ``evaluate(…, jackknife=64)``, and are checked over all users alone.
+        ``evaluate(…, jackknife=64)``, and are checked over all users alone. On logged requests the margin is that of
+        ``off_policy(…, margin=…)``.
     deterioration : str or list of str, optional
         Further metrics that must not get significantly worse.
     slices : str or list of str, optional
@@ -403,6 +423,11 @@ def decide(
     >>> decision.outcome, decision.exit_code
     ('ship', 0)
     """
+    rewards = _rewards_of(results)
+    options: dict[str, Any] = {"guardrails": guardrails, "deterioration": deterioration, "slices": slices}
+    options |= {"min_slice_size": min_slice_size, "alpha": alpha, "missing": missing, "success": success}
+    if rewards is not None:
+        return _decided_from_logs(rewards, baseline, system, **options)
     if isinstance(results, Comparison):
         check_plain_design(results.settings, "a decision", over_requests=True)
     by_name = results.results if isinstance(results, Comparison) else results
@@ -415,19 +440,9 @@ def decide(
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
     if baseline is None and isinstance(results, Comparison):
         baseline = results.settings["baseline"]
-    rule = rule_for(
-        by_name,
-        success=success,
-        guardrails=guardrails,
-        deterioration=deterioration,
-        slices=slices,
-        min_slice_size=min_slice_size,
-        alpha=alpha,
-        missing=missing,
-        baseline=baseline,
-        system=system,
-    )
-    return _decided(rule, {name: by_name[name] for name in (rule.baseline, rule.system)})
+    users: dict[str, Result] = dict(by_name)  # type: ignore[arg-type]
+    rule = rule_for(users, baseline=baseline, system=system, **options)
+    return _decided_from_users(rule, {name: users[name] for name in (rule.baseline, rule.system)})
 
 
 def rule_for(
@@ -444,27 +459,10 @@ def rule_for(
     system: str | None = None,
 ) -> Rule:
     """Return the rule of a decision about these results, checked; parameters as in `decide`."""
-    check_level("alpha", alpha)
-    check_count(least=2, min_slice_size=min_slice_size)
-    if not isinstance(guardrails, Mapping | None):
-        raise ParameterError(
-            "guardrails map metrics to margins", found=repr(guardrails)[:80], hint='pass guardrails={"recall@10": "1%"}'
-        )
-    first, second = _pair(results, baseline, system)
-    rule = Rule(
-        _names("success", success),
-        dict(guardrails or {}),
-        _names("deterioration", deterioration),
-        list(dict.fromkeys(_names("slices", slices))),
-        int(min_slice_size),
-        float(alpha),
-        missing,
-        first,
-        second,
-    ).canonical(results[first])
-    if not rule.success:
-        raise ParameterError("a decision needs a metric of success", found="success=[]")
-    return rule
+    pair = _pair(list(results), baseline, system)
+    return Rule.of(pair, success, guardrails, deterioration, slices, min_slice_size, alpha, missing).canonical(
+        results[pair[0]]
+    )
 
 
 def deciding_cell(result: Result, name: str) -> str:
@@ -501,6 +499,41 @@ class Rule:
     baseline: str
     system: str
 
+    @classmethod
+    def of(
+        cls,
+        pair: tuple[str, str],
+        success: str | Sequence[str],
+        guardrails: Mapping[str, float | str] | None,
+        deterioration: str | Sequence[str],
+        slices: str | Sequence[str],
+        min_slice_size: int,
+        alpha: float,
+        missing: Missing,
+    ) -> Rule:
+        """Return the rule of a pair of baseline and system, checked."""
+        check_level("alpha", alpha)
+        check_count(least=2, min_slice_size=min_slice_size)
+        if not isinstance(guardrails, Mapping | None):
+            raise ParameterError(
+                "guardrails map metrics to margins",
+                found=repr(guardrails)[:80],
+                hint='pass guardrails={"recall@10": "1%"}',
+            )
+        chosen = _names("success", success)
+        if not chosen:
+            raise ParameterError("a decision needs a metric of success", found="success=[]")
+        return cls(
+            chosen,
+            dict(guardrails or {}),
+            _names("deterioration", deterioration),
+            list(dict.fromkeys(_names("slices", slices))),
+            int(min_slice_size),
+            float(alpha),
+            missing,
+            *pair,
+        )
+
     def canonical(self, result: Result) -> Rule:
         """Return the rule with the canonical names of metrics."""
         cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
@@ -526,11 +559,10 @@ def _names(option: str, names: str | Sequence[str]) -> list[str]:
     return list(listed)
 
 
-def _pair(results: Mapping[str, Result], baseline: str | None, system: str | None) -> tuple[str, str]:
+def _pair(names: Sequence[str], baseline: str | None, system: str | None) -> tuple[str, str]:
     """Return the names of baseline and system."""
-    names = list(results)
     for name in (baseline, system):
-        if name is not None and name not in results:
+        if name is not None and name not in names:
             raise ParameterError(f"there is no result {name!r}", found=", ".join(names))
     if len(names) < 2:
         raise ParameterError("a decision needs two results", found=", ".join(names) or "none")
@@ -543,13 +575,27 @@ def _pair(results: Mapping[str, Result], baseline: str | None, system: str | Non
     return first, rest[0] if system is None else system
 
 
-def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
+def _decided_from_users(rule: Rule, results: dict[str, Result]) -> Decision:
+    """Return the decision about two results."""
     small: list[str] = []
     rows = list(_rows(rule, results, small))
-    checks = [*_success(rule, rows, results), *_guardrails(rule, rows)]
+    made = _decided(rule, rows, _success(rule, rows, results), small, _unguarded(rule, results))
+    first = results[rule.baseline]
+    record = {
+        "lower_is_better": [m for m in rule.metrics if first.direction(m) is False],
+        "inputs": {name: _inputs(result) for name, result in results.items()},
+    }
+    plans = plan_statements(result.provenance for result in results.values())
+    return replace(made, record=made.record | record | ({"plans": plans} if plans else {}))
+
+
+def _decided(
+    rule: Rule, rows: Sequence[dict[str, Any]], success: list[Check], small: list[str], unguarded: list[dict[str, Any]]
+) -> Decision:
+    """Return the decision that follows from the rows of a comparison; its record lacks the inputs."""
+    checks = [*success, *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome = _decision_outcome(checks)
-    unguarded = _unguarded(rule, results)
     reasons = _reasons(outcome, checks, rule, unguarded)
     table = table_of(checks, Check)
     record = {
@@ -560,11 +606,57 @@ def _decided(rule: Rule, results: dict[str, Result]) -> Decision:
         "small_slices": small,
         "checks": finite(table.to_dicts()),
         "unguarded": unguarded,
-        "lower_is_better": [m for m in rule.metrics if results[rule.baseline].direction(m) is False],
-        "inputs": {name: _inputs(result) for name, result in results.items()},
+        "lower_is_better": [],
     }
-    plans = plan_statements(result.provenance for result in results.values())
-    return Decision(outcome, reasons, table, small, record | ({"plans": plans} if plans else {}))
+    return Decision(outcome, reasons, table, small, record)
+
+
+def _rewards_of(results: Any) -> dict[str, LoggedRewards] | None:
+    """Return the rewards of logged requests by name; None if the results are of users' lists."""
+    if hasattr(results, "pair_rows"):
+        return {"reward": results}
+    values = list(results.values()) if isinstance(results, Mapping) else []
+    if not any(hasattr(value, "pair_rows") for value in values):
+        return None
+    wrong = [f"{n!r}: {type(r).__name__}" for n, r in results.items() if not hasattr(r, "pair_rows")]
+    if wrong:
+        raise ParameterError("a decision is about users' lists or about logged requests", found=", ".join(wrong))
+    return dict(results)
+
+
+def _decided_from_logs(
+    rewards: Mapping[str, LoggedRewards], baseline: str | None, system: str | None, **options: Any
+) -> Decision:
+    """Return the decision about two policies on logged requests."""
+    first = next(iter(rewards.values()))
+    pair = _pair(first.policies, first.settings["baseline"] if baseline is None else baseline, system)
+    rule = Rule.of(pair, **options)
+    for name in rule.metrics:
+        if name not in rewards:
+            raise MetricError(f"there is no reward {name!r}", found=", ".join(rewards))
+    for name, margin in rule.guardrails.items():
+        if rewards[name].settings["margin"] != margin:
+            raise ParameterError(
+                f"{name} was not estimated with the margin of its guardrail",
+                found=f"{margin}, and margin={rewards[name].settings['margin']} of the estimate",
+                hint=f"off_policy(…, margin={margin!r})",
+            )
+    known = {name: result.pair_rows(name, *pair) for name, result in rewards.items()}
+    small, rows = [], []
+    for row in (row for name in rule.metrics for row in known[name] if row["by"] in (None, *rule.slices)):
+        if row["by"] is not None and row["users"] < rule.min_slice_size:
+            small.append(f"{row['by']} {group_name(row['group'])}")
+        else:
+            rows.append(row)
+    names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
+    others = (known[name][0] for name in rewards if name not in rule.metrics)
+    unguarded = [finite({name: row[name] for name in names}) for row in others if row["verdict"] == "worse"]
+    lacking = {*rule.slices} - {row["by"] for each in known.values() for row in each}
+    if lacking:
+        raise ParameterError(f"there are no slices by {min(lacking)}", hint=f"off_policy(…, by={min(lacking)!r})")
+    success = _success_of([row for row in rows if row["by"] is None and row["metric"] in rule.success], rule)
+    made = _decided(rule, rows, success, list(dict.fromkeys(small)), unguarded)
+    return replace(made, record=made.record | {"inputs": {name: each.inputs for name, each in rewards.items()}})
 
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
@@ -635,12 +727,19 @@ def _success(rule: Rule, rows: Sequence[Mapping[str, Any]], results: Mapping[str
     the same test.
     """
     rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
-    ps = [row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"]) for row in rows]
+    decided = [{**row, "p": row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"])} for row in rows]
+    checks = _success_of(decided, rule)
+    limits = (_by_deciding_test(rule, row, results) for row in rows)
+    return [replace(check, low=row["low"], high=row["high"]) for check, row in zip(checks, limits, strict=True)]
+
+
+def _success_of(rows: Sequence[Mapping[str, Any]], rule: Rule) -> list[Check]:
+    """Return the checks of rows whose p-value decides, corrected for their number."""
     checks = []
-    for row, p in zip(rows, adjust(ps, "holm").tolist(), strict=True):
+    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
         better = p < rule.alpha and _gains(row)
         outcome, shown = ("passed", "better") if better else ("not shown", None)
-        checks.append(_check(_by_deciding_test(rule, row, results), "success", p, outcome, shown=shown))
+        checks.append(_check(row, "success", p, outcome, shown=shown))
     return checks
 
 

@@ -167,6 +167,13 @@ def _table_with_verdicts(table: str) -> Upgrade:
     return upgrade
 
 
+def _differences_with_margins(content: Any) -> Any:
+    """Return an off-policy result with p-values of its margin, which older ones do not have."""
+    head, frames = content
+    table = frames["differences"].with_columns(p_non_inferior=pl.lit(float("nan")))
+    return head, {**frames, "differences": table}
+
+
 def _decision_with_means(content: Any) -> Any:
     """Return a decision whose checks have means, which older ones do not know, and the words of today."""
     checks = [
@@ -234,9 +241,9 @@ OFF_POLICY = SavedForm(
     "off-policy result",
     "OffPolicy.save",
     "`result.json`, and a Parquet file per table",
-    2,
+    3,
     key="off_policy_version",
-    upgrades=(_table_with_verdicts("differences"),),
+    upgrades=(_table_with_verdicts("differences"), _differences_with_margins),
 )
 INTERLEAVING = SavedForm(
     "interleaving result",

@@ -144,13 +144,20 @@ class Estimate:
 
     def p(self, value: float) -> float:
         """Return the p-value of a value: the larger of both tests."""
-        from scipy.stats import t
-
         if self.is_constant:
             return 1.0 if abs(self.value - value) <= _DIGITS * (self.high - self.low) else 0.0
-        tails = min(self.tail(value, side)[0] for side in (1, -1))
+        return min(1.0, 2.0 * min(self._one_sided(value, side) for side in (1, -1)))
+
+    def p_above(self, value: float) -> float:
+        """Return the one-sided p-value that the true value lies above a value: the larger of both tests."""
+        if self.is_constant:
+            return 0.0 if self.value > value else 1.0
+        return self._one_sided(value, -1)
+
+    def _one_sided(self, value: float, side: int) -> float:
+        """Return the larger one-sided p-value of a value above (1) or below (−1) the estimate."""
+        from scipy.stats import t
+
         error, freedom = self.cr2
-        student = 1.0
-        if error > 0:  # and not NaN
-            student = 2.0 * float(t.sf(abs(self.value - value) / error, freedom))
-        return min(1.0, max(2.0 * tails, student))
+        student = 1.0 if not error > 0 else float(t.sf(side * (value - self.value) / error, freedom))
+        return max(self.tail(value, side)[0], student)

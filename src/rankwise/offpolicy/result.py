@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -112,8 +113,9 @@ class OffPolicy(SavedTables):
         also ``by`` and ``group``.
     differences : polars.DataFrame
         One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference`` with its interval,
-        ``p``, ``p_adjusted``, ``verdict``, the ``minimum_detectable`` difference (power 0.8), ``users``, whether it
-        is ``primary``, ``flips_at`` (the largest clip of the weights at which the sign turns) and ``flags``.
+        ``p``, ``p_adjusted``, ``p_non_inferior`` (of a loss of the margin or more), ``verdict``, the
+        ``minimum_detectable`` difference (power 0.8), ``users``, whether it is ``primary``, ``flips_at`` (the largest
+        clip of the weights at which the sign turns) and ``flags``.
     sensitivity : polars.DataFrame
         One row per policy, ``method`` (ips, clip, switch, shrink, dm, standard) and ``parameter``: the ``value`` by
         estimators whose bias is unknown, and its ``difference`` from the printed one. They have no interval.
@@ -185,6 +187,43 @@ class OffPolicy(SavedTables):
         ratio = pairs["minimum_detectable"][0] / difference
         requests: int = math.ceil(row["n"] * ratio**2)
         return requests
+
+    @property
+    def policies(self) -> list[str]:
+        """The names of the policies, the logging policy first."""
+        return self.table["policy"].unique(maintain_order=True).to_list()
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The exposures and settings that it was made from, and the hash of its users' values."""
+        values = hashlib.sha256(self.per_user.write_csv().encode()).hexdigest()
+        tables = {role: card.get("sha256") for role, card in self.sources.items()}
+        return {"tables": tables, "settings": finite(self.settings), "per_user": values}
+
+    def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
+        """Return the rows of a pair as a comparison has them, of all requests first, then of each group.
+
+        Where support is weak or none a row has no p-value: nothing is shown.
+        """
+        chosen = self.differences.filter(pl.col("system") == system, pl.col("baseline") == baseline)
+        if chosen.is_empty():
+            raise ParameterError(
+                f"{system} was not compared with {baseline}", hint=f"off_policy(…, baseline={baseline!r})"
+            )
+        rows = []
+        for row in chosen.iter_rows(named=True):
+            group = row.get("group")
+            supports = {name: self.row(name, group) for name in (system, baseline)}
+            weak = [
+                f"support of {name} is {each['support']}"
+                for name, each in supports.items()
+                if each["support"] not in ("observed", "sound")
+            ]
+            unknown = {"p": math.nan, "p_non_inferior": math.nan} if weak else {}
+            head = {"metric": reward, "by": None if group is None else row["by"], "group": group, "up": True}
+            more = {"p_bound": math.nan, "users_needed": None, "flags": [*weak, *row["flags"]]}
+            rows.append({**row, **head, **more, **unknown})
+        return rows
 
     @property
     def views(self) -> list[TableView]:

@@ -131,6 +131,7 @@ class Summary:
             margin = size_of(check_margin(self.margin), baseline.value)  # type: ignore[arg-type]
             inner = estimate.limits(2 * self.alpha)
             row["margin"] = margin
+            row["p_non_inferior"] = math.nan if margin is None else estimate.p_above(-margin)
             row["within_margin"] = margin is not None and inner.low > -margin
             row["equivalent"] = margin is not None and inner.low > -margin and inner.high < margin
         return row | {"flags": _flags(estimate, row, self.alpha)}
@@ -176,7 +177,7 @@ _TYPES: dict[str, Any] = {
     "margin": pl.Float64,
 }
 _NUMBERS = (
-    *("mean_baseline", "mean_system", "difference", "low", "high", "error", "p", "p_adjusted"),
+    *("mean_baseline", "mean_system", "difference", "low", "high", "error", "p", "p_adjusted", "p_non_inferior"),
     "minimum_detectable",
 )
 _WITHOUT: dict[str, Any] = {
