@@ -52,8 +52,8 @@ ALLOWED = {
         "tables",
     },
     "evidence": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
-    "offpolicy": {"comparison", "core", "errors", "splits", "stats", "tables"},
-    "reporting": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
+    "offpolicy": {"comparison", "core", "errors", "results", "splits", "stats", "tables"},
+    "reporting": {"comparison", "core", "errors", "metrics", "offpolicy", "results", "stats", "tables"},
     "spark": {
         "blocks",
         "comparison",
@@ -62,6 +62,7 @@ ALLOWED = {
         "errors",
         "evaluation",
         "metrics",
+        "offpolicy",
         "results",
         "splits",
         "stats",

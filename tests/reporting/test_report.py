@@ -334,7 +334,7 @@ BUILDERS = [
     *(
         (report_sections, name)
         for name in report_sections.__all__
-        if name not in ("calibration", "decision", "evidence")
+        if name not in ("calibration", "checks", "decision", "evidence")
     ),
     *((report_data, name) for name in ("audit", "conventions", "data", "glossary", "inputs", "remarks", "split")),
 ]

@@ -22,8 +22,8 @@ from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.exposures import Log, OnMissing, check_outcomes, read_log, read_outcomes
 from rankwise.offpolicy.policies import Gap, Kind, Logged, Policy, Situation, Uniform, as_policy, item_series
 from rankwise.offpolicy.predictions import Predictions
-from rankwise.offpolicy.result import OffPolicy
-from rankwise.offpolicy.summary import LOGGED, Summary, per_user, positions_of
+from rankwise.offpolicy.result import LOGGED, OffPolicy
+from rankwise.offpolicy.summary import Summary, per_user, positions_of
 from rankwise.offpolicy.sums import Rows, Sums, sums_of, tail_length, weights_of
 from rankwise.offpolicy.support import calibration_p
 from rankwise.offpolicy.values import Estimator

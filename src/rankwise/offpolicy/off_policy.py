@@ -13,8 +13,7 @@ from rankwise.core.terminal import progress_bar
 from rankwise.offpolicy.engine import Job, Options, Partial, Slates
 from rankwise.offpolicy.exposures import Log, OnMissing
 from rankwise.offpolicy.policies import Kind, item_series
-from rankwise.offpolicy.result import OffPolicy
-from rankwise.offpolicy.summary import LOGGED
+from rankwise.offpolicy.result import LOGGED, OffPolicy
 from rankwise.offpolicy.values import Estimator
 from rankwise.stats.many_systems import Correction
 from rankwise.tables.columns import Columns

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,10 +18,15 @@ from rankwise.core.saved_forms import OFF_POLICY, SavedForm
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.offpolicy.intervals import METHOD
+from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["OffPolicy", "SavedTables", "limits_text", "signed"]
+__all__ = ["LOGGED", "OffPolicy", "SavedTables", "limits_text", "signed"]
+
+
+LOGGED = "logged"
+"""The name of the logging policy in results."""
 
 
 def signed(value: float | None) -> str:
@@ -188,6 +194,30 @@ class OffPolicy(SavedTables):
         requests: int = math.ceil(row["n"] * ratio**2)
         return requests
 
+    plot = cached_property(logged_plots)
+
+    @property
+    def per(self) -> str:
+        """What a reward is counted per: a request of several rows, or a row."""
+        return "request" if self.settings["slates"] else "row"
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """What is said of each target against the baseline, one sentence each."""
+        rows = self.differences.filter(pl.col("primary"))
+        rows = rows.filter(pl.col("group").is_null()) if "group" in rows.columns else rows
+        return [_sentence(self, row) for row in rows.iter_rows(named=True)]
+
+    @property
+    def verdict(self) -> str:
+        """What is said of the first target against the baseline, in a sentence."""
+        return self.sentences[0]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was estimated and how, the reasons of weak support, caveats, and counts."""
+        return _notes(self)
+
     @property
     def policies(self) -> list[str]:
         """The names of the policies, the logging policy first."""
@@ -228,7 +258,8 @@ class OffPolicy(SavedTables):
     @property
     def views(self) -> list[TableView]:
         """The tables for readers: values, differences, and notes."""
-        return [_value_view(self.table), _difference_view(self)]
+        values = _value_view(self.table)
+        return [replace(values, caption="\n".join(self.sentences)), _difference_view(self)]
 
 
 def _value_view(table: pl.DataFrame) -> TableView:
@@ -266,6 +297,23 @@ def _difference_view(result: OffPolicy) -> TableView:
     ]
     head = ("", "difference", "interval", "p", "verdict")
     return TableView(head, rows, _notes(result), left=(0, 4))
+
+
+def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
+    """Return what the log says of a pair, in a sentence."""
+    system, baseline, verdict = row["system"], row["baseline"], row["verdict"]
+    target = result.row(system if system != LOGGED else baseline)
+    if verdict == "no number":
+        return f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
+    means = f"{number(row['mean_system'])} against {number(row['mean_baseline'])} per {result.per}"
+    if verdict in ("better", "worse"):
+        return f"{system} is {verdict} than {baseline}: {means}."
+    if verdict in ("equivalent", "within the margin"):
+        said = "differs from" if verdict == "equivalent" else "loses against"
+        return f"{system} {said} {baseline} by less than {number(row['margin'])}: {means}."
+    if "weak" in verdict:
+        return f"No verdict on {target['policy']}, which the log supports weakly ({target['reasons'][0]}): {means}."
+    return f"{system} is not shown to differ from {baseline}: {means}."
 
 
 _ESTIMATORS = {

@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.comparison.comparison import Margin, check_margin, size_of
 from rankwise.offpolicy.intervals import Estimate
+from rankwise.offpolicy.result import LOGGED
 from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums
 from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, effective, logged_diagnostics
 from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, exact_columns, logged_value, value_of
@@ -19,10 +20,7 @@ from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
 from rankwise.stats.many_systems import Correction, adjust
 
-__all__ = ["LOGGED", "Summary", "per_user", "positions_of"]
-
-LOGGED = "logged"
-"""The name of the logging policy in results."""
+__all__ = ["Summary", "per_user", "positions_of"]
 
 
 @dataclass(frozen=True, eq=False)

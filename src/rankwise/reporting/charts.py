@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from rankwise.errors import printable
@@ -574,25 +575,68 @@ def _with_diagonal(
 
 def lorenz_chart(frame: pl.DataFrame, *, look: Look | None = None) -> Chart:
     """Return Lorenz curves of exposure; the diagonal is equal exposure of all items."""
+    x = ("items", "share of the items, least recommended first")
+    return share_chart(frame, x=x, y=("recommendations", "share of the recommendations"), look=look)
+
+
+def share_chart(
+    frame: pl.DataFrame,
+    *,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    look: Look | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> Chart:
+    """Return Lorenz curves of two shares, each a column and its title; the diagonal is equal shares for all."""
     look = look or replace(SMALL, width=600)
     frame = _clean(frame)
-    x = alt.X(
-        "items:Q",
-        title="share of the items, least recommended first",
-        axis=alt.Axis(format="%", tickCount=5, grid=False),
-    )
-    y = alt.Y("recommendations:Q", title="share of the recommendations", axis=alt.Axis(format="%", tickCount=5))
+    across = alt.X(f"{x[0]}:Q", title=x[1], axis=alt.Axis(format="%", tickCount=5, grid=False))
+    up = alt.Y(f"{y[0]}:Q", title=y[1], axis=alt.Axis(format="%", tickCount=5))
     # Both ends are the same for all systems, and would lie above one another.
-    inner = pl.col("items").is_between(0, 1, closed="none")
+    inner = pl.col(x[0]).is_between(0, 1, closed="none")
     step = pl.max_horizontal((pl.len().over("system") - 1) // 10, 1)
     inner_points = frame.filter(inner & (pl.int_range(pl.len()).over("system") % step == 0))
 
     def marks(base: Any, colour: Any) -> list[Any]:
         dots = alt.Chart(inner_points).mark_point(filled=True, size=30)
-        return [base.mark_line(aria=False).encode(x=x, y=y, color=colour), dots.encode(x=x, y=y, color=colour, **_SAID)]
+        return [
+            base.mark_line(aria=False).encode(x=across, y=up, color=colour),
+            dots.encode(x=across, y=up, color=colour, **_SAID),
+        ]
 
-    equal = pl.DataFrame({"items": [0.0, 1.0], "recommendations": [0.0, 1.0]})
-    chart: Chart = _styled(_with_diagonal(frame, look, equal, x, y, marks), look)
+    equal = pl.DataFrame({x[0]: [0.0, 1.0], y[0]: [0.0, 1.0]})
+    chart: Chart = _styled(_with_diagonal(frame, look, equal, across, up, marks), look, title, subtitle)
+    return chart
+
+
+def line_chart(
+    frame: pl.DataFrame,
+    *,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    logarithmic: bool = False,
+    look: Look | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> Chart:
+    """Return one line per system of two columns, each with its title, labelled at the right end."""
+    look = look or replace(SMALL, width=600)
+    frame = _clean(frame)
+    names = _values(frame, "system")
+    colour = alt.Color("system:N", scale=_lines(look, names), legend=None)
+    scale = alt.Scale(type="log", nice=False) if logarithmic else _NEAR
+    across = alt.X(f"{x[0]}:Q", title=x[1], scale=scale, axis=alt.Axis(tickCount=5, grid=False, format="~g"))
+    base = alt.Chart(frame).encode(x=across, y=alt.Y(f"{y[0]}:Q", title=y[1], scale=_NEAR, axis=_FEW), color=colour)
+    last = frame.filter(pl.col(x[0]) == pl.col(x[0]).max().over("system")).drop_nulls(y[0])
+    ends = _apart(last, y[0], float(np.ptp(frame[y[0]].drop_nulls().to_numpy())))
+    labels = alt.Chart(ends).mark_text(align="left", dx=8, fontSize=look.font, aria=False)
+    labels = labels.encode(x=across, y=alt.Y("label_at:Q", scale=_NEAR), text="system:N", color=colour)
+    dots = base.mark_point(filled=True, size=30 * look.scale, opacity=1).encode(**_SAID)
+    room = 7 * min(max(map(len, names), default=4), 18) * look.scale
+    layers = alt.layer(base.mark_line(aria=False, strokeWidth=1.5 * look.scale), dots, labels)
+    sized = layers.properties(width=max(look.width - 100 - room, 100), height=200 * look.scale)
+    chart: Chart = _styled(sized, look, title, subtitle)
     return chart
 
 

@@ -26,8 +26,10 @@ from rankwise.core import __version__
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import Marked, TableView, csv_text
 from rankwise.errors import MetricError, ParameterError, UsageError, printable
+from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting import report_data, report_sections
 from rankwise.reporting.forest import Forest
+from rankwise.reporting.logged import logged_blocks, logged_gaps, logged_head, logged_sections
 from rankwise.reporting.plots import Estimates, charts
 from rankwise.reporting.report_data import (
     Block,
@@ -391,19 +393,18 @@ def make_report(
     checks = None if audit is None else getattr(audit, "table", None)
     if audit is not None and not isinstance(checks, pl.DataFrame):
         raise ParameterError("audit takes what rankwise.audit returns", found=type(audit).__name__)
-    if decision is not None and not isinstance(decision, Decision):
-        raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
-    rule = {} if decision is None else decision.record["rule"]
+    rule = {} if decision is None else _checked_decision(decision).record["rule"]
     absent = [rule[side] for side in ("baseline", "system") if rule and rule[side] not in results]
     if absent:
         raise ParameterError(
             f"the decision is about {absent[0]!r}, which is not a result here", found=", ".join(results)
         )
     studies = list(evidence) if isinstance(evidence, list | tuple) else [evidence]
-    views: list[list[TableView]] = [getattr(study, "views", []) for study in studies]
+    logs = [study for study in studies if isinstance(study, OffPolicy)]
+    views: list[list[TableView]] = [getattr(each, "views", []) for each in studies if each not in logs]
     if not all(views):
         raise ParameterError(
-            "evidence takes what rankwise.validate_metrics and rankwise.judged return",
+            "evidence takes what rankwise.off_policy, validate_metrics and judged return",
             found=", ".join(type(study).__name__ for study in studies),
         )
     other_views = [view for part in views for view in part]
@@ -414,6 +415,8 @@ def make_report(
     material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, decision, other_views)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     sections = sections_of(material)
+    at = next(number for number, part in enumerate(sections) if part.name == "examples")
+    sections[at:at] = [Section("logged", "Policies on logged impressions", logged_blocks(log)) for log in logs]
     missing = {b.what: b.why for part in sections for b in _every(part.blocks) if isinstance(b, Missing)}
     found = gaps(material, missing)
     try:
@@ -421,6 +424,12 @@ def make_report(
     except Exception as error:  # noqa: BLE001 - the page says it, and shows the rest
         first = Head([heading], "", reason(error), [], [], [gap.title for gap in found[:3]])
     return Report(heading, sections, first, found)
+
+
+def _checked_decision(decision: Any) -> Decision:
+    if not isinstance(decision, Decision):
+        raise ParameterError("decision takes what rankwise.decide returns", found=type(decision).__name__)
+    return decision
 
 
 def _main(result: Result, primary: str | None) -> str:
@@ -433,7 +442,7 @@ def _main(result: Result, primary: str | None) -> str:
 
 
 def report(
-    results: Result | Comparison | Iterable[Result] | Mapping[str, Result],
+    results: Result | Comparison | Iterable[Result] | Mapping[str, Result] | OffPolicy,
     *,
     primary: str | None = None,
     baseline: str | None = None,
@@ -455,8 +464,9 @@ def report(
 
     Parameters
     ----------
-    results : Result, Comparison, list of Result, or mapping of str to Result
-        The results to report. Several results are compared; in a list they are called A, B, ….
+    results : Result, Comparison, OffPolicy, list of Result, or mapping of str to Result
+        The results to report. Several results are compared; in a list they are called A, B, …. Of the result of
+        `rankwise.off_policy` all other arguments but ``title`` and ``decision`` are unused.
     primary : str, optional
         The primary metric; by default that of the comparison.
     baseline : str, optional
@@ -474,8 +484,9 @@ def report(
         The audit of the split, from `rankwise.audit`.
     decision : Decision, optional
         The decision, from `rankwise.decide`.
-    evidence : MetricValidation, JudgedResult, or a list of them, optional
-        Past launches, from `rankwise.validate_metrics`; human and model labels, from `rankwise.judged`.
+    evidence : OffPolicy, MetricValidation, JudgedResult, or a list of them, optional
+        Policies on logged impressions, from `rankwise.off_policy`; past launches, from `rankwise.validate_metrics`;
+        human and model labels, from `rankwise.judged`.
 
     Returns
     -------
@@ -497,6 +508,8 @@ def report(
     >>> "b beats a on recall@2: 0.750 against 0.500" in page.html
     True
     """
+    if isinstance(results, OffPolicy):
+        return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)
     return make_report(
         named,
@@ -511,6 +524,16 @@ def report(
         decision=decision,
         evidence=evidence,
     )
+
+
+def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:
+    """Return the page about policies on one log."""
+    heading = title or f"{', '.join(result.policies[1:])}: logged impressions"
+    sections = logged_sections(result)
+    if decision is not None:
+        sections.insert(0, Section("decision", "The decision", report_sections.checks(_checked_decision(decision))))
+    found = logged_gaps(result)
+    return Report(heading, sections, logged_head(result, heading, decision, found), found)
 
 
 def _compared(

@@ -16,7 +16,7 @@ from rankwise.core.terminal import brief, change
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import split_words
 
-__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "towards"]
+__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure", "towards"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         pair = _pair(material, rule["system"], rule["baseline"])
         facts = [_gain(row, decision.rows), _decision_cost(decision), _for_whom(material, row["metric"], pair)]
         more = decision.reasons[1:]
-        return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
+        return Head(kick, decision.outcome, decision.verdict, more, [*facts, _howsure(material, row, pair)], unseen)
     cost = costs(material.pairs, material.settings)
     texts = {text for _, text in cost}
     return Head(
@@ -206,7 +206,7 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
     return Fact("For whom", shares, f"{gain:,} users gain, {lose:,} lose,", rest, unit="of 100")
 
 
-def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
+def _howsure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
     """Return the p-value that decided, and why that of the comparison is another one."""
     alpha, p = material.decision.record["rule"]["alpha"], row["p"]  # type: ignore[union-attr]
     if is_missing(p):
@@ -223,10 +223,11 @@ def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, A
             shown = "is shown" if pair["p_adjusted"] < alpha else "is not shown"
             value = named_p("p", pair["p_adjusted"], alpha)
             other = f"As one of {pairs} systems compared: {value}{f' ({method})' if method else ''}, which {shown}."
-    return Fact("How sure", _sure(p, alpha), f"{named_p('p', p, alpha)} {planned}.", other)
+    return Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)} {planned}.", other)
 
 
-def _sure(p: float, alpha: float) -> str:
+def sure(p: float, alpha: float) -> str:
+    """Return whether a p-value is clear, barely below the level, or above it, in a word."""
     return "Clear" if p < alpha / 10 else "Barely" if p < alpha else "Not shown"
 
 
@@ -254,10 +255,10 @@ def _pair_facts(material: ReportData, cost: Sequence[tuple[dict[str, Any], str]]
     method = CORRECTIONS.get(material.settings["correction"])
     over = f" over {pairs} pairs ({method})" if pairs > 1 and method else ""
     if is_missing(p):
-        sure = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
+        certainty = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     else:
-        sure = Fact("How sure", _sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, two-sided.")
-    return [gain, price, _for_whom(material, row["metric"], row), sure]
+        certainty = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, two-sided.")
+    return [gain, price, _for_whom(material, row["metric"], row), certainty]
 
 
 _OFFLINE = Gap(

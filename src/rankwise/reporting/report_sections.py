@@ -50,6 +50,7 @@ __all__ = [
     "activity",
     "all_values",
     "calibration",
+    "checks",
     "curves",
     "decision",
     "differences",
@@ -86,10 +87,14 @@ def _tone(verdict: str) -> str:
 
 
 def decision(material: ReportData) -> list[Block]:
-    """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
-    made = material.decision
-    if made is None:
+    """Return the checks of the decision that the page is about."""
+    if material.decision is None:
         raise MetricError("no decision was asked for", hint="pass decision=rw.decide(…)")
+    return checks(material.decision)
+
+
+def checks(made: Decision) -> list[Block]:
+    """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
     rule, rows = made.record["rule"], made.rows
     names = ("change", "change_low", "change_high")
     whole = [row[name] for row in rows for name in names if row["by"] is None and not math.isnan(row[name])]

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
+    from rankwise.offpolicy.result import OffPolicy
+    from rankwise.reporting.logged import LoggedPlots
     from rankwise.reporting.plots import ComparisonPlots, ResultPlots
     from rankwise.reporting.report import Report
     from rankwise.results.result import Result
     from rankwise.tables.columns import Columns
 
-__all__ = ["comparison_plots", "log_mlflow", "log_wandb", "report_comparison", "report_result", "result_plots"]
+__all__ = [
+    "comparison_plots",
+    "log_mlflow",
+    "log_wandb",
+    "logged_plots",
+    "report_comparison",
+    "report_result",
+    "result_plots",
+]
 
 
 def result_plots(result: Result) -> ResultPlots:
@@ -37,6 +47,16 @@ def comparison_plots(comparison: Comparison) -> ComparisonPlots:
     from rankwise.reporting.plots import ComparisonPlots
 
     return ComparisonPlots(comparison.table, comparison.settings, comparison.results)
+
+
+def logged_plots(result: OffPolicy) -> LoggedPlots:
+    """Charts: ``result.plot.values()``, ``.differences()``, ``.sensitivity()``, ``.overlap()``.
+
+    Install with ``pip install "rankwise[plot]"`` (Altair).
+    """
+    from rankwise.reporting.logged import LoggedPlots
+
+    return LoggedPlots(result)
 
 
 def report_result(
