@@ -93,6 +93,7 @@ ALLOWED = {
         "evidence",
         "metrics",
         "models",
+        "offpolicy",
         "reporting",
         "results",
         "splits",

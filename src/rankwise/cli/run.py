@@ -54,9 +54,8 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     outcome = execute(
         experiment, evaluate=_engine(experiment), folder=output, say=lambda text: click.echo(text, err=True), plan=plan
     )
-    click.echo("\n\n".join(map(repr, outcome.comparisons[:1] or outcome.results.values())))
-    for study in outcome.evidence:
-        click.echo(f"\n{study!r}")
+    shown = [*(outcome.comparisons[:1] or outcome.results.values()), *outcome.evidence]
+    click.echo("\n\n".join(map(repr, shown)))
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)

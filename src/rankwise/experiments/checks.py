@@ -40,6 +40,7 @@ from rankwise.experiments.schema import (
     MODELS,
     Config,
     Document,
+    LoggedTarget,
     Place,
     Source,
     complex_metric,
@@ -75,6 +76,7 @@ __all__ = [
     "expected_results",
     "has_training",
     "listed",
+    "logged_sources",
     "metrics_of",
     "sources_of",
     "systems_by_name",
@@ -201,6 +203,8 @@ def _describe(place: Place, problems: list[Any], schema: dict[str, Any]) -> tupl
         return "there is no such key", nearest(str(place[-1]), keys) or few
     if kinds == {"missing"}:
         return "this key is missing", None
+    if kinds == {"value_error"}:  # our own
+        return str(first["ctx"]["error"]), None
     value = repr(first["input"])
     value = value if len(value) < 60 else value[:57] + "…"
     meant = AS_BOOLEAN.get(first["input"].lower()) if isinstance(first["input"], str) else None
@@ -267,7 +271,7 @@ def systems_by_name(config: Config, mistakes: ConfigErrors) -> dict[str, Any]:
         mistakes.add(("data", "recommendations"), "systems already give the recommendation lists")
     if single is not None:
         return {plain_stem(single.path): single}
-    if not config.systems:
+    if not config.systems and config.off_policy is None:
         mistakes.add(("systems",), "there is nothing to evaluate", "write systems: {name: run.csv}")
     for name, system in config.systems.items():
         if isinstance(system, Source):
@@ -416,7 +420,19 @@ def sources_of(config: Config, systems: Mapping[str, Any]) -> list[tuple[Place, 
         sources.append((("judged", "human"), config.judged.human))
     if config.agreement is not None and config.agreement.truth is not None:
         sources.append((("agreement", "truth"), config.agreement.truth))
+    if config.off_policy is not None:
+        sources += [(("off_policy", *place), source) for place, source in logged_sources(config.off_policy)]
     return sources
+
+
+def logged_sources(section: Any) -> list[tuple[Place, Source]]:
+    """Return every file of logged requests, and where it is named."""
+    tables = ("exposures", "outcomes", "predictions", "items")
+    named: list[tuple[Place, Source | None]] = [((name,), getattr(section, name)) for name in tables]
+    named += [(("targets", name), target.source) for name, target in section.targets.items()]
+    if isinstance(section.propensity, LoggedTarget):
+        named.append((("propensity",), section.propensity.source))
+    return [(place, source) for place, source in named if source is not None]
 
 
 def check_files(config: Config, systems: Mapping[str, Any], folder: Path, mistakes: ConfigErrors) -> None:

@@ -200,7 +200,7 @@ def _evaluation(
     metrics = {} if wrong_convention else metrics_of(config, convention, mistakes)
     complete = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
     settings = _settings(metrics, convention, explicit, mistakes)
-    if metrics and settings is not None:
+    if metrics and settings is not None and systems:  # else logged requests alone are evaluated
         check_inputs(config, folder, metrics, settings, mistakes)
         wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
         expected = expected_results(metrics, systems, replace(settings, jackknife=2) if wrong else settings)

@@ -17,7 +17,10 @@ from rankwise.tables.table import read_card, read_json
 
 __all__ = ["check_plan", "plan_file", "write_plan"]
 
-_SECTIONS = ("data", "split", "systems", "evaluation", "comparison", "decision", "launches", "judged", "agreement")
+_SECTIONS = (
+    *("data", "split", "systems", "evaluation", "comparison", "decision", "launches", "judged", "agreement"),
+    "off_policy",
+)
 _NO_EFFECT = ("path", "threads", "block_size", "progress")
 """Keys that may differ from the plan: they change no value. Files are known by their hashes."""
 _MOST = 5  # differences in one statement

@@ -29,10 +29,13 @@ from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
 from rankwise.evidence.rank_agreement import RankAgreement, rank_agreement
-from rankwise.experiments.checks import check_output
+from rankwise.experiments.checks import check_output, logged_sources
 from rankwise.experiments.experiment import Experiment
 from rankwise.experiments.plan import check_plan, plan_file
-from rankwise.experiments.schema import MODELS, Source, options_of
+from rankwise.experiments.schema import MODELS, LoggedTarget, Source, options_of
+from rankwise.offpolicy import policies
+from rankwise.offpolicy.off_policy import off_policy
+from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting.report import report
 from rankwise.results.display import plan_statements
 from rankwise.results.result import Result
@@ -116,12 +119,28 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["agreement"] = config.agreement.model_dump(exclude_none=True)
         if config.agreement.truth is not None:
             values["agreement"]["truth"] = _source(experiment, config.agreement.truth, folder)
+    if config.off_policy is not None:
+        values["off_policy"] = _logged_section(experiment, config.off_policy, folder)
     output = config.output.model_dump(exclude_none=True)
     values["output"] = output | {"folder": "rerun"}
     if config.evaluation.save_per_user and config.output.per_user is None:
         values["output"]["per_user"] = "csv"
     values["engine"] = config.engine.model_dump(exclude_none=True)
     return values
+
+
+def _logged_section(experiment: Experiment, section: Any, folder: Path) -> dict[str, Any]:
+    """Return the section of logged requests with its files as they are now."""
+    values: Any = _plain(section.model_dump(exclude_none=True))
+    for place, source in logged_sources(section):
+        inner = values
+        for name in place[:-1]:
+            inner = inner[name]
+        entry, last = _source(experiment, source, folder), place[-1]
+        kind = next((kind for kind in ("probabilities", "lists", "scores") if kind in inner[last]), None)
+        inner[last] = entry if kind is None else inner[last] | {kind: entry}
+    made: dict[str, Any] = values
+    return made
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
@@ -151,7 +170,7 @@ def _plain(value: Any) -> Any:
 
 Say: TypeAlias = Callable[[str], object]
 """A function that gets progress messages, line by line."""
-Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement
+Evidence: TypeAlias = MetricValidation | JudgedResult | RankAgreement | OffPolicy
 """What other studies say."""
 _WIDEST = 100_000_000  # scores of a baseline over the whole catalogue, for sampled candidates
 
@@ -367,6 +386,8 @@ _OURS = (
     "agreement.json",
     "judged.json",
     "launches.json",
+    "off_policy.json",
+    "off_policy",
     "table.tex",
     "table.csv",
     "report.html",
@@ -434,11 +455,11 @@ def _write_results(
 ) -> None:
     """Write tables of all users and of each of them."""
     output = experiment.config.output
-    for form in output.tables:
+    for form in output.tables if results else ():
         shown: Any = comparisons[0] if comparisons else next(iter(results.values()))
         write_text(out / f"table.{_SUFFIXES[form]}", shown.export(form))
     per_user = output.per_user or ("csv" if experiment.config.evaluation.save_per_user else None)
-    if per_user is not None:
+    if per_user is not None and results:
         folder = out / "per_user"
         folder.mkdir(exist_ok=True)
         for name, part in folder_names(results).items():
@@ -463,6 +484,10 @@ def _write_report(
     truth, train = inputs.parts if inputs.truth is not None else (None, None)
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
+    if not results:  # of logged requests alone
+        page = report(next(study for study in evidence if isinstance(study, OffPolicy)), title=output.title)
+        page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
+        return page.missing
     page = report(
         comparisons[0] if comparisons else dict(results),
         title=output.title,
@@ -506,8 +531,8 @@ class Outcome:
         Whether to ship, if the configuration asks for it.
     missing : mapping of str to str
         What the report is without, and why.
-    evidence : sequence of MetricValidation, JudgedResult and RankAgreement
-        What past launches, human labels and a second order say, if the configuration names them.
+    evidence : sequence of MetricValidation, JudgedResult, RankAgreement and OffPolicy
+        What past launches, human labels, a second order and logged requests say, if the configuration names them.
     """
 
     folder: Path
@@ -598,6 +623,8 @@ def _executed(
         studies.append(study)
         study.settings["plans"] = plan_statements(result.provenance for result in results.values())
         write_text(out / file, study.export("json"))
+        if isinstance(study, OffPolicy):
+            study.save(out / "off_policy")
         done.append(_EVIDENCE[file])
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
@@ -608,6 +635,7 @@ _EVIDENCE = {
     "launches.json": "the validation of metrics",
     "judged.json": "the values by human labels",
     "agreement.json": "the agreement of two orders",
+    "off_policy.json": "the policies on logged requests",
 }
 """The files of evidence, and what each is called in the note on an unfinished run."""
 
@@ -615,7 +643,7 @@ _EVIDENCE = {
 def _evidence(
     experiment: Experiment, inputs: Inputs, results: Mapping[str, Result], again: Callable[[Source], dict[str, Result]]
 ) -> Iterator[tuple[str, Evidence]]:
-    """Yield what past launches, human labels and a second order say, each with its file.
+    """Yield what past launches, human labels, a second order and logged requests say, each with its file.
 
     ``again`` evaluates the systems against another ground truth.
     """
@@ -628,6 +656,39 @@ def _evidence(
     if agreement is not None:
         second = None if agreement.truth is None else again(agreement.truth)
         yield "agreement.json", rank_agreement(results, second, **agreement.model_dump(exclude={"truth"}))
+    if experiment.config.off_policy is not None:
+        yield "off_policy.json", _off_policy(experiment.config.off_policy, inputs)
+
+
+def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
+    """Return what policies would have earned on logged requests."""
+    tables = {name: getattr(section, name) for name in ("exposures", "outcomes", "predictions", "items")}
+    named = {role: source for role, source in tables.items() if source is not None}
+    columns = {f"{role}.{key}": name for role, source in named.items() for key, name in source.columns.items()}
+    read = {role: inputs.table_or_path(source) for role, source in named.items()}
+    propensity = section.propensity
+    options = section.model_dump(exclude={*tables, "targets", "propensity"})
+    return off_policy(
+        read.pop("exposures"),
+        read.pop("outcomes", None),
+        targets={name: _policy(target, inputs) for name, target in section.targets.items()},
+        propensity=_policy(propensity, inputs) if isinstance(propensity, LoggedTarget) else propensity,
+        columns=columns or None,
+        **read,
+        **options,
+    )
+
+
+def _policy(target: LoggedTarget, inputs: Inputs) -> policies.Policy:
+    """Return the policy that a configuration describes."""
+    if target.source is None:
+        rules = {"uniform": policies.Uniform(), "logged": policies.Logged()}
+        return policies.Column(str(target.column)) if target.rule is None else rules[target.rule]
+    columns = {f"targets.{key}": name for key, name in target.source.columns.items()}
+    table = read_table(inputs.table_or_path(target.source), "targets", columns)
+    if target.scores is not None:
+        return policies.Scores(table, temperature=target.temperature, epsilon=target.epsilon)
+    return policies.Probabilities(table) if target.lists is None else policies.Lists(table, target.epsilon or 0.0)
 
 
 def _by_other_truth(

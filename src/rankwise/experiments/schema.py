@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, create_model, model_validator
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import decide
@@ -44,6 +44,7 @@ from rankwise.metrics.base import Metric, parse_all, show_value
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.models import recommenders
 from rankwise.models.recommenders import ItemNeighbours, Popularity, Random
+from rankwise.offpolicy.off_policy import off_policy
 from rankwise.splits.reading import FILTERS, RULES
 from rankwise.tables.formats import FormatName, plain_stem
 
@@ -694,6 +695,64 @@ Agreement: Any = _made(
         **_fields_of(rank_agreement),
     },
 )
+
+
+class LoggedTarget(_Strict):
+    """A policy on logged requests: a rule, a column of the exposures, or a table of one kind."""
+
+    rule: Literal["uniform", "logged"] | None = Field(default=None, description="Every item alike, or as the log.")
+    column: str | None = Field(default=None, description="The column of the exposures with its probabilities.")
+    probabilities: SourceOrPath | None = Field(default=None, description="A table of probabilities.")
+    lists: SourceOrPath | None = Field(default=None, description="Recommendation lists.")
+    scores: SourceOrPath | None = Field(default=None, description="Scores, with a temperature or epsilon.")
+    epsilon: float | None = Field(default=None, description="The share of exploration of lists or scores.", ge=0, le=1)
+    temperature: float | None = Field(default=None, description="The temperature of a softmax of scores.", gt=0)
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        kinds = ("rule", "column", "probabilities", "lists", "scores")
+        given = [name for name in kinds if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a policy is one of {', '.join(kinds)}; given: {', '.join(given) or 'none'}")
+        if self.epsilon is not None and given[0] not in ("lists", "scores"):
+            raise ValueError(f"epsilon is for lists and scores, not for {given[0]}")
+        if self.temperature is not None and given[0] != "scores":
+            raise ValueError(f"temperature is for scores, not for {given[0]}")
+        if given[0] == "scores" and self.temperature is None and self.epsilon is None:
+            raise ValueError("scores alone may mean three policies: give a temperature, or epsilon")
+        return self
+
+    @property
+    def source(self) -> Source | None:
+        """The file of its table."""
+        return self.probabilities or self.lists or self.scores
+
+
+def _as_target(value: Any) -> Any:
+    """Return a target by its name alone: a rule, or a column of the exposures."""
+    if not isinstance(value, str):
+        return value
+    return {"rule": value} if value in ("uniform", "logged") else {"column": value}
+
+
+_Target: Any = Annotated[LoggedTarget, BeforeValidator(_as_target, json_schema_input_type=str | LoggedTarget)]
+_OF_TABLES = ("targets", "propensity", "predictions", "items", "columns", "threads", "progress")
+LoggedPolicies: Any = _made(
+    "LoggedPolicies",
+    "What policies would have earned on logged requests: options of `rankwise.off_policy`.",
+    {
+        "exposures": (SourceOrPath, Field(description="One row per item that was shown.")),
+        "outcomes": (SourceOrPath | None, Field(default=None, description="One row per outcome.")),
+        "targets": (dict[str, _Target], Field(description="The policies by name.", min_length=1)),
+        "propensity": (
+            str | LoggedTarget | None,
+            Field(default=None, description="A column, uniform, shares, or the policy that made the log."),
+        ),
+        "predictions": (SourceOrPath | None, Field(default=None, description="Predicted rewards.")),
+        "items": (SourceOrPath | None, Field(default=None, description="All items that can be shown.")),
+        **{name: field for name, field in _fields_of(off_policy).items() if name not in _OF_TABLES},
+    },
+)
 Decision: Any = _made("Decision", "The decision: every option of `rankwise.decide`.", _fields_of(decide))
 
 
@@ -743,6 +802,9 @@ class Config(_Strict):
     launches: Launches | None = Field(default=None, description="Which offline metrics predicted online effects.")
     judged: Judged | None = Field(default=None, description="Few human labels beside the many of data.truth.")
     agreement: Agreement | None = Field(default=None, description="Whether two orders of the systems agree.")
+    off_policy: LoggedPolicies | None = Field(
+        default=None, description="What policies would have earned on logged requests; needs no systems."
+    )
     plan: bool = Field(default=False, description="Hold the run against the plan that `rankwise plan` wrote.")
     output: Output = Field(default_factory=lambda: Output(), description="The output files.")
     engine: Annotated[

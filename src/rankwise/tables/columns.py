@@ -50,7 +50,7 @@ __all__ = [
     "where_in",
 ]
 
-Columns: TypeAlias = "Mapping[str, str | None]"
+Columns: TypeAlias = Mapping[str, str | None]
 
 _USER = ("user", "userid", "uid", "u")
 _QUERY = ("query", "queryid", "qid")
