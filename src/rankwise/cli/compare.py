@@ -47,7 +47,7 @@ __all__ = ["compare_command", "decide_command", "report_command"]
         "rankwise report results/neighbours --items items.csv --assets charts",
     ),
 )
-@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON")
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]RESULT … | COMPARISON | LOG")
 @click.option("-o", "--output", type=PATH, default=Path("report.html"), show_default=True, help="The file to write.")
 @click.option("--primary", metavar="METRIC", help="The primary metric of the comparison.")
 @baseline_option
@@ -87,9 +87,11 @@ def report_command(
     """Write an HTML report about results: one self-contained file.
 
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Or
-    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote.
+    give one COMPARISON: a folder that `rankwise compare --save` or `rankwise run` wrote; or one LOG:
+    a folder that `rankwise off-policy --save` wrote.
     """
     from rankwise.comparison.comparison import Comparison, is_comparison
+    from rankwise.offpolicy.result import OffPolicy, is_off_policy
     from rankwise.reporting.report import report
     from rankwise.results.storage import open_result
 
@@ -98,6 +100,8 @@ def report_command(
         subject = Comparison.load(systems[0])
         if primary is not None or baseline is not None:
             subject = subject.results  # compared again
+    elif len(systems) == 1 and is_off_policy(Path(systems[0])):
+        subject = OffPolicy.load(systems[0])
     else:
         subject = named_paths(ctx, systems, open_result)
     page = report(

@@ -96,6 +96,13 @@ def _pair_option(
     default="error",
     help="What to do with outcomes and requests that cannot be joined.",
 )
+@click.option(
+    "--chunk-rows",
+    type=click.IntRange(1),
+    help="Read Parquet in chunks of about this many rows.  [default: all at once]",
+)
+@click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: one per processor]")
+@click.option("--report", type=PATH, metavar="FILE", help="Write an HTML report.")
 @click.option("--require", metavar="NAME: VERDICT", help="Exit with 1 unless a target has this verdict: 'new: better'.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
 @column_option
@@ -112,6 +119,7 @@ def off_policy_command(
     reward: dict[str, float],
     require: str | None,
     save: Path | None,
+    report: Path | None,
     form: str,
     output: Path | None,
     columns: dict[str, Any],
@@ -135,6 +143,10 @@ def off_policy_command(
     )
     if save is not None:
         result.save(save)
+    if report is not None:
+        from rankwise.reporting.report import report as make_report
+
+        make_report(result).save(report)
     write_out(result, form, output)
     return 0 if condition is None or _holds(result, *condition) else 1
 

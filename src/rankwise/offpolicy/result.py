@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -22,7 +23,7 @@ from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["LOGGED", "OffPolicy", "SavedTables", "limits_text", "signed"]
+__all__ = ["LOGGED", "OffPolicy", "SavedTables", "is_off_policy", "limits_text", "signed"]
 
 
 LOGGED = "logged"
@@ -260,6 +261,14 @@ class OffPolicy(SavedTables):
         """The tables for readers: values, differences, and notes."""
         values = _value_view(self.table)
         return [replace(values, caption="\n".join(self.sentences)), _difference_view(self)]
+
+
+def is_off_policy(path: Path) -> bool:
+    """Return whether a path is a folder that `OffPolicy.save` wrote."""
+    try:
+        return OFF_POLICY.key in json.loads((path / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def _value_view(table: pl.DataFrame) -> TableView:
