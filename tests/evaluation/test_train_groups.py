@@ -238,6 +238,7 @@ def test_groups_by_a_second_reading(world):
             assert group == expected
 
 
+@fewer(12)
 @given(worlds(judged=True), st.integers(1, 4))
 def test_pieces_that_bring_their_rows(world, n):
     """As on machines of which none has all of training: what is counted over all is told."""
