@@ -29,6 +29,14 @@ def pytest_make_parametrize_id(val):
     return f"{val[:20]} and {len(val) - 20:,} more" if isinstance(val, str) and len(val) > 300 else None
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    """Work on one thread by default: for thousands of small samples, where starting threads takes longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.sched_getaffinity", lambda process: {0}, raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def saved_demo(tmp_path_factory) -> tuple[Path, CompletedProcess[str]]:
     """The folder that ``rankwise demo`` fills, and what it prints; what shares it has the xdist group "demo"."""

@@ -17,6 +17,12 @@ def examples(n):
     return settings(max_examples=max(1, n * settings().max_examples // 25))
 
 
+def fewer(n):
+    """Return settings of ``n`` examples where the profile has 25, and of all in a deep check."""
+    most = settings().max_examples
+    return settings(max_examples=most if most > 25 else max(1, n * most // 25))
+
+
 @st.composite
 def evaluations(draw, *, graded=True, scores=False, judged=False):
     """Draw ``(recommendations, truth)`` as dicts of lists and of relevances.

@@ -13,11 +13,23 @@ import pytest
 from rankwise.metrics import registry
 
 DOCS = Path(__file__).parents[1] / "docs"
+WITHOUT_PAGES_OF_CODE = f"""
+import sys
+
+sys.path.insert(0, {str(DOCS)!r})
+import conf
+
+conf._write = lambda app: None
+from conf import *
+
+html_static_path = [{str(DOCS / "static")!r}]
+"""
+"""The configuration of the documentation, for pages that need none that are written from the source."""
 
 
-def sphinx_build(source, target, *, theme=None, **environment):
+def sphinx_build(source, target, *, theme=None, configuration=DOCS, **environment):
     """Build pages with the configuration of the documentation, and raise if anything is warned of."""
-    options = ["-q", "-W", "-b", "html", "-c", DOCS, "-d", target.with_suffix(".trees")]
+    options = ["-q", "-W", "-b", "html", "-c", configuration, "-d", target.with_suffix(".trees")]
     options += ["-D", f"html_theme={theme}"] if theme else []
     kept = {name: value for name, value in os.environ.items() if name != "GITHUB_REPOSITORY"}
     command = [sys.executable, "-m", "sphinx", *options, source, target]
@@ -40,7 +52,8 @@ def test_the_documentation_builds(tmp_path):
 def test_the_theme_has_a_link_to_the_source(tmp_path):
     pytest.importorskip("furo")
     (tmp_path / "index.md").write_text("# Title\n\nA page with $x^2$.\n")
-    sphinx_build(tmp_path, tmp_path / "html", GITHUB_REPOSITORY="someone/rankwise")
+    (tmp_path / "conf.py").write_text(WITHOUT_PAGES_OF_CODE)
+    sphinx_build(tmp_path, tmp_path / "html", configuration=tmp_path, GITHUB_REPOSITORY="someone/rankwise")
     page = (tmp_path / "html" / "index.html").read_text()
     assert "https://github.com/someone/rankwise/blob/main/docs/index.md" in page
     assert "<math" in page

@@ -157,10 +157,17 @@ MODULES = {module_of(path): path for path in FILES}
 
 
 @cache
+def nodes(path):
+    """Return the imports and the calls of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+
+
+@cache
 def imports(path):
     """Return every module that a file imports; those of rankwise as whole modules."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -240,7 +247,7 @@ def test_no_file_imports_by_string(path):
     """Nothing hides an import from these tests."""
     if module_of(path) in {"rankwise", *BY_STRING}:
         return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOADERS:
             names = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
             assert not any("rankwise" in str(name) for name in names)
@@ -253,7 +260,7 @@ def test_no_file_outside_metrics_imports_a_kind_of_metric():
         *("OverUsers", "RunningSum", "HitSum", "MetricOfOne", "MetricOfMetrics", "MeanOfUsers", "MeanOfRows", "kinds"),
     }
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and path.parent.name != "metrics":
                 is_of_metrics = (node.module or "").startswith("rankwise.metrics")
                 assert not (is_of_metrics and kinds & {alias.name for alias in node.names}), path

@@ -74,6 +74,16 @@ def test_the_contract(installed):
     """The contract tests take it in, as they do every metric that is registered."""
     run, _ = installed
     tests = str(ROOT / "tests" / "contract")
-    options = ("-q", "-n", "0", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
+    options = (
+        "-q",
+        "-n",
+        "0",
+        "--hypothesis-profile",
+        "quick",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "--rootdir",
+        str(ROOT),
+    )
     out = run("-m", "pytest", *options, "-k", "first_is_rare or range", tests)
     assert re.search(r"[3-9] passed", out)

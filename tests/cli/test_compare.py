@@ -85,9 +85,9 @@ def test_all_sources_give_the_same(folder):
 def test_formats(folder):
     done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
     assert done.stdout.startswith("strong beats weak on ndcg@2: ")
-    quiet = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "--quiet")
+    quiet = rankwise_here(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "--quiet")
     assert done.stdout.startswith(quiet.stdout.strip())
-    full = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "-v")
+    full = rankwise_here(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak", "-v")
     assert "strong − weak" in full.stdout
     assert all(name in full.stdout for name in ("d_z", "wins", "detectable", "p alone"))
     done = rankwise_here(folder, "compare", "weak", "strong", "-o", "table.tex")

@@ -16,6 +16,8 @@ from rankwise.comparison.alignment import marks
 from rankwise.core.terminal import brief, plain
 from rankwise.errors import MetricError, ParameterError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def per_user(users, seed=0, shift=0.0):
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ from rankwise.metrics import registry
 from rankwise.metrics.base import direction, interval
 from rankwise.metrics.kinds import Accumulated, Composed, Grouped, PerUser
 from rankwise.results.values import labelled_values
-from strategies import examples, worlds
+from strategies import fewer, worlds
 
 EVERY = registry.every()
 NAMES = [cls.name for cls in EVERY]
@@ -73,6 +73,7 @@ def differing(ours, theirs):
 SCORED = worlds(scores=True, judged=True).map(with_chances)
 
 
+@fewer(12)
 @given(SCORED)
 def test_values_are_within_the_range(world):
     result = run(world)
@@ -103,7 +104,7 @@ def raised(world):
     return replace(world, lists=lists)
 
 
-@examples(30)
+@fewer(16)
 @given(
     SCORED,
     st.sets(st.sampled_from(["work", "rows", "names", "scores"]), min_size=1),
@@ -122,6 +123,7 @@ def test_threads_order_names_and_a_monotone_transform_change_nothing(world, chan
     assert not differing(run(world, cells), run(other, cells, **work))
 
 
+@fewer(12)
 @given(SCORED, st.randoms())
 def test_pieces_merge_in_any_order(world, shuffled):
     whole = run(world)
@@ -144,6 +146,7 @@ def test_pieces_merge_in_any_order(world, shuffled):
     assert not differing(whole, evaluator(pieces[1]).merge(first).result())
 
 
+@fewer(12)
 @given(SCORED)
 def test_what_stands_below_k_does_not_matter(world):
     cells = [cell for cell in CELLS if "@" in cell]
@@ -158,7 +161,7 @@ def test_what_stands_below_k_does_not_matter(world):
     assert not differing(run(wider, cells), run(replace(wider, lists=long), cells))
 
 
-@examples(15)
+@fewer(10)
 @given(SCORED)
 def test_a_slice_is_an_evaluation_of_its_users(world):
     """What a group is said to score is what it scores alone."""
@@ -183,6 +186,7 @@ def test_a_slice_is_an_evaluation_of_its_users(world):
     }
 
 
+@fewer(12)
 @given(worlds())
 def test_doubling_all_users_leaves_means_alone(world):
     def twice(table):

@@ -15,7 +15,7 @@ from rankwise.convention.convention import Convention
 from rankwise.errors import EmptyError, ParameterError, RankwiseError
 from rankwise.evaluation import across_conventions
 from rankwise.evaluation.across_conventions import Definition
-from strategies import examples
+from strategies import fewer
 
 USERS = st.sampled_from([f"u{number}" for number in range(6)])
 ITEMS = st.sampled_from(["1", "2", "3", "9", "10", "11"])
@@ -26,7 +26,7 @@ TRAIN = pl.DataFrame({"user": ["u0", "u1", "u1", "u2"], "item": ["1", "1", "2", 
 METRICS = ["ndcg@2", "map@3", "precision@2", "mrr", "gini@2", "novelty@2", "bpref", "rmse"]
 
 
-@examples(16)
+@fewer(8)
 @given(RUNS, TRUTHS, st.sampled_from(METRICS))
 def test_the_same_bits_as_one_evaluation_each(run, truth, metric):
     """Each time another metric, because one metric is as many evaluations as there are conventions."""

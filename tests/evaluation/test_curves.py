@@ -9,6 +9,7 @@ from hypothesis import given
 import rankwise as rw
 from rankwise.errors import MetricError, ParameterError
 from score_strategies import worlds_of_scores
+from strategies import fewer
 
 METRICS = [
     "recall",
@@ -35,6 +36,7 @@ METRICS = [
 ]
 
 
+@fewer(12)
 @given(worlds_of_scores())
 def test_against_every_cutoff(world):
     scores, seen, truth = world

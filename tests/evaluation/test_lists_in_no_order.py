@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.blocks import matching
 from rankwise.errors import DuplicateError
-from strategies import examples
+from strategies import fewer
 
 HITS = [
     "ndcg@[1,4,50]",
@@ -53,7 +53,7 @@ def same(mine, theirs):
         assert mine.counts.get(name) == theirs.counts.get(name)
 
 
-@examples(50)
+@fewer(25)
 @given(
     ties=st.sampled_from(TIES),
     seed=st.integers(0, 2**32),
@@ -71,7 +71,7 @@ def test_the_bits_of_lists_in_order(ties, seed, levels, text, users_at_a_time):
     same(rw.evaluate(by_user, truth, HITS, **options), in_order)
 
 
-@examples(50)
+@fewer(25)
 @given(ties=st.sampled_from(TIES), seed=st.integers(0, 2**32))
 def test_ties_that_are_counted_and_ties_that_are_put_in_order(ties, seed):
     lists, truth = tables(seed, 2, text=False)
@@ -96,7 +96,7 @@ def test_an_item_that_stands_twice_is_found():
         rw.evaluate(lists, {1: {5}}, "ndcg@2")
 
 
-@examples(50)
+@fewer(25)
 @given(ties=st.sampled_from(TIES), seed=st.integers(0, 2**32), ragged=st.booleans())
 def test_scores_that_are_infinite_in_32_bits(ties, seed, ragged):
     rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics import registry
 from rankwise.tables.table import Tables
-from strategies import examples, worlds
+from strategies import examples, fewer, worlds
 
 BY_USER = ("recommendations", "truth", "train", "users", "reference")
 
@@ -65,7 +65,7 @@ def job_and_tables(world, asked):
 
 
 @given(worlds(scores=True, judged=True).map(scored), st.integers(1, 5), st.sampled_from(["judged", "all"]))
-@examples(20)
+@fewer(10)
 def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     asked = Settings.read(EVERY, {"population": population, "by": "group", "progress": False})
     job, tables, _ = job_and_tables(world, asked)

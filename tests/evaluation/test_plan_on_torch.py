@@ -18,7 +18,7 @@ from rankwise.metrics import registry
 from rankwise.metrics.kinds import Catalogue, Grouped, Pooled
 from rankwise.tables.read import read_tables
 from rankwise.tables.table import Tables
-from strategies import examples, worlds
+from strategies import fewer, worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -73,7 +73,7 @@ def same(ours, theirs):
     return np.allclose(ours, theirs.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
-@examples(25)
+@fewer(12)
 @given(worlds(scores=True, judged=True), st.sampled_from(TIES), st.booleans())
 def test_torch_agrees_with_numpy(world, ties, tied):
     lists = {

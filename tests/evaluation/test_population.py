@@ -16,7 +16,7 @@ from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics import registry
 from rankwise.options import Population
-from strategies import worlds
+from strategies import fewer, worlds
 
 POPULATIONS = get_args(Population)
 CELLS = ["ndcg@3", "recall@3", "tn@3", "rmse", "gini@3", "novelty@3", "num_retrieved@3", "group_gap(recall)@3", "reo@3"]
@@ -114,6 +114,7 @@ def test_a_model_is_asked_for_the_lists_of_judged_users():
     assert sorted(asked) == sorted(TRUTH) == result.per_user["user"].to_list()
 
 
+@fewer(12)
 @given(worlds(judged=True), st.fixed_dictionaries(RULES))
 def test_pieces_with_and_without_their_truth_add_up(world, rules):
     options = {**rules, "by": "group"}

@@ -15,7 +15,7 @@ import rankwise as rw
 from rankwise import stats
 from rankwise.blocks.partial import Partial
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, IdError, ParameterError, ScoreError
-from strategies import examples
+from strategies import fewer
 
 LISTS = pl.DataFrame(
     {
@@ -399,7 +399,7 @@ def request_worlds(draw):
     return pl.DataFrame(lists, schema=[*columns, "rank"], orient="row"), judged, train, groups
 
 
-@examples(40)
+@fewer(16)
 @given(
     request_worlds(),
     st.sampled_from([{}, {"mean_over": "users"}, {"weights": "weight"}, {"population": "all"}, {"population": "both"}]),

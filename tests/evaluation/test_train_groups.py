@@ -17,7 +17,7 @@ from rankwise.evaluation.evaluate import read_inputs
 from rankwise.evaluation.settings import Settings
 from rankwise.tables.table import Tables
 from rankwise.tables.training import Terciles, TrainGroups, user_values, with_train_groups
-from strategies import worlds
+from strategies import fewer, worlds
 
 # Distinct training items: ann 1, bob 1, cyd 2, dan 3, eve 4, fay 6. Of six values the second
 # smallest is 1, the fourth 3.
@@ -198,6 +198,7 @@ def listed(world):
     return {user: {item: 1 - at / 10 for at, item in enumerate(items)} for user, items in world.lists.items()}
 
 
+@fewer(12)
 @given(worlds(judged=True), st.integers(1, 3))
 def test_pieces_merged_are_the_whole(world, block_size):
     options = {"by": BY, "population": "all"}
@@ -237,6 +238,7 @@ def test_groups_by_a_second_reading(world):
             assert group == expected
 
 
+@fewer(12)
 @given(worlds(judged=True), st.integers(1, 4))
 def test_pieces_that_bring_their_rows(world, n):
     """As on machines of which none has all of training: what is counted over all is told."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.metrics import registry
-from strategies import worlds
+from strategies import fewer, worlds
 
 LISTS = {"ann": ["x", "y"], "bob": ["y", "z"]}
 TRUTH = {"ann": {"x"}, "bob": {"x"}, "dan": {"z"}, "eve": {"y"}}
@@ -99,6 +99,7 @@ EVERY = [
 ]
 
 
+@fewer(12)
 @given(worlds(scores=True, judged=True), st.sampled_from(["truth", "judged", "all"]))
 def test_zero_is_skip_with_zeros_and_pieces_add_up(world, population):
     cells = [*EVERY, "serendipity(form=history,relevance=none,similarity=features)@3"]

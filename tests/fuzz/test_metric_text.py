@@ -15,6 +15,7 @@ from fuzz.test_exports import NASTY, obeyed
 from rankwise.errors import UsageError
 from rankwise.metrics.base import Metric
 from rankwise.metrics.registry import find, names
+from strategies import fewer
 
 NAMES = sorted(names())
 NUMBERS = [
@@ -92,6 +93,7 @@ def test_any_text(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@fewer(12)
 @given(data=st.data())
 def test_parameters_of_every_metric(name, data):
     known = [*find(name).__dataclass_fields__, "nothing"]

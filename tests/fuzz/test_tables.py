@@ -17,6 +17,7 @@ from fuzz.containers import CONTAINERS, MEMORY, CannotHoldError
 from fuzz.oracle import METRICS, values
 from fuzz.reading import NoMeaningError, Reading, matched, without_repeats
 from rankwise.errors import ColumnError, InputError
+from strategies import fewer
 
 WIDTHS = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128]
 IDS = {
@@ -98,6 +99,7 @@ def rows_read(frame, container):
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
+@fewer(12)
 @given(data=st.data())
 def test_any_container_is_a_number_of_the_oracle_or_refused(name, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")

@@ -15,7 +15,7 @@ import rankwise as rw
 from rankwise import functional as fn
 from rankwise.metrics import registry
 from rankwise.metrics.kinds import Catalogue, PerUser, Pooled
-from strategies import evaluations, examples
+from strategies import evaluations, examples, fewer
 
 from .test_against_functional_with_facts import twins
 
@@ -154,7 +154,7 @@ def check_per_user(metrics, data, k):
             assert same(own, expected), (cell, user, own, expected)
 
 
-@examples(60)
+@fewer(30)
 @given(evaluations(judged=True), K)
 def test_per_user(data, k):
     """All metrics in one evaluation, so that each sees many worlds."""
@@ -170,6 +170,7 @@ def test_one_metric_per_user(name, data, k):
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
+@fewer(12)
 @given(evaluations(), K)
 def test_catalogue(name, data, k):
     lists, truth = data

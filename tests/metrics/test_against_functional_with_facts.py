@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise import functional as fn
-from strategies import examples, worlds
+from strategies import examples, fewer, worlds
 
 K = st.integers(1, 12)
 
@@ -367,7 +367,7 @@ def check_every_user(names, world, k):
             assert same(own, expected), (name, user, own, expected)
 
 
-@examples(60)
+@fewer(30)
 @given(worlds(judged=True), K)
 def test_every_user(world, k):
     """All metrics in one evaluation, so that each sees many worlds."""
@@ -505,7 +505,7 @@ def check_all_users(names, world, k):
         assert {label for label, value in expected.items() if not math.isnan(value)} <= set(ours)
 
 
-@examples(60)
+@fewer(30)
 @given(worlds(judged=True), K)
 def test_all_users(world, k):
     check_all_users(WHOLE, world, k)

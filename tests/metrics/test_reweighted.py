@@ -13,7 +13,7 @@ import rankwise as rw
 from rankwise.errors import ParameterError, ScoreError
 from rankwise.metrics import registry
 from rankwise.metrics.kinds import PerUser, Pooled, Weightable
-from strategies import worlds
+from strategies import fewer, worlds
 
 ADDITIVE = [
     "recall",
@@ -59,6 +59,7 @@ def test_every_sum_is_tried():
     assert all(issubclass(registry.find(name), PerUser | Pooled) for name in sums)
 
 
+@fewer(12)
 @given(worlds(scores=True, judged=True), st.integers(1, 5))
 def test_equal_weights_change_nothing(world, k):
     train = {90: list(range(12))}  # every item once

@@ -17,6 +17,7 @@ import rankwise as rw
 from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.interleave import allowed_lists, unbiased_probabilities
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 GOLDEN = Path(__file__).with_name("golden")
 VALUES = json.loads((GOLDEN / "values.json").read_text())["interleaving"]
 DRAFTS = VALUES["team draft abcd bcda"]

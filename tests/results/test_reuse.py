@@ -9,6 +9,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import ParameterError
 from rankwise.stats.many_systems import adjust
+from tools import deep
 
 USERS = range(40)
 TRUTH = {user: {1, 2} for user in USERS}
@@ -113,13 +114,14 @@ def test_earlier_is_a_number_of_pairs():
 
 
 @pytest.mark.slow
-def test_candidates_in_calls_of_their_own_are_corrected_for():
+@pytest.mark.parametrize("samples", [20, *deep(60)])
+def test_candidates_in_calls_of_their_own_are_corrected_for(samples):
     """Twenty candidates that are not better: some is called better in a third of the samples, told in a tenth."""
     import numpy as np
     import polars as pl
 
     wrong = {False: 0, True: 0}
-    for seed in range(60):
+    for seed in range(samples):
         rng = np.random.default_rng(seed)
         base = rng.beta(2, 5, 1_000)
 
@@ -131,5 +133,5 @@ def test_candidates_in_calls_of_their_own_are_corrected_for():
         for told in wrong:
             verdicts = (rw.compare(old, one, earlier=at * told)["B"]["verdict"] for at, one in enumerate(new))
             wrong[told] += "better" in verdicts
-    assert wrong[False] > 12
-    assert wrong[True] <= 9
+    assert wrong[False] / samples > 0.2
+    assert wrong[True] / samples <= 0.15

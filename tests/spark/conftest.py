@@ -29,6 +29,21 @@ def jvm():
         pytest.skip("Spark needs Java, and there is none")
 
 
+@pytest.fixture(scope="module")
+def fixed_plans(spark):
+    """Run plans as they are: to adapt and to compile them takes longer than small tables do."""
+    settings = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name in settings:
+        spark.conf.unset(name)
+
+
 @pytest.fixture(scope="session")
 def spark(jvm):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

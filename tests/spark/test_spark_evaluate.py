@@ -25,6 +25,7 @@ from rankwise.errors import (
 )
 from rankwise.metrics import registry
 from sampled_negatives import as_tables, sampled
+from tools import deep
 
 rs = pytest.importorskip("rankwise.spark")
 sf = pytest.importorskip("pyspark.sql.functions")
@@ -38,6 +39,13 @@ EVERY = [
     for cls in registry.every()
 ]
 SOME = ["ndcg@[3,5]", "gini@5", "novelty@5", "reo@5", "group_gap(metric=recall)@5", "auc", "rmse"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _plans(request):
+    """Plans as Spark makes them are for a deep check, and for the other files of this folder."""
+    if request.config.getoption("--hypothesis-profile") != "deep":
+        request.getfixturevalue("fixed_plans")
 
 
 def evaluate(spark, tables, metrics, **options):
@@ -112,8 +120,6 @@ def test_users_without_a_group_are_evaluated_as_by_themselves(spark, collect):
 
 OPTIONS = {
     "groups and weights": {"by": ["group", "age"], "weights": "weight"},
-    "jackknife": {"jackknife": 5},
-    "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
     "undefined": {"population": "recommended", "undefined": "nan"},
     "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3, "warm_and_cold": True},
     "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
@@ -128,10 +134,16 @@ OPTIONS = {
         "collect": False,
     },
 }
+PARTS_OF_OTHERS = {
+    "jackknife": {"jackknife": 5},
+    "warm and cold, seen taken out": {"warm_and_cold": True, "exclude_seen": True},
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(
+    "options", [*OPTIONS.values(), *deep(*PARTS_OF_OTHERS.values())], ids=[*OPTIONS, *PARTS_OF_OTHERS]
+)
 def test_options(spark, options):
     text = "weights" in options
     check_same(*evaluate(spark, frames(1, text=text), SOME, buckets=3, **options))

@@ -22,8 +22,12 @@ from rankwise.spark.splits import k_core, split
 from rankwise.spark.tables import collected, send
 from rankwise.splits import Deduplicate, GlobalTime, Holdout, KCore, LeaveOut, MinRating, MinRows, UserHoldout
 from rankwise.tables.table import is_card
+from tools import deep
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.usefixtures("fixed_plans"),
+]
 
 RNG = np.random.default_rng(0)
 NUMBERS = pl.DataFrame(
@@ -54,11 +58,9 @@ COLUMNS = {"user": "uid", "item": "product id", "timestamp": "when"}
 
 RULES = [
     GlobalTime(share=0.3, gap="2s", until=1_000_016, validation=LeaveOut(1)),
-    GlobalTime(at="best", until=1_000_012, filters=[KCore(3, 2)], validation=Holdout(0.3, seed=4)),
-    GlobalTime(last="6s", until=1_000_015, target="random", seed=2, cold_users="drop", seen="drop"),
+    GlobalTime(last="6s", until=1_000_015, target="random", seed=-3, cold_users="drop", seen="drop"),
     Holdout(0.4, seed=5, validation=Holdout(0.3, "user", seed=5)),
     GlobalTime(at="best", validation=GlobalTime(last="3s", target="first"), seen="drop"),
-    GlobalTime(at=1_000_009.5, target="random", seed=-3, validation=Holdout(0.4, seed=5)),
     GlobalTime(share=0.4, target="last", filters=[KCore(7, 3), MinRating(2)], cold_users="drop"),
     LeaveOut(9, short="some", validation=LeaveOut(4, "random", seed=2), cold_items="only"),
     LeaveOut(11, short="test", filters=[Deduplicate("last"), MinRows(3, 2)], cold_users="only"),
@@ -69,6 +71,10 @@ RULES = [
     UserHoldout(0.3, fold_in=GlobalTime(share=0.5, gap="1s"), validation=GlobalTime(last=4)),
 ]
 ONE_WITH_THE_SAME_PARTS = {tuple(rule.split(NUMBERS).masks): rule for rule in RULES}.values()
+OTHER_COMBINATIONS = [
+    GlobalTime(at="best", until=1_000_012, filters=[KCore(3, 2)], validation=Holdout(0.3, seed=4)),
+    GlobalTime(at=1_000_009.5, target="random", seed=-3, validation=Holdout(0.4, seed=5)),
+]
 
 
 def plain(value):
@@ -105,21 +111,6 @@ def assert_same(rule, frame, table, **options):
     return made, memory
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _fixed_plans(spark):
-    """Run plans as they are: to adapt and to compile them takes longer than small tables do."""
-    settings = {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name in settings:
-        spark.conf.unset(name)
-
-
 @pytest.fixture(scope="module")
 def numbers(spark):
     return send(spark, NUMBERS).cache()
@@ -131,7 +122,7 @@ def text(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", [*RULES, *deep(*OTHER_COMBINATIONS)], ids=repr)
 def test_same_rows_as_in_memory(rule, numbers):
     made, memory = assert_same(rule, numbers, NUMBERS)
     assert (made.validation is None) == (rule.validation is None)
@@ -224,6 +215,8 @@ def test_a_split_is_what_is_known_before_its_test_part(numbers):
     popularity = ["novelty@3", "coverage@3"]  # of which no bucket needs the training rows
     expected = rw.evaluate(lists, memory.test, popularity, train=memory)
     assert evaluate(lists, made.test, popularity, train=made).counts == expected.counts
+    rule = GlobalTime(share=0.4, target="last")  # of two parts, from here on
+    made, memory = split(numbers, rule), rule.split(NUMBERS)
     masked = rw.evaluate(lists, memory.test, "recall@3", train=memory, exclude_seen=True, warm_and_cold=True)
     taken = evaluate(lists, made.test, "recall@3", train=made, exclude_seen=True, warm_and_cold=True)
     assert taken.values == masked.values

@@ -21,7 +21,9 @@ from rankwise.stats.differences import differences
 from rankwise.stats.equivalence import Margin, non_inferiority_of, variance_interval
 from tools import deep
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 RUNS = 400
+FEWER_OR_ALL = [120, *deep(RUNS)]
 
 
 def recall(n, rng):
@@ -116,8 +118,9 @@ def test_too_many_errors_under_skew_are_flagged(n):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, *deep(10, 100, 1000, 10_000)])
 @pytest.mark.parametrize("name", ["rare", *WORLDS])
-def test_what_differs_by_the_margin_is_seldom_called_equivalent_or_not_worse(name, n):
-    runs = RUNS if n <= 1000 else 150
+@pytest.mark.parametrize("runs", FEWER_OR_ALL)
+def test_what_differs_by_the_margin_is_seldom_called_equivalent_or_not_worse(name, n, runs):
+    runs = runs if n <= 1000 else 150
     rng = np.random.default_rng(n + len(name))
     bounded = name in ("rare", "recall", "ndcg")
     equivalent = no_worse = 0
@@ -144,14 +147,15 @@ GAIN_AND_RARE_LOSS = {
 
 @pytest.mark.parametrize("world", GAIN_AND_RARE_LOSS)
 @pytest.mark.parametrize("n", [100, *deep(300, 1000)])
-def test_no_loss_is_excluded_where_rare_large_ones_were_not_drawn(world, n):
+@pytest.mark.parametrize("runs", FEWER_OR_ALL)
+def test_no_loss_is_excluded_where_rare_large_ones_were_not_drawn(world, n, runs):
     """The t test, whose skewness is that of the sample, said "not worse" in up to 0.56 of these samples."""
     gain, often, loss, seldom, margin = GAIN_AND_RARE_LOSS[world]
     rng, shown = np.random.default_rng(n), 0
-    for _ in range(RUNS):
+    for _ in range(runs):
         d = rng.choice([gain, loss, 0.0], n, p=[often, seldom, 1 - often - seldom])
         shown += stats.non_inferiority(d, margin=margin, largest=1.0).shown
-    assert shown / RUNS <= most(0.05, RUNS)
+    assert shown / runs <= most(0.05, runs)
 
 
 @pytest.mark.parametrize("n", [60, 150, *deep(30, 100, 600)])

@@ -8,7 +8,7 @@ import pytest
 from rankwise import stats
 from tools import deep
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 def differences(n, rng):
@@ -87,6 +87,7 @@ def hits(n, rng):
     return (rng.random(n) < 0.05) * 1.0
 
 
+@pytest.mark.parametrize("runs", [150, *deep(400)])
 @pytest.mark.parametrize(
     ("make", "least", "most"),
     [
@@ -100,8 +101,8 @@ def hits(n, rng):
     ],
     ids=["t", "bca", "studentised", "percentile", "basic"],
 )
-def test_intervals_of_rare_hits(make, least, most):
-    assert least <= held(make, 1000, 400, 0.05, hits) <= most
+def test_intervals_of_rare_hits(make, least, most, runs):
+    assert least <= held(make, 1000, runs, 0.05, hits) <= most
 
 
 def test_rows_of_one_user_are_not_independent():

@@ -18,6 +18,7 @@ from rankwise.errors import InputError, ParameterError
 from rankwise.stats.many_systems import pairwise_p
 from tools import deep
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 SAMPLES = 200
 
 

@@ -32,8 +32,8 @@ class Fixed(LightningModule):
         return {"scores": self.scores[rows], "target": self.target[rows], "users": rows}
 
 
-def main(size: int) -> None:
-    warnings.simplefilter("ignore")  # Lightning's own
+def validated(size: int, folder: Path) -> list:
+    """Validate on so many processes, and return the values of the evaluation and of the trainer, and the users."""
     evaluation = Evaluation(Collection(["ndcg@10", "recall@5", "gini@5"]))
     trainer = Trainer(
         accelerator="cpu",
@@ -42,15 +42,16 @@ def main(size: int) -> None:
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        default_root_dir=Path(sys.argv[2]),
+        default_root_dir=folder,
         callbacks=[evaluation],
     )
     users = DataLoader(TensorDataset(torch.arange(N_USERS)), batch_size=4)
     trainer.validate(Fixed(), users, verbose=False)
     result = evaluation.results["val"][0]
     values = {name: value.item() for name, value in trainer.callback_metrics.items()}
-    sys.stdout.write(json.dumps([dict(result.values), values, result.counts["users"]]) + "\n")
+    return [dict(result.values), values, result.counts["users"]]
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    warnings.simplefilter("ignore")  # Lightning's own
+    sys.stdout.write(json.dumps(validated(int(sys.argv[1]), Path(sys.argv[2]))) + "\n")

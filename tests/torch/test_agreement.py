@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from rankwise.errors import EmptyError
 from rankwise.options import Population
-from strategies import examples, worlds
+from strategies import examples, fewer, worlds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
@@ -27,7 +27,7 @@ TIES = ("input", "expected", "item", "item_desc", "optimistic", "pessimistic")
 SCORED = worlds(scores=True, judged=True)
 
 
-@examples(12)
+@fewer(6)
 @given(SCORED, st.sampled_from(TIES), st.booleans(), st.integers(1, 4))
 def test_scores_like_lists(world, ties, tied, batch):
     tensors = tensors_of(world, ties=tied)
@@ -89,7 +89,7 @@ def test_groups_of_training_users(world, batch):
 SHALLOW = [name for name in EVERY if "@" in name and not rw.parse(name).reads_below_k]
 
 
-@examples(12)
+@fewer(6)
 @given(SCORED, st.sampled_from(["expected", "item", "item_desc"]), st.booleans())
 def test_scores_cut_at_k(world, ties, tied):
     tensors = tensors_of(world, ties=tied)
@@ -140,7 +140,7 @@ def test_complete_rankings(world, ties, tied):
     assert not differences(metrics.result(), theirs)
 
 
-@examples(12)
+@fewer(6)
 @given(SCORED, st.sampled_from(TIES), st.booleans())
 def test_lists_of_complete_rankings(world, ties, tied):
     """Where every candidate is ranked, lists are complete: also for metrics with a cut-off."""
@@ -153,7 +153,7 @@ def test_lists_of_complete_rankings(world, ties, tied):
     assert not differences(metrics.result(), theirs)
 
 
-@examples(12)
+@fewer(6)
 @given(worlds(judged=True), st.integers(1, 3))
 def test_ready_lists(world, batch):
     names = [n for n in EVERY if "scores" not in rw.parse(n).reads.rows]
