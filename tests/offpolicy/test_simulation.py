@@ -111,3 +111,27 @@ def test_the_case_study_runs(capsys, monkeypatch):
         shown = table.filter(pl.col("support") != "none")
         assert len(shown) == 3
         assert shown.select((pl.col("earned").is_between("low", "high")).all()).item()
+
+
+def of_other_requests(frame, share, seed):
+    """Return a log in which a share of the rows has the propensity of another row."""
+    rng = np.random.default_rng(seed)
+    propensity = frame["propensity"].to_numpy().copy()
+    rows = np.flatnonzero(rng.random(len(frame)) < share)
+    propensity[rows] = propensity[rng.permutation(rows)]
+    return frame.with_columns(propensity=pl.Series(propensity))
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.3, 6, 10)])
+def test_propensities_of_another_request_do_not_fit_within_the_context(share, least, most):
+    """They fit on average: of the logs with 30 % of them, the calibration of all requests finds two or three in ten."""
+    found = {"average": 0, "context": 0}
+    for seed in range(10):
+        log = rw.datasets.logged(users=1600, seed=seed)
+        frame = of_other_requests(log.exposures, share, seed)
+        for name, within in (("average", ()), ("context", ("segment",))):
+            row = rw.off_policy(frame, targets={"new": "p_new"}, within=within).row("new")
+            found[name] += row["calibration_p"] < 0.01
+            assert (row["support"] == "sound") <= (row["calibration_p"] >= 0.01)
+    assert least <= found["context"] <= most
+    assert found["average"] <= 5

@@ -19,8 +19,8 @@ from rankwise.comparison.comparison import Margin, check_margin
 from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.offpolicy.exposures import Log, OnMissing, check_outcomes, read_log, read_outcomes
-from rankwise.offpolicy.policies import Gap, Kind, Logged, Policy, Situation, Uniform, as_policy, item_series
+from rankwise.offpolicy.exposures import KEYS, Log, OnMissing, check_outcomes, read_log, read_outcomes
+from rankwise.offpolicy.policies import Gap, Kind, Logged, OfTable, Policy, Situation, Uniform, as_policy, item_series
 from rankwise.offpolicy.predictions import Predictions
 from rankwise.offpolicy.result import LOGGED, OffPolicy
 from rankwise.offpolicy.summary import Summary, per_user, positions_of
@@ -206,8 +206,8 @@ class Job:
             log = replace(log, frame=log.frame.with_columns(share))
         job = replace(self, items=catalogue, rows=log.rows, is_slate=log.is_slate, first_position=log.first_position)
         if self.cross_fits:
-            features = job._features(log)
-            job = replace(job, predictions=Predictions.of(job.predictions, job.situation(log, "predictions"), features))
+            predictions = Predictions.of(job.predictions, job.situation(log, "predictions"), job.context(log))
+            job = replace(job, predictions=predictions)
         return job, log
 
     def knowing_ahead(self, items: pl.Series | None, rows: int, first_position: int) -> Job:
@@ -221,13 +221,17 @@ class Job:
         items = log.frame["item"].clear() if self.items is None else self.items
         return Situation(log, self.columns, items, name, tables=self.tables)
 
-    def _features(self, log: Log) -> list[str]:
-        """Return the columns of the context for reward models: those of ``within``, and those that join a target."""
-        keys = [*self.options.within]
-        for name, policy in self.policies.items():
-            distribution = policy.distribution(self.situation(log, name))
-            keys += [] if distribution is None else [key for key in distribution[0] if key not in ("request", "user")]
-        return [key for key in dict.fromkeys(keys) if key in log.frame.columns]
+    def context(self, log: Log) -> list[str]:
+        """Return the columns of the context that are named: those of ``within``, ``by``, and what joins targets.
+
+        All are known before an item is shown, so that they may be features of a reward, and strata of calibration.
+        """
+        names = [*self.options.within, *([] if self.options.by is None else [self.options.by])]
+        policies = [*self.policies.items(), ("propensity", self.propensity)]
+        for name, policy in policies:
+            if isinstance(policy, OfTable):
+                names += policy.read(self.situation(log, name))[1]
+        return [name for name in dict.fromkeys(names) if name in log.frame.columns and name not in KEYS]
 
     @property
     def kind(self) -> Kind:
@@ -411,7 +415,7 @@ class _Piece:
         job = self.job
         logging = job.propensity if isinstance(job.propensity, Policy) else None
         masses = {name: _mass(policy, logging, job.situation(log, name)) for name, policy in job.policies.items()}
-        return sums_of(log, rows, propensity, masses, tail_length(job.rows or log.rows))
+        return sums_of(log, rows, propensity, masses, tail_length(job.rows or log.rows), job.context(log))
 
     def _asked(self, policy: Policy, name: str) -> Floats:
         """Return the probabilities of a policy, with what was counted of it under its name."""

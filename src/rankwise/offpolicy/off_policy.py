@@ -76,8 +76,9 @@ def off_policy(
         The probability of what was shown: by default the column of the exposures. Another column, ``"uniform"``, a
         table or policy as for targets, or ``"shares"`` to estimate it from the log.
     within : sequence of str, default=()
-        For ``"shares"``: the columns on which the logging policy depended, besides the position; for a regressor,
-        further features.
+        The columns on which the logging policy depended, besides the position. Propensities are checked within them:
+        those of another request may fit on average alone. For ``"shares"`` they are needed; a regressor has them as
+        features.
     propensities : {"conditional", "prefix", "list", "marginal"}, optional
         For requests with several rows, what a row's propensity is of: its item after those above it, the list up to
         it, the full list, or its item at this position alone.

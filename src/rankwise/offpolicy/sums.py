@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import ExactTotal
+from rankwise.core.ids import id_numbers
 from rankwise.errors import DuplicateError
 from rankwise.offpolicy.estimators import MODEL_BASED
 from rankwise.offpolicy.exposures import Log
@@ -30,6 +31,8 @@ CLIPS = np.array(
 _HEAVIEST = 64
 """Number of requests with the largest, and with the smallest, weight that are kept for each policy."""
 _BLOCK = 1024
+_STRATA = 8
+"""The binary digits of the number of strata of contexts."""
 _CODE_BITS = 42
 """The bits of 1 / propensity that calibration ignores: 10 of its 52 digits are left."""
 
@@ -144,7 +147,8 @@ class Sums:
     binary : bool
         Whether every reward is 0 or 1.
     shown : polars.DataFrame
-        ``item``, ``place``, ``code`` (of 1 / propensity) and ``rows``, for the calibration of items.
+        ``item``, ``place``, ``stratum`` of the context, ``code`` (of 1 / propensity) and ``rows``, for the calibration
+        of items.
     """
 
     users: pl.Series | None
@@ -186,7 +190,7 @@ class Sums:
         ranges = [part.reward_range for part in parts]
         shown = pl.concat([part.shown for part in parts])
         if len(parts) > 1:
-            shown = shown.group_by("item", "place", "code").agg(pl.col("rows").sum())
+            shown = shown.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
         requests, rows, reward = (values if order is None else values[order] for values in (requests, rows, reward))
         return cls(
             users if order is None else users[order],
@@ -197,7 +201,7 @@ class Sums:
             present[chosen],
             (min(low for low, _ in ranges), max(high for _, high in ranges)),
             all(part.binary for part in parts),
-            shown.sort("item", "place", "code"),
+            shown.sort("item", "place", "stratum", "code"),
         )
 
 
@@ -268,7 +272,12 @@ def _added(parts: Sequence[Any], width: int) -> Any:
 
 
 def sums_of(
-    log: Log, rows: Mapping[str, Rows], propensity: Floats, masses: Mapping[str, ExactTotal | None], tail: int
+    log: Log,
+    rows: Mapping[str, Rows],
+    propensity: Floats,
+    masses: Mapping[str, ExactTotal | None],
+    tail: int,
+    context: Sequence[str] = (),
 ) -> Sums:
     """Return the sums of a log under several policies.
 
@@ -284,6 +293,8 @@ def sums_of(
         `PolicySums.outside`.
     tail : int
         The number of largest weights to keep.
+    context : sequence of str
+        The columns of the context, within which items are calibrated as well.
     """
     place, first = log.place, log.first
     n_users, width = log.n_users, int(place.max(initial=0)) + 1 if log.is_slate else 1
@@ -313,7 +324,7 @@ def sums_of(
         _by_request(ones, log, width, kept) > 0,
         (low, high),
         bool(np.isin((low, high), (0.0, 1.0)).all() and ((log.reward == 0.0) | (log.reward == 1.0)).all()),
-        _shown(log, propensity),
+        _shown(log, propensity, context),
     )
 
 
@@ -454,15 +465,17 @@ def _full_list_sums(weight: Any, log: Log, width: int) -> Any:
     return np.stack([_totals_by(log.place, values, width) for values in (full * log.reward, full)])
 
 
-def _shown(log: Log, propensity: Any) -> pl.DataFrame:
-    """Return how often each item was shown at each place with each propensity."""
+def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
+    """Return how often each item was shown at each place, in each stratum, with each propensity."""
     bits = np.ascontiguousarray(1.0 / propensity).view(np.int64)
     code = pl.Series((bits + (1 << (_CODE_BITS - 1))) >> _CODE_BITS)  # few distinct values, with 10 binary digits
     place = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
-    columns = {"item": log.frame["item"], "place": place.cast(pl.Int64), "code": code}
+    columns = {"item": log.frame["item"], "place": place.cast(pl.Int64), "stratum": _strata(log, context), "code": code}
     numbers, values = zip(*map(_numbered, columns.values()), strict=True)
     sizes = [len(each) for each in values]
-    cell = (numbers[2] * sizes[1] + numbers[1]) * sizes[0] + numbers[0]
+    cell = numbers[-1]
+    for number, size in zip(numbers[-2::-1], sizes[-2::-1], strict=True):
+        cell = cell * size + number
     if math.prod(sizes) < 4 * log.rows + 2**20:
         counts = np.bincount(cell)
         cell = np.flatnonzero(counts)
@@ -472,6 +485,19 @@ def _shown(log: Log, propensity: Any) -> pl.DataFrame:
     numbers = np.unravel_index(cell, sizes[::-1])[::-1]
     shown = {name: each.gather(number) for name, each, number in zip(columns, values, numbers, strict=True)}
     return pl.DataFrame({**shown, "rows": counts})
+
+
+def _strata(log: Log, context: Sequence[str]) -> pl.Series:
+    """Return the stratum of each row: a hash of its context, of which there are few however many contexts there are."""
+    if not context:
+        return pl.zeros(log.rows, pl.Int64, eager=True)
+    known = log.frame.select(context).unique()
+    text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f")
+    hashes = id_numbers(known.select(text.alias("key"))["key"]).astype(np.uint64)
+    stratum = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _STRATA)
+    known = known.with_columns(_stratum=pl.Series(stratum.astype(np.int64)))
+    rows = log.frame.select(context).join(known, on=context, how="left", maintain_order="left", nulls_equal=True)
+    return rows["_stratum"]
 
 
 def _numbered(column: pl.Series) -> tuple[Any, pl.Series]:

@@ -22,7 +22,7 @@ Support: TypeAlias = Literal["observed", "sound", "weak", "none"]
 USERS, REWARDED, SHARE, Z, MEAN, MASS, CALIBRATION = 100, 20, 0.05, 3.0, 0.2, 0.01, 0.01
 """What sound support needs: effective users, with a reward, largest share, z and deviation of the mean weight, …."""
 _FEW, _MOST_SHARE, _MOST_MASS = 10, 0.5, 0.1
-_SHOWS = 20
+_SHOWS, _TAILS = 20, 50
 _ONE_SIDED = 1.6448536269514722
 
 
@@ -202,20 +202,39 @@ def calibration_p(shown: pl.DataFrame) -> float:
     """Return the p-value that the propensities of all items fit how often these were shown; NaN without a test.
 
     The sum of 1 / propensity over the rows that show an item has the number of rows as its mean, if the item could be
-    shown in all of them. Items and positions with 20 rows are tested by the tail of the intervals (Bonferroni).
+    shown in all of them; so it has within every stratum of contexts, which finds propensities of another request that
+    fit on average. Items and positions with 20 rows are tested by the tail of the intervals (Bonferroni).
     """
-    groups = shown.group_by("item", "place", maintain_order=True).agg(
-        "code", "rows", pl.col("rows").sum().alias("shows")
-    )
-    groups = groups.filter(pl.col("shows") >= _SHOWS).sort("place", "item")
-    if groups.is_empty():
+    cells = [_cells(shown, [])]
+    if shown["stratum"].n_unique() > 1:
+        cells.append(_cells(shown, ["stratum"]))
+    tested = pl.concat(cells, how="diagonal").sort("place", "item", "stratum")
+    if tested.is_empty():
         return math.nan
-    sizes = dict(shown.group_by("place").agg(pl.col("rows").sum()).iter_rows())
+    # The tail costs more than a z-score, and the smallest is among those of the largest.
+    likely = tested.top_k(_TAILS, by="z") if len(tested) > _TAILS else tested
     smallest = min(
-        _calibration_of(inverse_propensity(code), np.array(rows), sizes[place])
-        for _, place, code, rows, _ in groups.iter_rows()
+        _calibration_of(inverse_propensity(code), np.array(rows), size)
+        for code, rows, size in likely.select("code", "rows", "size").iter_rows()
     )
-    return min(1.0, smallest * len(groups))
+    return min(1.0, smallest * len(tested))
+
+
+def _cells(shown: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Return the items, by place and stratum, that were shown often enough, with how far 1 / p is from its mean."""
+    inverse = pl.Series("inverse", inverse_propensity(shown["code"].to_numpy()))
+    rows = shown.with_columns(inverse).group_by("item", "place", *by, "code", maintain_order=True)
+    merged = rows.agg(pl.col("rows").sum(), pl.col("inverse").first())
+    sizes = shown.group_by("place", *by).agg(pl.col("rows").sum().alias("size"))
+    total, square = (pl.col("rows") * pl.col("inverse") ** power for power in (1, 2))
+    groups = merged.group_by("item", "place", *by, maintain_order=True).agg(
+        "code", "rows", pl.col("rows").sum().alias("shows"), total.sum().alias("total"), square.sum().alias("square")
+    )
+    groups = groups.filter(pl.col("shows") >= _SHOWS).join(sizes, on=["place", *by], maintain_order="left")
+    spread = pl.col("square") - pl.col("total") ** 2 / pl.col("size")
+    z = (pl.col("total") - pl.col("size")).abs() / spread.clip(1e-9).sqrt()
+    out = groups.select("item", "place", "code", "rows", "size", *by, z=z)
+    return out if by else out.with_columns(stratum=pl.lit(None, pl.Int64))
 
 
 def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:
