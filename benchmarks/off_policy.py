@@ -2,6 +2,7 @@
 
     python benchmarks/off_policy.py                # bias, spread and coverage by world, and error rates by support
     python benchmarks/off_policy.py --logs 400     # more logs per world
+    python benchmarks/off_policy.py --random 200   # error rates of the support rule in this many random worlds
     python benchmarks/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
 
 Every world is `rankwise.datasets.logged` with other options; the truth is computed from its probabilities.
@@ -102,6 +103,97 @@ def table_of_worlds(logs: int) -> pl.DataFrame:
     return pl.DataFrame(out, infer_schema_length=None)
 
 
+def random_options(rng: np.random.Generator) -> dict[str, Any]:
+    """Return the options of a random world: few or many users, rare or frequent rewards, mild or heavy weights."""
+    return {
+        "users": int(np.exp(rng.uniform(np.log(60), np.log(4000)))),
+        "requests": int(rng.integers(1, 9)),
+        "base": rng.uniform(-5.0, 0.5),
+        "sharpness": rng.uniform(0.3, 3.5),
+        "shock": rng.uniform(0.0, 1.5),
+        "world": int(rng.integers(10**6)),
+    }
+
+
+def noisy(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
+    """Return a log whose propensities have noise (log-sd 0.6)."""
+    noise = np.exp(rng.normal(0.0, 0.6, len(log.exposures)))
+    return log.exposures.with_columns(propensity=(pl.col("propensity") * pl.Series(noise)).clip(1e-6, 1.0))
+
+
+def scaled(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
+    """Return a log whose propensities are off by a factor of 1.2 to 3, in either direction."""
+    factor = np.exp(rng.uniform(np.log(1.2), np.log(3.0)) * rng.choice([-1, 1]))
+    return log.exposures.with_columns(propensity=(pl.col("propensity") * factor).clip(1e-6, 1.0))
+
+
+def of_others(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
+    """Return a log in which 10 to 60 % of the rows have the propensity of another row."""
+    return shuffled(log.exposures, rng.uniform(0.1, 0.6), int(rng.integers(10**6)))
+
+
+def without_items(log: LoggedData, rng: np.random.Generator) -> pl.DataFrame:
+    """Return a log that never shows 1 to 6 of the items."""
+    left_out = rng.choice(20, int(rng.integers(1, 7)), replace=False).tolist()
+    lost = log.policies.filter(pl.col("item").is_in(left_out)).group_by("segment").agg(pl.col("propensity").sum())
+    frame = log.exposures.filter(~pl.col("item").is_in(left_out)).join(
+        lost.rename({"propensity": "lost"}), on="segment", maintain_order="left"
+    )
+    return frame.with_columns(propensity=pl.col("propensity") / (1 - pl.col("lost"))).drop("lost")
+
+
+def declared(log: LoggedData, frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the logging policy of a log without some items as a declared policy."""
+    shown = log.policies.filter(pl.col("item").is_in(frame["item"].unique().implode()))
+    policy = shown.with_columns(probability=pl.col("propensity") / pl.col("propensity").sum().over("segment"))
+    target = log.policies.select("segment", "item", probability="p_new")
+    return {"propensity": policy.select("segment", "item", "probability"), "targets": {"new": target}}
+
+
+CLASSES: dict[str, tuple[Any, bool, bool]] = {
+    "all right": (None, False, False),
+    "items never shown, known": (without_items, False, True),
+    "items never shown, seen by weights only": (without_items, False, False),
+    "propensities with noise": (noisy, False, False),
+    "propensities off by a factor": (scaled, False, False),
+    "propensities of another request": (of_others, False, False),
+    "the same, checked within the context": (of_others, True, False),
+}
+"""What is wrong with a log, whether its context is named, and whether its policy is declared."""
+
+
+def error_rates(worlds: int, logs: int = 6) -> pl.DataFrame:
+    """Return by what is wrong with a log how often it is sound, weak or none, and how often each errs.
+
+    A miss is a printed interval that excludes the true value; off is an estimate wrong by half or more.
+    """
+    out = []
+    for name, (spoil, is_within, is_declared) in CLASSES.items():
+        rows = []
+        for number in range(worlds):
+            rng = np.random.default_rng([number, 5])
+            options = random_options(rng)
+            for seed in range(logs):
+                log = rw.datasets.logged(seed=seed, **options)
+                frame = log.exposures if spoil is None else spoil(log, rng)
+                how: dict[str, Any] = {"targets": {"new": "p_new"}, "within": ["segment"] if is_within else ()}
+                if is_declared:
+                    how = declared(log, frame)
+                row, truth = rw.off_policy(frame, **how).row("new"), log.truth["new"]
+                missed = row["support"] != "none" and not row["low"] <= truth <= row["high"]
+                rows.append((row["support"], missed, abs(row["value"] - truth) >= truth / 2))
+        found = pl.DataFrame(rows, schema=["support", "missed", "off"], orient="row")
+        cells: dict[str, Any] = {"world": name, "logs": len(found)}
+        for support in ("sound", "weak", "none"):
+            part = found.filter(support=support)
+            cells[support] = len(part) / len(found)
+            if support != "none":
+                cells[f"missed if {support}"] = part["missed"].mean()
+                cells[f"off if {support}"] = part["off"].mean()
+        out.append(cells)
+    return pl.DataFrame(out, infer_schema_length=None)
+
+
 def speed(rows: int, users: int) -> None:
     """Print the time of a large log in memory, against NumPy passes over its columns."""
     rng = np.random.default_rng(1)
@@ -134,6 +226,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=100, help="logs per world")
+    parser.add_argument("--random", type=int, metavar="WORLDS", help="error rates in this many random worlds")
     parser.add_argument("--speed", action="store_true", help="time a large log")
     parser.add_argument("--rows", type=int, default=10_000_000, help="with --speed: number of exposures")
     arguments = parser.parse_args()
@@ -141,7 +234,7 @@ def main() -> None:
         speed(arguments.rows, arguments.rows // 10)
         return
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, tbl_hide_column_data_types=True):
-        print(table_of_worlds(arguments.logs))
+        print(table_of_worlds(arguments.logs) if arguments.random is None else error_rates(arguments.random))
 
 
 if __name__ == "__main__":

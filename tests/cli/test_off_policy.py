@@ -80,3 +80,20 @@ def test_interleaving(folder):
     assert code == 0
     assert "A is preferred" in out
     assert rw.Interleaving.load(folder / "out").table["wins"][0] == 20
+
+
+def test_chunks_threads_and_a_report(folder):
+    plain = run(folder, *LOG, "--target", "new=new.csv", "--format", "json")
+    options = ("--target", "new=new.csv", "--format", "json", "--report", "page.html")
+    (folder / "by_user.parquet").write_bytes((folder / "exposures.parquet").read_bytes())
+    chunks = run(folder, "by_user.parquet", "clicks.csv", *options, "--chunk-rows", "100", "--threads", "1")
+    one, other = (json.loads(done[1]) for done in (plain, chunks))
+    assert one["table"] == other["table"]
+    assert "new is better than logged" in (folder / "page.html").read_text("utf-8")
+
+
+def test_a_saved_log_is_reported(folder):
+    assert run(folder, *LOG, "--target", "new=new.csv", "--save", "ope")[0] == 0
+    code, out, _ = run(folder, "ope", "-o", "page.html", command="report")
+    assert (code, out.strip()) == (0, "page.html")
+    assert "new is better than logged" in (folder / "page.html").read_text("utf-8")
