@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from rankwise.core.arguments import check_positive
-from rankwise.core.kernels import default_threads, each, one_blas_thread
+from rankwise.core.kernels import default_threads, one_blas_thread
 from rankwise.errors import ParameterError
 from rankwise.stats.differences import (
     LEAST,
@@ -58,6 +59,7 @@ Kind: TypeAlias = Literal["signs", "weights"]
 _PANEL = 128  # replicates
 _BLOCK = 4096  # users
 _MOST = 10_000_000  # replicates: more would take hours, and change no digit that is shown
+_THREADED = 1000  # users below which a second thread costs more than it saves
 _EXACT_WEIGHTS = 2048  # users up to which bootstrap weights are exactly multinomial
 
 
@@ -107,7 +109,7 @@ def sums(
     if n_resamples > _MOST:
         raise ParameterError(f"at most {_MOST:,} resamples are drawn", found=f"n_resamples={n_resamples}")
     check_positive(least=0, seed=seed)
-    at_once = threads or default_threads()
+    at_once = threads or (default_threads() if len(columns) >= _THREADED else 1)
     at_once = max(1, min(at_once, -(-(batch or _PANEL * at_once) // _PANEL)))
     data = np.ascontiguousarray(columns, dtype=np.float64)
     users = len(data)
@@ -122,10 +124,11 @@ def sums(
         return out
 
     n_panels = -(-n_resamples // _PANEL)
-    with one_blas_thread():
+    with one_blas_thread(), ThreadPoolExecutor(at_once) as pool:  # which starts no thread before its first task
         for first in range(0, n_panels, at_once):  # these are yielded before the next ones start
             panels = range(first, min(first + at_once, n_panels))
-            for panel, replicates in zip(panels, each(work, panels, at_once), strict=True):
+            done = map(work, panels) if at_once == 1 else pool.map(work, panels)
+            for panel, replicates in zip(panels, done, strict=True):
                 yield replicates[: n_resamples - panel * _PANEL]
 
 
