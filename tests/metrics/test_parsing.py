@@ -145,6 +145,20 @@ def test_cut_offs_that_make_no_sense(k):
         rw.NDCG(k)
 
 
+def test_a_cut_off_may_be_ten_million_and_above_it_the_whole_list_is_named():
+    assert (rw.NDCG(1).k, rw.NDCG(10_000_000).k) == ((1,), (10_000_000,))
+    for metric, k, hint in (
+        (rw.NDCG, 10_000_001, "without a cut-off, ndcg is computed on the whole list"),
+        (rw.NDCG, [5, 10_000_001], "without a cut-off, ndcg is computed on the whole list"),
+        (rw.NDCG, 0, None),
+        (rw.NDCG, 1e9, None),
+        (rw.metrics.EFD, 10_000_001, None),
+    ):
+        with pytest.raises(ParameterError, match="a whole number from 1 to 10,000,000") as raised:
+            metric(k)
+        assert raised.value.hint == hint
+
+
 @pytest.mark.parametrize(
     "text", ["ndcg@5@5", "ndcg" + "@5" * 3000, "-" * 9000 + "1", "f(first=" * 500, "x" * 10**6, "ndcg@9" * 2]
 )
