@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -97,6 +98,13 @@ def test_a_listed_mutant_is_left_out(mutate):
     assert [mutant.text for mutant in listed] == ["min"]
     every = [mutant for mutant in mutate.mutants_of("shares") if mutate.is_listed(mutant, [entry | {"after": "any"}])]
     assert every == []
+
+
+def test_every_listed_mutant_is_of_a_line_that_is_there():
+    listed = tomllib.loads((ROOT / "scripts" / "equivalent_mutants.toml").read_text("utf-8"))["mutant"]
+    for entry in listed:
+        lines = (ROOT / "src" / "rankwise" / entry["module"]).read_text("utf-8").splitlines()
+        assert entry["before"] in map(str.strip, lines), entry
 
 
 def test_the_code_of_a_mutant_takes_the_place_of_its_function(mutate, tmp_path):

@@ -44,11 +44,25 @@ def test_many_values_of_every_size(scale):
     assert ExactTotal.of(values).value == math.fsum(values)
 
 
+def test_a_sum_without_terms_changes_no_sum():
+    for values in ([0.1, -3.5], [5e-324], [math.inf], []):
+        total = ExactTotal.of(values)
+        assert ExactTotal() + total == total + ExactTotal() == total - ExactTotal() == total
+    assert ExactTotal() == ExactTotal.of([])
+
+
+@given(FLOATS, st.integers(0, 50))
+def test_a_share_that_is_subtracted_leaves_the_others(values, at):
+    whole, first = ExactTotal.of(values), ExactTotal.of(values[:at])
+    assert whole - first == ExactTotal.of(values[at:])
+
+
 def test_beyond_the_floats():
     assert ExactTotal.of([1e308, 1e308]).value == math.inf
     assert ExactTotal.of([-1e308, -1e308]).value == -math.inf
     assert ExactTotal.of([1e308, 1e308, -1e308]).value == 1e308
     assert ExactTotal.of([1.0, math.inf]).value == math.inf
     assert math.isnan((ExactTotal.of([math.inf]) + ExactTotal.of([-math.inf])).value)
+    assert (ExactTotal.of([math.inf]) - ExactTotal.of([-math.inf])).value == math.inf
     assert math.isnan(ExactTotal.of([1.0, math.nan]).value)
     assert ExactTotal.of([]).value == 0.0

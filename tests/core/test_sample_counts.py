@@ -64,6 +64,39 @@ def test_five_percent_of_the_users_may_have_other_numbers_of_negatives(cut, expe
     assert counts_of(lists, truth).sampled_negatives == expected
 
 
+def lists_with(rows, negatives=9, users=20):
+    """Return the counts of lists that hold every relevant item, and items with these numbers of rows."""
+    return SampleCounts(
+        relevant=users,
+        hits=users,
+        negatives=pl.DataFrame({"negatives": [negatives], "users": [users]}),
+        items=pl.DataFrame({"hash": range(len(rows)), "rows": rows}).cast({"hash": pl.UInt64}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("most_frequent", "is_even"), [([145] * 10, True), ([146] * 9 + [136], True), ([145] * 9 + [146], False)]
+)
+def test_items_occur_evenly_up_to_a_quarter_and_two_deviations_above_the_mean(most_frequent, is_even):
+    """At a mean of 100 rows the most frequent tenth of the items has 125 + 6 · 10 / 3 = 145 at most."""
+    rest = 10_000 - sum(most_frequent)
+    rows = [rest // 90 + (at < rest % 90) for at in range(90)] + most_frequent
+    assert sum(rows) / len(rows) == 100
+    assert lists_with(rows, negatives=10).sampled_negatives == (10 if is_even else None)
+    assert lists_with(rows[::-1], negatives=10).sampled_negatives == (10 if is_even else None)
+
+
+def test_lists_of_a_tenth_of_the_items_are_short_and_of_half_of_them_if_items_occur_evenly():
+    uneven, even = [1000] + [1] * 99, [10] * 100
+    for rows, negatives, expected in ((uneven, 9, 9), (uneven, 10, None), (even, 49, 49), (even, 50, None)):
+        assert lists_with(rows, negatives).sampled_negatives == expected
+
+
+@pytest.mark.parametrize(("negatives", "expected"), [(8, None), (9, 9)])
+def test_nine_negatives_are_enough(negatives, expected):
+    assert lists_with([2] * 100, negatives).sampled_negatives == expected
+
+
 def test_ids_as_text_have_the_same_counts():
     lists, truth = as_tables(*sampled())
     text = [frame.with_columns(pl.col("user", "item").cast(pl.String)) for frame in (lists, truth)]

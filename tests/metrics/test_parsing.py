@@ -67,6 +67,12 @@ def test_objects_and_text_agree():
         ("f(first=precision,second=recall)", MetricError, "needs a cut-off"),
         ("map(normaliser=k)", MetricError, "needs a cut-off"),
         ("ndcg(ideal=full)", MetricError, "needs a cut-off"),
+        ("novelty(denominator=k)", MetricError, "novelty(denominator=k) needs a cut-off"),
+        ("surprisal(denominator=k)", MetricError, "surprisal(denominator=k) needs a cut-off"),
+        ("unexpectedness(denominator=k)", MetricError, "unexpectedness(denominator=k) needs a cut-off"),
+        ("overlap(denominator=k)", MetricError, "overlap(denominator=k) needs a cut-off"),
+        ("num_retrieved(as_share=true)", MetricError, "num_retrieved(as_share=true) needs a cut-off"),
+        ("category_count(as_share=true)", MetricError, "category_count(as_share=true) needs a cut-off"),
         ("rmse@10", ParameterError, "has no cut-off"),
         ("__import__('os').system('true')", MetricError, "not the text of a metric"),
         ("ndcg@10 + map@10", MetricError, "not the text of a metric"),
@@ -80,6 +86,11 @@ def test_what_does_not_read(text, error, said):
     with pytest.raises(error) as caught:
         parse_all([text])
     assert said in str(caught.value)
+
+
+def test_what_is_divided_by_the_length_of_a_list_needs_no_cut_off():
+    names = ["novelty", "surprisal", "unexpectedness", "overlap(denominator=union)", "num_retrieved", "category_count"]
+    assert [str(metric) for metric in parse_all(names)] == names
 
 
 def test_asking_twice_is_an_error():
@@ -143,6 +154,20 @@ def test_cut_offs_are_given_in_any_way(made):
 def test_cut_offs_that_make_no_sense(k):
     with pytest.raises(ParameterError):
         rw.NDCG(k)
+
+
+def test_a_cut_off_may_be_ten_million_and_above_it_the_whole_list_is_named():
+    assert (rw.NDCG(1).k, rw.NDCG(10_000_000).k) == ((1,), (10_000_000,))
+    for metric, k, hint in (
+        (rw.NDCG, 10_000_001, "without a cut-off, ndcg is computed on the whole list"),
+        (rw.NDCG, [5, 10_000_001], "without a cut-off, ndcg is computed on the whole list"),
+        (rw.NDCG, 0, None),
+        (rw.NDCG, 1e9, None),
+        (rw.metrics.EFD, 10_000_001, None),
+    ):
+        with pytest.raises(ParameterError, match="a whole number from 1 to 10,000,000") as raised:
+            metric(k)
+        assert raised.value.hint == hint
 
 
 @pytest.mark.parametrize(

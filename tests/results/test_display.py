@@ -161,6 +161,16 @@ def test_a_name_that_leaves_no_room_for_numbers_goes_on_below(monkeypatch):
     ]
 
 
+def test_a_table_of_one_column_takes_the_whole_line(monkeypatch):
+    view = TableView(["what was found"], [["a row of 20 columns,"], ["a row of 21 columns, "]])
+    assert plain(view).splitlines() == ["what was found", "a row of 20 columns,", "a row of 21 columns,"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    assert plain(view).splitlines() == ["what was found", "a row of 20 columns,", "a row of 21 columns,"]
+    monkeypatch.setenv("COLUMNS", "19")
+    assert plain(view).splitlines()[1:3] == ["a row of 20", "    columns,"]
+
+
 def test_without_a_terminal_lines_are_as_long_as_they_are(monkeypatch):
     for stdout in (sys.stdout, None):
         monkeypatch.setattr(sys, "stdout", stdout)

@@ -10,7 +10,7 @@ import pytest
 import rankwise as rw
 from rankwise.errors import ColumnError, MetricError
 from rankwise.results.storage import open_result
-from rankwise.tables.table import Protocol
+from rankwise.tables.table import INFERRED, Protocol
 
 TRUTH = {user: {user % 7, 9} for user in range(60)}
 LISTS = {user: [9, user % 7] if user % 3 else [user % 5, 9] for user in TRUTH}
@@ -119,3 +119,18 @@ def test_a_metric_called_index_that_repeats_is_a_metric():
 def test_every_part_of_a_label_is_read(power, replacement):
     protocol = Protocol("sampled", 100, 42, "popularity", replacement, power=power)
     assert Protocol.of_label(protocol.label) == protocol
+
+
+@pytest.mark.parametrize(
+    ("label", "protocol"),
+    [
+        ("sampled (m=7)", Protocol("sampled", 7)),
+        ("sampled (m=7, seed=0)", Protocol("sampled", 7, 0)),
+        ("sampled (m=7, by popularity)", Protocol("sampled", 7, by="popularity")),
+        ("looks sampled (m=7)", Protocol(INFERRED, 7)),
+        ("", Protocol("catalogue")),
+    ],
+)
+def test_a_label_says_what_is_known_of_a_sample_alone(label, protocol):
+    assert protocol.label == label
+    assert Protocol.of_label(label) == (protocol if label else None)

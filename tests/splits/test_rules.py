@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 import rankwise as rw
 from rankwise import splits
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError
-from rankwise.splits.interactions import rounded
+from rankwise.splits.interactions import Duration, rounded
 
 TABLE = pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "timestamp": [1, 3, 2, 4]})
 
@@ -180,6 +180,26 @@ def test_lengths_of_time():
     same = splits.GlobalTime(last=timedelta(days=31)).split(table).masks["test"]
     assert (same == splits.GlobalTime(last="31d").split(table).masks["test"]).all()
     assert splits.GlobalTime(at=date(2013, 3, 1)).split(table).test["item"].to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "months", "length"),
+    [
+        ("3us", 0, timedelta(microseconds=3)),
+        ("3ms", 0, timedelta(milliseconds=3)),
+        ("3s", 0, timedelta(seconds=3)),
+        ("3m", 0, timedelta(minutes=3)),
+        ("3h", 0, timedelta(hours=3)),
+        ("3d", 0, timedelta(days=3)),
+        ("3w", 0, timedelta(weeks=3)),
+        ("5mo", 5, timedelta(0)),
+        ("5q", 15, timedelta(0)),
+        ("5y", 60, timedelta(0)),
+        ("1y1q1mo1w1d", 16, timedelta(days=8)),
+    ],
+)
+def test_every_unit_of_time_is_as_long_as_in_the_calendar(text, months, length):
+    assert Duration.read("gap", text) == Duration(months, length // timedelta(microseconds=1))
 
 
 def test_windows_of_the_calendar():

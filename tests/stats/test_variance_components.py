@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from rankwise import stats
 from rankwise.errors import InputError
-from rankwise.stats.differences import differences
+from rankwise.stats.differences import DIGITS, differences
 from rankwise.stats.variance_components import (
     PairSums,
     VarianceComponents,
@@ -108,6 +108,19 @@ def test_users_who_vary_less_than_the_residual_have_no_part():
     assert (flat.p, flat.interval.low, flat.seeds_to_halve, flat.interval.estimate) == (NAN, NAN, None, 0.25)
     assert flat.interval.flags == ("zero variance", "no variation: the interval is not known")
     assert stats.two_level(np.zeros((2, 3))).p == 1.0
+
+
+@pytest.mark.parametrize("largest", [1.0, 0.25])
+def test_a_variance_of_users_up_to_that_of_rounding_is_none(largest):
+    seeds, rounding = [np.array([[-largest, 0.0]]), np.array([[largest / 2, 0.0]])], (DIGITS * largest) ** 2
+    for variance, kept in ((rounding, 0.0), (rounding * (1 + 1e-9), rounding * (1 + 1e-9)), (-1.0, 0.0)):
+        assert variance_of_means(np.zeros(2), seeds, part=(variance, 7.0)).users == (kept, 7.0)
+
+
+def test_a_variance_of_seeds_up_to_that_of_rounding_is_none():
+    for value, kept in ((DIGITS, 0.0), (2 * DIGITS, (2 * DIGITS) ** 2)):
+        seeds = [np.ones((2, 1)), np.array([[value], [-value]])]
+        assert variance_of_means(np.zeros(2), seeds).seeds == ((0.0, 1.0), (pytest.approx(kept, rel=1e-9, abs=0), 1.0))
 
 
 def test_seeds_and_users_that_are_refused():

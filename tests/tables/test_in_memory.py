@@ -12,6 +12,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import InputError, ScoreError
+from rankwise.tables.memory import from_mapping
 
 CELLS = ["ndcg@2", "recall@2", "cg@2"]
 LISTS = {"a": ["x", "y"], "b": ["z"]}
@@ -254,6 +255,14 @@ def test_fields_of_records_by_user_are_columns():
     assert "recommendations: records by user (user, item=asin, rank=place)" in result.notes[-1]
     stars = {"a": [{"item": "x", "stars": 5}, {"item": "y", "stars": 2}], "b": [{"item": "z", "stars": 4}]}
     assert rw.evaluate(LISTS, stars, "recall@2", threshold=4).per_user["n_relevant"].to_list() == [1, 1]
+
+
+def test_records_by_user_have_the_user_before_their_fields_in_their_order():
+    lists = {"a": [{"item": "y", "score": 2.0, "shelf": 1}], "b": [{"item": "z", "score": 1.0, "shelf": 3}]}
+    frame, layout = from_mapping(lists, "recommendations")
+    assert layout == "records by user"
+    assert frame.columns == ["user", "item", "score", "shelf"]
+    assert frame.rows() == [("a", "y", 2.0, 1), ("b", "z", 1.0, 3)]
 
 
 def test_named_tuples_are_read_by_name():

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import polars as pl
+import pyarrow.dataset
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -85,6 +86,25 @@ def test_columns_that_are_not_needed_are_not_read(tmp_path, monkeypatch):
     assert found.columns == ["item"]
     assert names == ("title", "user_id", "note", "item", "score")
     assert len(read) == 2
+
+
+@pytest.mark.parametrize("source", ["file", "list of files", "dataset", "chunks", "chunks of several files"])
+def test_damage_in_a_column_that_is_not_needed_does_no_harm(tmp_path, source):
+    path = tmp_path / "run.parquet"
+    WIDE.drop("vector").write_parquet(path, compression="uncompressed", statistics=False)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * 16 + content[20:])  # where the first column starts
+    with pytest.raises(pl.exceptions.ComputeError, match="bad data"):
+        pl.read_parquet(path, columns=["title"])
+    read = {
+        "file": lambda: [read_table(path, "recommendations")],
+        "list of files": lambda: [read_table([path], "recommendations")],
+        "dataset": lambda: [read_table(pyarrow.dataset.dataset(path), "recommendations")],
+        "chunks": lambda: Chunks(path, 2, None),
+        "chunks of several files": lambda: Chunks([path], 2, None),
+    }
+    rows = [row for table in read[source]() for row in table.frame.rows()]
+    assert rows == WIDE.select("user_id", "item", "score").rows()
 
 
 @pytest.mark.parametrize("role", ["recommendations", "truth", "train", "reference", "items", "users", "interactions"])

@@ -206,6 +206,22 @@ def test_two_units_in_one_column_are_told_by_a_gap(slow, n, warns):
     assert (one.status, one.value, one.said) == ("warn", 1, "1,000 training rows have 1 different times: no order")
 
 
+def test_the_first_second_is_a_time_and_the_moment_0_is_none():
+    test = pl.DataFrame({"user": [1], "item": [2], "timestamp": [1500]})
+    for early, status, says in ((1, "warn", "; 5 of 101 times are about 1,000 times smaller"), (0, "pass", "times")):
+        train = pl.DataFrame({"user": range(100), "item": 1, "timestamp": [early] * 5 + [1000, 1001] * 47 + [1001]})
+        check = rw.audit(train, test, time_unit="s")["L22"]
+        assert (check.status, says in check.said) == (status, True)
+
+
+def test_titles_of_one_letter_are_compared_and_titles_of_signs_are_not():
+    items = pl.DataFrame({"item": range(6), "title": ["a", "A!", "?", "!", "-", "b"]})
+    train, test = (pl.DataFrame({"user": [1, 2], "item": own}) for own in ([0, 1], [2, 3]))
+    audit = rw.audit(train, test, items=items)
+    assert audit["L15"].said.endswith("; 2 of 6 items share their title with another")
+    assert audit.rows("L15")["item"].to_list() == [0, 1]
+
+
 def test_of_equally_popular_items_the_first_are_the_most_popular():
     """Eleven items once each: the last is left out, which is all that one of ten users has."""
     test = pl.DataFrame({"user": [0, *range(10)], "item": range(11)})
