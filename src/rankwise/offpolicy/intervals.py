@@ -156,8 +156,8 @@ class Estimate:
 
     def _one_sided(self, value: float, side: int) -> float:
         """Return the larger one-sided p-value of a value above (1) or below (−1) the estimate."""
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         error, freedom = self.cr2
-        student = 1.0 if not error > 0 else float(t.sf(side * (value - self.value) / error, freedom))
+        student = 1.0 if not error > 0 else float(stdtr(freedom, -side * (value - self.value) / error))
         return max(self.tail(value, side)[0], student)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -92,9 +92,12 @@ def result_views(
     *,
     min_size: int,
     intervals: pl.DataFrame | None = None,
+    interval_of: Callable[[str], str] | None = None,
     full: bool = True,
 ) -> list[TableView]:
     """Return the table of values, and that of groups of users if there is one, above the notes.
+
+    ``interval_of`` returns the interval of a value as text, which stands beside that of the largest cut-off.
 
     Unless in ``full``, what was read is left out. ``label`` goes into the first heading, so that sampled candidates are
     never out of sight. The titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do
@@ -104,7 +107,7 @@ def result_views(
     groups = [] if slices is None else slices.to_dicts()
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
-    views = [_value_view(long, values, f"metric{corner}")] if long or not wide else []
+    views = [_value_view(long, values, f"metric{corner}", interval_of)] if long or not wide else []
     if intervals is not None:
         views += [_interval_view(intervals, f"group{corner}")]
     elif groups and long:
@@ -122,11 +125,13 @@ def _title(notes: Sequence[str]) -> str:
     return "over " + "; ".join(filter(None, (who.split(";")[0], rules))) + "."
 
 
-def _value_view(metrics: Sequence[Metric], values: Mapping[str, float], corner: str) -> TableView:
-    """Return one row per metric, and per cell of a metric; one column per cut-off."""
+def _value_view(
+    metrics: Sequence[Metric], values: Mapping[str, float], corner: str, interval_of: Callable[[str], str] | None = None
+) -> TableView:
+    """Return one row per metric, and per cell of a metric; one column per cut-off, and one of intervals."""
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
     columns += [] if all(metric.k for metric in metrics) else [None]
-    rows = []
+    rows: list[list[str]] = []
     for metric in metrics:
         by_label: dict[str, dict[int | None, str]] = {}
         for k, name in zip(metric.k or (None,), metric.cells, strict=True):
@@ -134,11 +139,17 @@ def _value_view(metrics: Sequence[Metric], values: Mapping[str, float], corner: 
                 by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
         name = str(metric @ ())
         if by_label and "" not in by_label:
-            rows.append((name, *("" for _ in columns)))
+            rows.append([name, *("" for _ in columns), ""])
         for label, texts in by_label.items():
-            rows.append((f"  {label}" if label else name, *texts.values()))
-    head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
-    return TableView(head, rows, title="Values", label="rankwise-values")
+            interval = "" if label or interval_of is None else interval_of(metric.cells[-1])
+            rows.append([f"  {label}" if label else name, *texts.values(), interval])
+    head = [corner, *("whole" if k is None else f"@{k}" for k in columns), "95 % interval"]
+    if len(columns) > 1:
+        head[-1] += " of the last"
+    if not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
+        return TableView(head, rows, title="Values", label="rankwise-values")
+    return TableView(head, rows, leaving=(len(head) - 1,), title="Values", label="rankwise-values")
 
 
 def _is_wide(values: Mapping[str, float], name: str) -> bool:

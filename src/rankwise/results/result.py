@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.convention.convention import Convention
 from rankwise.core.arguments import SMALL_GROUP, check_path
 from rankwise.core.saved_forms import RESULT
-from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, finite
+from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, finite, number
 from rankwise.errors import MetricError, MissingValueError, ParameterError, UsageError, nearest
 from rankwise.metrics.base import Metric, ValueKind, parse
 from rankwise.results.display import footnote, result_views, short_lists
@@ -26,6 +26,7 @@ from rankwise.results.intervals import (
     group_interval_of,
     groups_compared,
     interval_of,
+    range_of,
     read_group_column,
     within,
 )
@@ -508,6 +509,19 @@ class Result(DetailedDisplay, Mapping[str, float]):
             return ""
         return short_lists(users["list_length"], max(cutoffs), self.counts)
 
+    def _interval_text(self, cell: str) -> str:
+        """Return the interval of a mean over users as text, where it takes no resampling; else nothing."""
+        from rankwise.stats.differences import MANY
+
+        users: pl.DataFrame | None = self.__dict__.get("per_user")  # not collected from Spark for an interval
+        if users is None or len(users) < 2 or not self.is_mean_of_users(cell) or cell not in users.columns:
+            return ""
+        low, high = range_of(self.metrics, cell)
+        if len(users) < MANY and not math.isfinite(high - low):
+            return ""
+        interval = self.interval(cell)
+        return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"
+
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the values alone, the values with notes, or also what was read from which columns.
 
@@ -524,6 +538,7 @@ class Result(DetailedDisplay, Mapping[str, float]):
             self.notes,
             min_size=self.min_size,
             intervals=self.intervals,
+            interval_of=self._interval_text,
             full=detail == "full",
         )
         return [replace(view, notes=()) for view in views] if detail == "verdict" else views

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from rankwise.core import kernels
 from rankwise.core.ragged import offsets, runs
@@ -205,12 +206,10 @@ def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple
 
 
 def _rank_biserial(pairs: Differences) -> float:
-    from scipy.stats import rankdata
-
     d = pairs.d[pairs.d != 0]
     if not len(d):
         return 0.0 if pairs.n else math.nan
-    ranks = rankdata(np.abs(d))
+    ranks = pl.Series(np.abs(d)).rank("average").to_numpy()
     return float((ranks * np.sign(d)).sum() / ranks.sum())
 
 

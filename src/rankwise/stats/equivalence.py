@@ -204,7 +204,7 @@ class MarginClaim:
 
     def p(self, cluster: Any = None) -> float:
         """Return the one-sided p-value of the opposite; 1 if neither the bound nor t carries the claim."""
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         if self.pairs.n < 2:
             return math.nan
@@ -215,7 +215,7 @@ class MarginClaim:
             return self._mean.p(self.limit)
         if not t_is_valid(self.pairs):
             return 1.0
-        return never_zero(t.cdf(self.side * skewed_t(self.pairs, self.side * self.limit), self.pairs.n - 1))
+        return never_zero(stdtr(self.pairs.n - 1, self.side * skewed_t(self.pairs, self.side * self.limit)))
 
     def users(self, alpha: float, *, power: float = 0.8) -> int | None:
         """Return how many users show it if the sample is like all of them; None if no number does."""
@@ -360,11 +360,11 @@ def non_inferiority_of(
 
 def users_to_show(gap: float, deviation: float, alpha: float, *, power: float = 0.8) -> int | None:
     """Return how many users show a gap above 0; None if no number of them does, or none varies."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     if not gap > 0 or not deviation > 0:
         return None
-    needed = float(((norm.ppf(1 - alpha) + norm.ppf(power)) * deviation / gap) ** 2)
+    needed = float(((ndtri(1 - alpha) + ndtri(power)) * deviation / gap) ** 2)
     return math.ceil(needed) if needed < _MOST else None
 
 

@@ -75,7 +75,7 @@ def paired_t_of_all(values: Any) -> PairTests:
     >>> float(tests.p[0, 1])
     0.0377
     """
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     x = _table(values)
     gaps = np.isnan(x)
@@ -94,7 +94,7 @@ def paired_t_of_all(values: Any) -> PairTests:
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares, 0) / (n - 1) / n)
         statistic = np.where(means == 0, 0.0, means / error)
-        p = np.maximum(2 * t.sf(np.abs(statistic), n - 1), LEAST)
+        p = np.maximum(2 * stdtr(n - 1, -np.abs(statistic)), LEAST)
     constant = (error == 0) & (means != 0)
     p[constant] = np.maximum(p[constant], [smallest_p(int(users)) for users in n[constant]])
     p[(error == 0) & (means == 0)] = 1.0
