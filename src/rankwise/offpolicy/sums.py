@@ -467,10 +467,14 @@ def _full_list_sums(weight: Any, log: Log, width: int) -> Any:
 
 def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
     """Return how often each item was shown at each place, in each stratum, with each propensity."""
-    bits = np.ascontiguousarray(1.0 / propensity).view(np.int64)
-    code = pl.Series((bits + (1 << (_CODE_BITS - 1))) >> _CODE_BITS)  # few distinct values, with 10 binary digits
-    place = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
-    columns = {"item": log.frame["item"], "place": place.cast(pl.Int64), "stratum": _strata(log, context), "code": code}
+    bits = np.divide(1.0, propensity).view(np.int64)
+    bits += 1 << (_CODE_BITS - 1)
+    bits >>= _CODE_BITS  # few distinct values, with 10 binary digits
+    columns = {"item": log.frame["item"], "code": pl.Series(bits)}
+    if "position" in log.frame.columns or log.is_slate:
+        columns["place"] = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
+    if context:
+        columns["stratum"] = _strata(log, context)
     numbers, values = zip(*map(_numbered, columns.values()), strict=True)
     sizes = [len(each) for each in values]
     cell = numbers[-1]
@@ -484,13 +488,13 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
         cell, counts = np.unique(cell, return_counts=True)
     numbers = np.unravel_index(cell, sizes[::-1])[::-1]
     shown = {name: each.gather(number) for name, each, number in zip(columns, values, numbers, strict=True)}
-    return pl.DataFrame({**shown, "rows": counts})
+    whole = {name: shown.get(name, pl.zeros(len(counts), eager=True)) for name in ("item", "place", "stratum", "code")}
+    types = dict.fromkeys(("place", "stratum", "code"), pl.Int64)
+    return pl.DataFrame({**whole, "rows": counts}).cast(types)  # type: ignore[arg-type]
 
 
 def _strata(log: Log, context: Sequence[str]) -> pl.Series:
     """Return the stratum of each row: a hash of its context, of which there are few however many contexts there are."""
-    if not context:
-        return pl.zeros(log.rows, pl.Int64, eager=True)
     known = log.frame.select(context).unique()
     text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f")
     hashes = id_numbers(known.select(text.alias("key"))["key"]).astype(np.uint64)
