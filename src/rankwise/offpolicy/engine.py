@@ -297,18 +297,13 @@ class Job:
         ``source`` is the card of the exposures, by default that of a piece.
         """
         parts = list(partials)
-        counts = self._counts(parts)
-        totals = [part.total for part in parts if part.total is not None]
-        if not totals:
-            raise InputError("a target says nothing about any request", where=parts[0].source["source"])
-        if self.is_slate and not any(part.has_slates for part in parts):
-            raise ParameterError("no request has several rows", hint="leave propensities out")
-        limits, from_log = _range_of(self.options.reward_range, totals)
-        keys = pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups))).sort().to_list()
-        groups = [[part.groups[key] for part in parts if key in part.groups] for key in keys]
+        counts, card = self._counts(parts), parts[0].source
+        sums, keys = self._merged(parts)
+        parts.clear()  # of a large log they are as large as what is merged
+        limits, from_log = _range_of(self.options.reward_range, sums[0])
         by = self.options.by
         heads = [{}] if by is None else [{"by": by, "group": group} for group in (None, *map(str, keys))]
-        summaries = [self._summary(each, limits, head) for each, head in zip([totals, *groups], heads, strict=True)]
+        summaries = [self._summary(each, limits, head) for each, head in zip(sums, heads, strict=True)]
         values = [summary.values() for summary in summaries]
         tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
         return OffPolicy(
@@ -316,11 +311,22 @@ class Job:
             differences=pl.concat(map(Summary.differences, summaries, values, supports)),
             sensitivity=summaries[0].sensitivity(values[0], supports[0]),
             positions=positions_of(values[0], supports[0]),
-            per_user=per_user(summaries[0].sums),
+            per_user=per_user(sums[0]),
             counts=counts,
-            sources={"exposures": dict(parts[0].source if source is None else source)},
+            sources={"exposures": dict(card if source is None else source)},
             settings=self._settings(limits, from_log),
         )
+
+    def _merged(self, parts: Sequence[Partial]) -> tuple[list[Sums], list[Any]]:
+        """Return the sums of all requests and of each group of ``by``, and the groups in order."""
+        totals = [part.total for part in parts if part.total is not None]
+        if not totals:
+            raise InputError("a target says nothing about any request", where=parts[0].source["source"])
+        if self.is_slate and not any(part.has_slates for part in parts):
+            raise ParameterError("no request has several rows", hint="leave propensities out")
+        keys = pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups))).sort().to_list()
+        groups = [[part.groups[key] for part in parts if key in part.groups] for key in keys]
+        return [Sums.merged(each) for each in (totals, *groups)], keys
 
     def _counts(self, parts: Sequence[Partial]) -> dict[str, int]:
         """Return what was counted in all pieces; raise if over 1 % of outcomes or rows cannot be joined."""
@@ -338,9 +344,8 @@ class Job:
             counts[f"{name}: rows of which the target says nothing"] = gap.rows
         return {name: count for name, count in (counts | Counter(parts[0].of_tables)).items() if count}
 
-    def _summary(self, parts: Sequence[Sums], limits: tuple[float, float], head: Mapping[str, str | None]) -> Summary:
+    def _summary(self, sums: Sums, limits: tuple[float, float], head: Mapping[str, str | None]) -> Summary:
         """Return the summary of some requests."""
-        sums = Sums.merged(parts, tail_length(int(sum(part.rows.sum() for part in parts))))
         marginal = bool(self.is_slate) and self.kind == "marginal"
         # Shares fit by construction; in slates propensities depend on the items above.
         tested = not self.estimated and (not self.is_slate or marginal)
@@ -483,14 +488,14 @@ class _Piece:
         return log.filter(pl.Series(kept)), {n: each.filter(kept) for n, each in rows.items()}, propensity[kept]
 
 
-def _range_of(limits: tuple[float, float] | None, parts: Sequence[Sums]) -> tuple[tuple[float, float], bool]:
+def _range_of(limits: tuple[float, float] | None, sums: Sums) -> tuple[tuple[float, float], bool]:
     """Return the smallest and the largest reward, and whether they are those of the log."""
     if limits is not None:
         return (float(limits[0]), float(limits[1])), False
-    if all(part.binary for part in parts):
+    if sums.binary:
         return (0.0, 1.0), False
-    lows, highs = zip(*(part.reward_range for part in parts), strict=True)
-    return (min(*lows, 0.0), max(highs)), True
+    low, high = sums.reward_range
+    return (min(low, 0.0), high), True
 
 
 def _check_one_policy(log: Log) -> None:

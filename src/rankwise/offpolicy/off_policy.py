@@ -179,7 +179,7 @@ def _in_chunks(job: Job, exposures: Any, items: Any, rows: int, progress: bool |
             first += log.rows
             bar.update(log.rows)
         card = {**partials[0].source, "rows": chunks.total, "sha256": digest.result()}
-    return job.finish(partials, card)
+    return job.finish((partials.pop(0) for _ in range(len(partials))), card)
 
 
 def _ahead(job: Job, chunks: Chunks, log: Log, items: Any) -> Job:

@@ -153,7 +153,7 @@ class Summary:
             if supports[name] == "none":
                 continue
             printed = values[name].value
-            plain = value_of(self.sums, name, "ips", self.reward_range).value if not policy.expected.any() else math.nan
+            plain = value_of(self.sums, name, "ips", self.reward_range).value if policy.expected is None else math.nan
             others = [("ips", math.nan, plain)] if not math.isnan(plain) else []
             curve = clip_curve(self.sums, policy)
             others += [("clip", float(clip), float(value)) for clip, value in zip(CLIPS, curve, strict=True)]

@@ -33,8 +33,8 @@ _HEAVIEST = 64
 _BLOCK = 1024
 _STRATA = 8
 """The binary digits of the number of strata of contexts."""
-_CODE_BITS = 42
-"""The bits of 1 / propensity that calibration ignores: 10 of its 52 digits are left."""
+_CODE_BITS = 44
+"""The bits of 1 / propensity that calibration ignores: 8 of its 52 digits are left."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ class PolicySums:
 
     Attributes
     ----------
-    weight, reward, expected, before : array, shape (users, positions)
-        Σ w, Σ w (r − q), Σ w' dm and Σ w', where w' is the weight of the list above.
+    weight, reward : array, shape (users, positions)
+        Σ w and Σ w (r − q).
+    expected, before : array, shape (users, positions), or None
+        With predictions Σ w' dm and Σ w', where w' is the weight of the list above; `before` is None where all are 1.
     kept : array, shape (4, requests, positions)
         Weight, prediction, weight above and expected prediction of the kept requests; 0 at positions they lack.
     clips : array of object, shape (4, clips, positions)
@@ -112,8 +114,8 @@ class PolicySums:
 
     weight: Floats
     reward: Floats
-    expected: Floats
-    before: Floats
+    expected: Floats | None
+    before: Floats | None
     kept: Floats
     clips: Any
     full: Any
@@ -167,8 +169,9 @@ class Sums:
         return int(self.requests.sum())
 
     @classmethod
-    def merged(cls, parts: Sequence[Sums], tail: int) -> Sums:
+    def merged(cls, parts: Sequence[Sums]) -> Sums:
         """Return the sums of all pieces, with the users in order; the order of the pieces does not matter."""
+        tail = tail_length(int(sum(part.rows.sum() for part in parts)))
         width = max(part.rows.shape[1] for part in parts)
         users = None if parts[0].users is None else pl.concat([part.users for part in parts if part.users is not None])
         requests = np.concatenate([part.requests for part in parts])
@@ -235,8 +238,10 @@ def _order_of(users: pl.Series | None) -> Any:
 def _merged_policy(parts: Sequence[PolicySums], width: int, order: Any, kept: Floats, tail: int) -> PolicySums:
     """Return the sums of one policy over all pieces."""
 
-    def by_user(name: str) -> Floats:
-        values: Floats = _stacked([getattr(part, name) for part in parts], width)
+    def by_user(name: str) -> Any:
+        if getattr(parts[0], name) is None:
+            return None
+        values = _stacked([getattr(part, name) for part in parts], width)
         return values if order is None else values[order]
 
     masses = [part.outside for part in parts]
@@ -317,10 +322,7 @@ def sums_of(
         counts[:, 0].copy() if not log.is_slate else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
         counts,
         by_user(log.reward),
-        {
-            name: _policy_sums(each, log, width, counts, by_user, kept, masses[name], tail)
-            for name, each in rows.items()
-        },
+        {name: _policy_sums(each, log, width, by_user, kept, masses[name], tail) for name, each in rows.items()},
         _by_request(ones, log, width, kept) > 0,
         (low, high),
         bool(np.isin((low, high), (0.0, 1.0)).all() and ((log.reward == 0.0) | (log.reward == 1.0)).all()),
@@ -397,7 +399,7 @@ def _by_request(values: Any, log: Log, width: int, kept: Any) -> Floats:
 
 
 def _policy_sums(
-    rows: Rows, log: Log, width: int, counts: Floats, by_user: Any, kept: Any, mass: ExactTotal | None, tail: int
+    rows: Rows, log: Log, width: int, by_user: Any, kept: Any, mass: ExactTotal | None, tail: int
 ) -> PolicySums:
     weight, reward = rows.weight, log.reward
     heaviest = _heaviest(weight, log)
@@ -410,15 +412,14 @@ def _policy_sums(
     tables = [np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept) for c in rows.columns()]
     if rows.before is None:
         tables[2] = _by_request(np.broadcast_to(1.0, log.rows), log, width, kept)
+    expected = rows.expected
+    if expected is not None and rows.before is not None:
+        expected = rows.before * expected
     return PolicySums(
         weight=by_user(weight),
         reward=by_user(weight * (reward - rows.predicted if modelled else reward)),
-        expected=by_user(
-            rows.expected if rows.before is None else rows.before * rows.expected  # type: ignore[operator]
-        )
-        if modelled
-        else np.zeros_like(counts),
-        before=counts if rows.before is None else by_user(rows.before),
+        expected=None if expected is None else by_user(expected),
+        before=by_user(rows.before) if modelled and rows.before is not None else None,
         kept=np.stack(tables),
         clips=_clip_sums(weight, reward, log, width),
         full=_full_list_sums(weight, log, width),
@@ -469,7 +470,7 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
     """Return how often each item was shown at each place, in each stratum, with each propensity."""
     bits = np.divide(1.0, propensity).view(np.int64)
     bits += 1 << (_CODE_BITS - 1)
-    bits >>= _CODE_BITS  # few distinct values, with 10 binary digits
+    bits >>= _CODE_BITS  # few distinct values, with 8 binary digits
     columns = {"item": log.frame["item"], "code": pl.Series(bits)}
     if "position" in log.frame.columns or log.is_slate:
         columns["place"] = log.frame["position"] if "position" in log.frame.columns else pl.Series(log.place)
@@ -489,7 +490,7 @@ def _shown(log: Log, propensity: Any, context: Sequence[str]) -> pl.DataFrame:
     numbers = np.unravel_index(cell, sizes[::-1])[::-1]
     shown = {name: each.gather(number) for name, each, number in zip(columns, values, numbers, strict=True)}
     whole = {name: shown.get(name, pl.zeros(len(counts), eager=True)) for name in ("item", "place", "stratum", "code")}
-    types = dict.fromkeys(("place", "stratum", "code"), pl.Int64)
+    types = {"place": pl.Int64, "stratum": pl.Int16, "code": pl.Int32}
     return pl.DataFrame({**whole, "rows": counts}).cast(types)  # type: ignore[arg-type]
 
 

@@ -234,7 +234,7 @@ def _cells(shown: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     spread = pl.col("square") - pl.col("total") ** 2 / pl.col("size")
     z = (pl.col("total") - pl.col("size")).abs() / spread.clip(1e-9).sqrt()
     out = groups.select("item", "place", "code", "rows", "size", *by, z=z)
-    return out if by else out.with_columns(stratum=pl.lit(None, pl.Int64))
+    return out if by else out.with_columns(stratum=pl.lit(None, pl.Int16))
 
 
 def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:

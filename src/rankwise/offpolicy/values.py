@@ -106,7 +106,9 @@ def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[fl
     """Return the value of a policy by an estimator."""
     policy = sums.policies[name]
     rows, weights = exact_columns(sums.rows), exact_columns(policy.weight)
-    rewards, expected, before = (exact_columns(getattr(policy, key)) for key in ("reward", "expected", "before"))
+    rewards = exact_columns(policy.reward)
+    model_sums, before_sums = _model_sums(sums, policy)
+    expected, before = exact_columns(model_sums), exact_columns(before_sums)
     normalised = estimator in ("snips", "sndr")
     scale = weights if normalised else rows
     above = before if normalised else rows
@@ -123,7 +125,7 @@ def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[fl
 
     influence = (
         ((policy.reward - parts_at * policy.weight) * share).sum(1)
-        + ((policy.expected - models_at * policy.before) * share_above).sum(1)
+        + ((model_sums - models_at * before_sums) * share_above).sum(1)
         + (sums.rows * fixed).sum(1)
         - value * sums.requests
     )
@@ -147,10 +149,18 @@ def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[fl
         parts = parts - beta * excess
         influence = policy.reward[:, 0] - beta * (policy.weight[:, 0] - sums.requests) - value * sums.requests
         highest, lowest = (w[:, 0] * reward - beta * (w[:, 0] - 1.0) - value for reward in reward_range[::-1])
-    single = estimator == "snips" and len(rows) == 1 and not policy.expected.any() and not q.any()
+    single = estimator == "snips" and len(rows) == 1 and policy.expected is None
     by_position = (parts + models) * rows / sums.n
     bounds = reward_range
     return Value(sums, policy, value, influence, highest, lowest, sizes, by_position, bounds, single)
+
+
+def _model_sums(sums: Sums, policy: PolicySums) -> tuple[Floats, Floats]:
+    """Return Σ w' dm and Σ w' by user; without predictions a row of zeros, and one of ones, for all users."""
+    if policy.expected is None:
+        width = sums.rows.shape[1]
+        return np.zeros((1, width)), np.ones((1, width))
+    return policy.expected, sums.rows if policy.before is None else policy.before
 
 
 def _without_weight(sums: Sums, policy: PolicySums, reward_range: tuple[float, float]) -> Value:
