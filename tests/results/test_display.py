@@ -36,6 +36,23 @@ def test_one_row_a_metric_one_column_a_cutoff():
     ]
 
 
+def test_a_value_has_its_interval_beside_it_where_that_takes_no_resampling():
+    lists, truth = {u: [u % 3, 9] for u in range(200)}, {u: {0} for u in range(200)}
+    result = rw.evaluate(lists, truth, ["recall@[1,2]", "novelty@2", "coverage@2"], train=lists)
+    (view,) = result.views
+    interval = result.interval("recall@2")
+    assert view.head == ("metric", "@1", "@2", "95 % interval of the last")
+    assert view.rows[0][-1] == f"{interval.low:.4f} to {interval.high:.4f}"
+    assert [row[-1] for row in view.rows[1:]] == ["", ""]  # without bounds, and no mean of users
+
+
+def test_limits_of_few_clusters_stay_within_the_range():
+    lists = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 6, 5], "rank": [1, 1, 1]})
+    truth = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 5, 6]})
+    interval = rw.evaluate(lists, truth, "recall@1").interval("recall@1")
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
 def test_the_footnote_says_what_was_out_of_the_ordinary():
     lists = {1: [(5, 1.0), (6, 1.0)], 2: [(5, 1.0)], 3: [(7, 2.0)]}
     who, rules, read = rw.evaluate(lists, {1: {6}, 2: {5}, 4: {5}}, "mrr").notes
@@ -212,7 +229,7 @@ def test_every_latex_table_has_one_shape():
         r"\centering\small\setlength{\tabcolsep}{4pt}",
         r"\label{tab:rankwise-comparison}",
     ]
-    for name, columns, lines in zip(("values", "groups"), ("lr", "lrrr"), tables[:2], strict=True):
+    for name, columns, lines in zip(("values", "groups"), ("lrr", "lrrr"), tables[:2], strict=True):
         assert [*lines[:2], *lines[3:6]] == [
             r"\begin{table}",
             r"\centering",

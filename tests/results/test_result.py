@@ -96,7 +96,7 @@ def test_exports(result):
     assert json.loads(result.export("json"))["values"]["rbp"] == result["rbp"]
     markdown = result.export("markdown")
     head = [cell.strip() for cell in markdown.splitlines()[0].split("|")]
-    assert head == ["", "metric", "@1", "@2", "whole", ""]
+    assert head[:5] == ["", "metric", "@1", "@2", "whole"]
     latex = result.export("latex")
     assert r"\toprule" in latex
     assert r"a\_1" in latex
@@ -106,7 +106,7 @@ def test_exports(result):
 
 
 def test_displays(result):
-    assert repr(result).splitlines()[0].split() == ["metric", "@1", "@2", "whole"]
+    assert repr(result).splitlines()[0].split()[:4] == ["metric", "@1", "@2", "whole"]
     assert "b&lt;2" in result._repr_html_()
     assert result.scores.columns == ["metric", "k", "cell", "value", "users", "better", "label"]
 

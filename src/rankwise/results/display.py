@@ -131,7 +131,7 @@ def _value_view(
     """Return one row per metric, and per cell of a metric; one column per cut-off, and one of intervals."""
     columns: list[int | None] = [*sorted({k for metric in metrics for k in metric.k})]
     columns += [] if all(metric.k for metric in metrics) else [None]
-    rows: list[list[str]] = []
+    rows: list[tuple[str, ...]] = []
     for metric in metrics:
         by_label: dict[str, dict[int | None, str]] = {}
         for k, name in zip(metric.k or (None,), metric.cells, strict=True):
@@ -139,17 +139,16 @@ def _value_view(
                 by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
         name = str(metric @ ())
         if by_label and "" not in by_label:
-            rows.append([name, *("" for _ in columns), ""])
+            rows.append((name, *("" for _ in columns), ""))
         for label, texts in by_label.items():
             interval = "" if label or interval_of is None else interval_of(metric.cells[-1])
-            rows.append([f"  {label}" if label else name, *texts.values(), interval])
-    head = [corner, *("whole" if k is None else f"@{k}" for k in columns), "95 % interval"]
-    if len(columns) > 1:
-        head[-1] += " of the last"
+            rows.append((f"  {label}" if label else name, *texts.values(), interval))
+    head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
+    view = TableView(head, [row[:-1] for row in rows], title="Values", label="rankwise-values")
     if not any(row[-1] for row in rows):
-        head, rows = head[:-1], [row[:-1] for row in rows]
-        return TableView(head, rows, title="Values", label="rankwise-values")
-    return TableView(head, rows, leaving=(len(head) - 1,), title="Values", label="rankwise-values")
+        return view
+    last = "95 % interval" + (" of the last" if len(columns) > 1 else "")
+    return replace(view, head=(*head, last), rows=rows, leaving=(len(head),))
 
 
 def _is_wide(values: Mapping[str, float], name: str) -> bool:

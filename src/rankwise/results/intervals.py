@@ -351,10 +351,11 @@ def clustered_interval(
     users = users.filter(pl.col(cell).is_not_nan())
     codes = cluster_codes(users["user"], groups_of_users({"": users}, clusters))
     interval = clustered(users[cell].to_numpy(), codes, confidence=confidence)
-    flags = tuple(cluster_flags(interval.n, clusters))
-    if UNVARIED not in interval.flags:
-        return replace(interval, flags=(*interval.flags, *flags))
-    bounds, flags = range_of(metrics, cell), ("clusters do not vary", *flags)
+    flags, bounds = tuple(cluster_flags(interval.n, clusters)), range_of(metrics, cell)
+    if UNVARIED not in interval.flags:  # few clusters give limits beyond any mean
+        low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
+        return replace(interval, low=low, high=high, flags=(*interval.flags, *flags))
+    flags = ("clusters do not vary", *flags)
     return constant_interval(interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags)
 
 
