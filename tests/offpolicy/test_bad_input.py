@@ -241,3 +241,49 @@ def test_outcomes_join_the_last_exposure_of_the_user_within_the_window():
 def test_outcomes_without_request_need_times():
     with pytest.raises(ColumnError, match="by request and item, or else by user, item and time"):
         run(log(request=None, click=None), pl.DataFrame({"user": ["a"], "item": [7]}))
+
+
+def test_independent_positions_need_marginal_propensities():
+    for kind in ("conditional", "prefix", "list"):
+        with pytest.raises(ParameterError, match="need the propensity of each item at its position"):
+            run(slate(), propensities=kind, slates="independent")
+    with pytest.raises(ParameterError, match="cascade_dr needs predictions"):
+        run(slate(), propensities="conditional", slates="cascade_dr")
+    with pytest.raises(ParameterError, match="weight every position by the full list"):
+        run(slate(), propensities="list", slates="interaction")
+
+
+@pytest.mark.parametrize("by", ["item", "position", "request", "click"])
+def test_groups_are_of_the_context(by):
+    with pytest.raises((ParameterError, ColumnError, InputError)):
+        run(slate(), propensities="conditional", by=by)
+
+
+def test_a_group_has_whole_requests():
+    with pytest.raises(InputError, match="a request is in several groups by kind") as error:
+        run(slate(kind=["a", "b", "a", "a"]), propensities="conditional", by="kind")
+    assert "row 2" in error.value.where
+
+
+def test_columns_of_the_context_are_there():
+    with pytest.raises(ColumnError, match="no column 'segmnt' for within"):
+        run(log(segment=[1, 1, 2]), within=["segmnt"])
+    assert run(log(segment=[1, 1, 2]), within="segment").settings["within"] == ["segment"]
+    with pytest.raises(ParameterError, match="by is one column"):
+        run(log(segment=[1, 1, 2]), by=["segment"])
+
+
+def test_rewards_are_of_kinds_that_occur():
+    clicks = pl.DataFrame({"request": [1], "item": [7], "kind": ["click"]})
+    with pytest.raises(InputError, match="no outcome is of the kind 'clik'"):
+        run(log(click=None), clicks, reward={"clik": 1})
+    with pytest.raises(ParameterError, match="there are no outcomes"):
+        run(reward={"click": 1})
+    for wrong in ((0,), (5, 0)):
+        with pytest.raises(ParameterError, match="the smallest and the largest reward"):
+            run(reward_range=wrong)
+
+
+def test_single_precision_may_round_a_probability_above_1():
+    frame = log(propensity=[0.5, 1.0000001, 0.5], p_new=[1.0000001, 0.1, 0.9])
+    assert run(frame.cast({"propensity": pl.Float32, "p_new": pl.Float32})).row("new")["n"] == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -111,3 +112,37 @@ def test_what_is_no_decision(clicks):
         rw.decide(two, success="reward")
     assert rw.decide(two, success="reward", system="new").outcome == "ship"
     assert rw.decide(two, success="reward", baseline="even", system="new").outcome in ("ship", "hold")
+
+
+def with_a_slice_that_the_log_cannot_say():
+    rng, count = np.random.default_rng(0), 20_000
+    user, item = np.arange(count), rng.integers(0, 2, count)
+    last = user >= count - 300
+    return pl.DataFrame(
+        {
+            "request": user,
+            "user": user,
+            "segment": np.where(last, "b", "a"),
+            "item": item,
+            "propensity": 0.5,
+            "p_new": np.where(last, 0.0, np.where(item == 1, 0.9, 0.1)),
+            "click": (rng.random(count) < np.where(item == 1, 0.5, 0.2)).astype(int),
+        }
+    )
+
+
+def test_a_slice_without_support_is_no_small_slice():
+    result = rw.off_policy(with_a_slice_that_the_log_cannot_say(), targets={"new": "p_new"}, by="segment", margin=0.2)
+    assert result.row("new", "b")["support"] == "none"
+    decision = rw.decide(result, success="reward", guardrails={"reward": 0.2}, slices="segment")
+    assert (decision.outcome, decision.small_slices) == ("hold", [])
+    repr(decision)
+
+
+def test_every_reward_of_a_rule_has_the_slices_and_the_level(clicks):
+    sliced = with_reward(pl.col("reward"), by="segment", margin=0.5)
+    whole = with_reward(pl.col("reward"), margin=0.5)
+    with pytest.raises(ParameterError, match="rev has no slices by segment"):
+        rw.decide({"clicks": sliced, "rev": whole}, success="clicks", guardrails={"rev": 0.5}, slices="segment")
+    with pytest.raises(ParameterError, match="not estimated at the level of the decision"):
+        rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward")

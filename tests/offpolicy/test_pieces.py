@@ -167,8 +167,10 @@ def test_refused_in_chunks(tmp_path):
     log.write_parquet(path)
     with pytest.raises(ParameterError, match="needs the log at once"):
         rw.off_policy(path, targets={"new": "p_new"}, propensity="shares", within=["segment"], chunk_rows=9)
-    with pytest.raises(ParameterError, match="no request has several rows"):
+    with pytest.raises(ParameterError, match="is for requests with several rows"):
         rw.off_policy(path, targets={"new": "p_new"}, propensities="conditional", chunk_rows=9)
+    with pytest.raises(ParameterError, match="is for requests with several rows"):
+        rw.off_policy(log, targets={"new": "p_new"}, propensities="conditional")
     log[::-1].sort("request").write_parquet(path)
     pl.concat([log, log.with_columns(pl.col("request") + 10**6)]).write_parquet(path)
     with pytest.raises(DuplicateError, match="rows of a user came in two chunks"):
@@ -177,3 +179,33 @@ def test_refused_in_chunks(tmp_path):
     slates.write_parquet(path)
     with pytest.raises(ParameterError, match="say what the propensity of a row is of"):
         rw.off_policy(path, targets={"new": "p_new"}, chunk_rows=9)
+
+
+def test_what_only_the_whole_log_shows_is_found_in_chunks(tmp_path):
+    frame = rw.datasets.logged(users=60, seed=4).exposures.sort("user")
+    path = tmp_path / "log.parquet"
+    frame.with_columns(policy=pl.when(pl.col("user") < 30).then(pl.lit("A")).otherwise(pl.lit("B"))).write_parquet(path)
+    with pytest.raises(ParameterError, match="one policy is declared for a log of several"):
+        rw.off_policy(path, targets={"new": "p_new"}, propensity="uniform", chunk_rows=20)
+    shared = frame.with_columns(request=pl.col("user") % 20).unique(["user", "request"], maintain_order=True)
+    shared.drop("click").write_parquet(path)
+    with pytest.raises(InputError, match="a request has several users"):
+        rw.off_policy(path, shared.select("request", "item"), targets={"new": "p_new"}, chunk_rows=9)
+    timed = frame.drop("request", "click").with_columns(timestamp=pl.int_range(pl.len()))
+    timed.write_parquet(path)
+    done = timed.select("user", "item", "timestamp")[:5]
+    with pytest.raises(ParameterError, match="only if timestamps have a type of time"):
+        rw.off_policy(path, done, targets={"new": "p_new"}, chunk_rows=9)
+    kind = pl.Datetime("us")
+    timed.cast({"timestamp": kind}).write_parquet(path)
+    options = {"targets": {"new": "p_new"}, "missing": "drop"}
+    chunks = rw.off_policy(path, done.cast({"timestamp": kind}), chunk_rows=9, **options)
+    assert_same(rw.off_policy(timed.cast({"timestamp": kind}), done.cast({"timestamp": kind}), **options), chunks)
+
+
+def test_requests_that_start_late_are_counted_from_the_first_position_of_all(tmp_path):
+    frame = rw.datasets.logged(users=40, positions=3, items=6, seed=2).exposures.sort("user", "request", "position")
+    late = frame.with_columns(position=pl.col("position") + (pl.col("user") >= 20))
+    late.write_parquet(tmp_path / "log.parquet")
+    options = {"targets": {"new": "p_new"}, "propensities": "conditional"}
+    assert_same(rw.off_policy(late, **options), rw.off_policy(tmp_path / "log.parquet", chunk_rows=20, **options))

@@ -174,3 +174,111 @@ def test_requests_needed_grow_with_the_square():
     result = off_policy(rw.datasets.logged(users=800, seed=1).exposures, targets={"new": "p_new"})
     few, many = (result.requests_needed("new", difference=d) for d in (0.04, 0.02))
     assert many == pytest.approx(4 * few, rel=0.01)
+
+
+def users_with(count, **columns):
+    """Return a log of users with one request each."""
+    rng = np.random.default_rng(0)
+    item = rng.integers(0, 2, count)
+    base = {"request": np.arange(count), "user": np.arange(count), "item": item, "propensity": np.full(count, 0.5)}
+    return pl.DataFrame(base | {"click": (rng.random(count) < 0.5).astype(int)} | columns)
+
+
+@pytest.mark.parametrize("missing", ["logged", "drop"])
+def test_where_a_target_says_nothing_predictions_change_nothing(missing):
+    frame = users_with(2000).with_columns(
+        segment=pl.when(pl.col("user") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    )
+    table = {"segment": ["a", "a"], "item": [0, 1], "probability": [0.5, 0.5]}
+    predictions = pl.DataFrame({"item": [0, 1], "reward": [0.5, 0.5]})
+    options = {"targets": {"new": rw.policies.Probabilities(table)}, "missing": missing}
+    plain, modelled = (off_policy(frame, predictions=p, **options) for p in (None, predictions))
+    assert plain["new"] == pytest.approx(plain["logged"])
+    assert modelled["new"] == pytest.approx(plain["new"])
+    assert modelled.differences["verdict"].to_list() == ["not shown"]
+
+
+def test_a_context_may_be_null():
+    frame = users_with(400, click=np.ones(400)).with_columns(segment=pl.when(pl.col("user") % 2 == 0).then(pl.lit("a")))
+    table = pl.DataFrame({"segment": ["a", "a", None, None], "item": [0, 1] * 2, "probability": [0.5] * 4})
+    predictions = pl.DataFrame({"item": [0, 1], "reward": [1.0, 1.0]})
+    assert off_policy(frame, targets={"new": table}, predictions=predictions)["new"] == pytest.approx(1.0)
+    even = pl.DataFrame({"item": [0, 1], "probability": [0.5, 0.5]})
+    row = off_policy(frame, targets={"new": even}, propensity=table).row("new")
+    assert (row["mass_without_support"], row["support"]) == (0.0, "sound")
+
+
+def test_groups_may_be_null_empty_or_called_none():
+    frame = users_with(400).with_columns(
+        country=pl.Series(["None", None, "", "at"] * 100), rate=pl.Series([float("nan"), None, 1.0, 2.0] * 100)
+    )
+    result = off_policy(frame, targets={"new": "propensity"}, by="country")
+    assert sorted(result.table.filter(policy="new")["group"].drop_nulls()) == ["", "None", "at", "–"]
+    assert "[country=]" in repr(result)
+    assert result.row("new", "None")["n"] == 100
+    assert off_policy(frame, targets={"new": "propensity"}, by="rate").row("new", "–")["n"] == 200
+
+
+def test_a_request_without_users_joins_a_table_of_users_by_the_context():
+    frame = users_with(400).drop("user").with_columns(segment=pl.lit("a"))
+    table = pl.DataFrame({"user": ["x", "x"], "segment": ["a", "a"], "item": [0, 1], "probability": [0.7, 0.3]})
+    assert off_policy(frame, targets={"new": table}).row("new")["support"] == "sound"
+
+
+def test_categories_are_text():
+    frame = users_with(400).with_columns(segment=pl.lit("a").cast(pl.Categorical))
+    table = pl.DataFrame({"segment": ["a", "a"], "item": [0, 1], "probability": [0.7, 0.3]})
+    assert off_policy(frame, targets={"new": table}).row("new")["support"] == "sound"
+
+
+def test_exploration_is_of_items_that_can_be_shown():
+    frame = pl.DataFrame({"item": [1, 2, 9], "propensity": [0.5] * 3, "click": [1, 0, 1]})
+    scores = rw.policies.Scores({"item": [1, 2], "score": [1.0, 0.0]}, temperature=1.0, epsilon=0.5)
+    weights = off_policy(frame, targets={"new": scores}, items=[1, 2]).per_user["weight(new)"].to_list()
+    assert weights[2] == 0.0
+    assert sum(weights) == pytest.approx(2.0)
+
+
+@given(st.integers(0, 10**6))
+@settings(deadline=None, max_examples=10)
+def test_outcomes_join_the_same_rows_for_every_order(seed):
+    shown = {"request": [1, 1], "user": [1, 1], "position": [1, 2], "item": [7, 7], "propensity": [0.5, 0.5]}
+    frame = pl.DataFrame({**shown, "p_new": [0.9, 0.2]})
+    clicks = pl.DataFrame({"request": [1], "item": [7]})
+    timed = pl.DataFrame(
+        {"user": [1, 1], "item": [7, 7], "timestamp": [10, 10], "propensity": [0.5] * 2, "p_new": [0.9, 0.4]}
+    )
+    done = pl.DataFrame({"user": [1], "item": [7], "timestamp": [11]})
+    for exposures, outcomes, options in ((frame, clicks, {"propensities": "conditional"}), (timed, done, {})):
+        orders = (exposures, exposures.sample(fraction=1, shuffle=True, seed=seed))
+        one, other = (off_policy(each, outcomes, targets={"new": "p_new"}, **options) for each in orders)
+        assert one.per_user["weight(new)"].to_list() == other.per_user["weight(new)"].to_list()
+        assert one.positions.equals(other.positions, null_equal=True)
+        assert one.counts == other.counts
+
+
+def test_the_baseline_may_lack_support():
+    log = rw.datasets.logged(users=400, seed=1)
+    best = log.policies.sort("p_new", descending=True).unique("segment", keep="first", maintain_order=True)
+    weak = rw.policies.Lists(best.select("segment", "item"))
+    result = off_policy(log.exposures, targets={"weak": weak, "new": "p_new"}, baseline="weak")
+    assert "No verdict on weak" in repr(result)
+    empty = log.exposures.with_columns(p_never=pl.lit(0.0))
+    without = off_policy(empty, targets={"never": "p_never", "new": "p_new"}, baseline="never")
+    assert "The log cannot say what never would have earned" in repr(without)
+    with pytest.raises(rw.RankwiseError, match="no difference from the baseline"):
+        without.requests_needed("new", difference=0.1)
+
+
+def test_a_regressor_deals_rows_without_users_once():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    from rankwise.offpolicy import off_policy as entry
+
+    log = rw.datasets.logged(users=200, seed=6)
+    frame, target = log.exposures.drop("user", "request"), log.policies.select("segment", "item", probability="p_new")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry, "_ROWS_OF_A_THREAD", 1)
+        one, other = (
+            off_policy(frame, targets={"new": target}, predictions=sklearn.Ridge(), threads=n) for n in (1, 3)
+        )
+    assert one.table.equals(other.table, null_equal=True)

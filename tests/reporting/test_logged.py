@@ -117,3 +117,15 @@ def test_charts_are_written(result, tmp_path):
     files = rw.report(result).save_assets(tmp_path)
     assert {file.suffix for file in files} == {".csv", ".svg", ".png"}
     assert pl.read_csv(tmp_path / "logged-overlap.csv").columns == ["system", "users", "weight"]
+
+
+def test_facts_are_those_of_the_side_that_lacks_support_and_of_the_decided_pair(result):
+    best = LOG.policies.sort("p_new", descending=True).unique("segment", keep="first", maintain_order=True)
+    weak = rw.policies.Lists(best.select("segment", "item"))
+    page = rw.report(rw.off_policy(LOG.exposures, targets={"weak": weak, "new": "p_new"}, baseline="weak")).html
+    assert "Weakly" in page
+    assert "No verdict on weak" in page
+    decision = rw.decide(result, success="reward", system="even")
+    assert "even against logged" in rw.report(result, decision=decision).html
+    with pytest.raises(ParameterError, match="the decision is about 'even', which is no policy here"):
+        rw.report(rw.off_policy(LOG.exposures, targets={"new": "p_new"}), decision=decision)

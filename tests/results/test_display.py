@@ -46,6 +46,13 @@ def test_a_value_has_its_interval_beside_it_where_that_takes_no_resampling():
     assert [row[-1] for row in view.rows[1:]] == ["", ""]  # without bounds, and no mean of users
 
 
+def test_the_interval_is_of_the_largest_cut_off_however_they_are_listed():
+    lists = {u: [1, 3, 2, 5] if u % 2 else [7, 1] for u in range(40)}
+    result = rw.evaluate(lists, {u: {1, 2} for u in lists}, "recall@4,1")
+    interval = result.interval("recall@4")
+    assert result.views[0].rows[0][-1] == f"{interval.low:.4f} to {interval.high:.4f}"
+
+
 def test_limits_of_few_clusters_stay_within_the_range():
     lists = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 6, 5], "rank": [1, 1, 1]})
     truth = pl.DataFrame({"user": [1, 1, 2], "request_id": [1, 2, 3], "item": [5, 5, 6]})

@@ -634,6 +634,13 @@ def _decided_from_logs(
     for name in rule.metrics:
         if name not in rewards:
             raise MetricError(f"there is no reward {name!r}", found=", ".join(rewards))
+    for name in rule.metrics:
+        if rewards[name].settings["alpha"] != rule.alpha:
+            raise ParameterError(
+                f"{name} was not estimated at the level of the decision",
+                found=f"alpha={rule.alpha}, and alpha={rewards[name].settings['alpha']} of the estimate",
+                hint=f"off_policy(…, alpha={rule.alpha})",
+            )
     for name, margin in rule.guardrails.items():
         if rewards[name].settings["margin"] != margin:
             raise ParameterError(
@@ -651,9 +658,9 @@ def _decided_from_logs(
     names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high")
     others = (known[name][0] for name in rewards if name not in rule.metrics)
     unguarded = [finite({name: row[name] for name in names}) for row in others if row["verdict"] == "worse"]
-    lacking = {*rule.slices} - {row["by"] for each in known.values() for row in each}
-    if lacking:
-        raise ParameterError(f"there are no slices by {min(lacking)}", hint=f"off_policy(…, by={min(lacking)!r})")
+    for name in rule.metrics:
+        for by in {*rule.slices} - {row["by"] for row in known[name]}:
+            raise ParameterError(f"{name} has no slices by {by}", hint=f"off_policy(…, by={by!r})")
     success = _success_of([row for row in rows if row["by"] is None and row["metric"] in rule.success], rule)
     made = _decided(rule, rows, success, list(dict.fromkeys(small)), unguarded)
     return replace(made, record=made.record | {"inputs": {name: each.inputs for name, each in rewards.items()}})

@@ -20,9 +20,20 @@ from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.exposures import KEYS, Log, OnMissing, check_outcomes, read_log, read_outcomes
-from rankwise.offpolicy.policies import Gap, Kind, Logged, OfTable, Policy, Situation, Uniform, as_policy, item_series
-from rankwise.offpolicy.predictions import Predictions
-from rankwise.offpolicy.result import LOGGED, OffPolicy
+from rankwise.offpolicy.policies import (
+    TOLERANCE,
+    Gap,
+    Kind,
+    Logged,
+    OfTable,
+    Policy,
+    Situation,
+    Uniform,
+    as_policy,
+    item_series,
+)
+from rankwise.offpolicy.predictions import Predictions, with_folds
+from rankwise.offpolicy.result import LOGGED, NO_GROUP, OffPolicy
 from rankwise.offpolicy.summary import Summary, per_user, positions_of
 from rankwise.offpolicy.sums import Rows, Sums, sums_of, tail_length, weights_of
 from rankwise.offpolicy.support import calibration_p
@@ -56,6 +67,15 @@ class Options:
     by: str | None
 
     def __post_init__(self) -> None:
+        if isinstance(self.within, str):
+            object.__setattr__(self, "within", (self.within,))
+        if not isinstance(self.by, str | None):
+            raise ParameterError("by is one column", found=f"by={self.by!r}")
+        limits = self.reward_range
+        if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
+            raise ParameterError(
+                "reward_range has the smallest and the largest reward", found=f"reward_range={limits!r}", hint="(0, 1)"
+            )
         check_level("alpha", self.alpha)
         check_choice("slates", self.slates, Slates)
         check_choice("estimator", self.estimator, Estimator)
@@ -87,6 +107,8 @@ class Partial:
         The rows of the outcomes that belong to an exposure.
     has_slates : bool
         Whether a request has several rows.
+    policies : tuple of str
+        The names of the policies that made the log, where it has them.
     source : mapping
         The card of the exposures.
     """
@@ -98,6 +120,7 @@ class Partial:
     gaps: dict[str, Gap]
     outcomes: pl.Series
     has_slates: bool
+    policies: tuple[str, ...]
     source: dict[str, Any]
 
 
@@ -161,9 +184,16 @@ class Job:
             propensity = "propensity" if propensity is None else propensity
         else:
             propensity = as_policy(propensity, columns).with_tables_read(columns)
-        return cls(
-            options, policies, propensity, predictions, read_outcomes(outcomes, columns, reward), columns, window
-        )
+        if outcomes is None and (reward is not None or window is not None):
+            raise ParameterError(
+                "there are no outcomes",
+                found="reward=" if reward is not None else "window=",
+                hint="pass outcomes, or leave it out",
+            )
+        table = read_outcomes(outcomes, columns, reward)
+        job = cls(options, policies, propensity, predictions, table, columns, window)
+        _ = job.estimator  # raises before the log is read
+        return job
 
     def __reduce__(self) -> Any:
         return Job, tuple(getattr(self, each.name) for each in fields(self) if each.name != "tables")
@@ -206,6 +236,7 @@ class Job:
             log = replace(log, frame=log.frame.with_columns(share))
         job = replace(self, items=catalogue, rows=log.rows, is_slate=log.is_slate, first_position=log.first_position)
         if self.cross_fits:
+            log = with_folds(log)
             predictions = Predictions.of(job.predictions, job.situation(log, "predictions"), job.context(log))
             job = replace(job, predictions=predictions)
         return job, log
@@ -226,6 +257,8 @@ class Job:
 
         All are known before an item is shown, so that they may be features of a reward, and strata of calibration.
         """
+        for name in self.options.within:
+            check_column(log, name, "within")
         names = [*self.options.within, *([] if self.options.by is None else [self.options.by])]
         policies = [*self.policies.items(), ("propensity", self.propensity)]
         for name, policy in policies:
@@ -258,11 +291,25 @@ class Job:
                     found=f"slates={self.options.slates!r}",
                 )
             return "independent"
+        if self.options.slates == "independent":
+            raise ParameterError(
+                "independent positions need the propensity of each item at its position",
+                found=f"propensities={self.kind!r}",
+                hint='propensities="marginal", if these are such',
+            )
         if self.kind == "list":
+            if self.options.slates != "auto":
+                raise ParameterError(
+                    "propensities of lists weight every position by the full list",
+                    found=f"slates={self.options.slates!r}",
+                )
             return "standard"
-        if self.options.slates == "auto":
-            return "interaction" if self.predictions is None else "cascade_dr"
-        return self.options.slates
+        has_predictions = self.predictions is not None
+        if self.options.slates == "cascade_dr" and not has_predictions:
+            raise ParameterError("cascade_dr needs predictions of the reward", hint="pass predictions=")
+        if self.options.slates == "interaction" and has_predictions:
+            raise ParameterError("interaction does not use predictions", hint='slates="cascade_dr"')
+        return "cascade_dr" if has_predictions else "interaction"
 
     @property
     def estimator(self) -> Estimator:
@@ -278,8 +325,8 @@ class Job:
             raise ParameterError("beta_ips is for requests with one row", hint='estimator="snips" or "ips"')
         return chosen
 
-    def read(self, exposures: Any, first_row: int = 1) -> Log:
-        """Return the log of a table of exposures, or of a piece of it."""
+    def read(self, exposures: Any, first_row: int | None = None) -> Log:
+        """Return the log of a table of exposures, or of a piece of it that begins with a row."""
         return read_log(exposures, self.outcomes, self.columns, window=self.window, first_row=first_row)
 
     def work(self, log: Log) -> Partial:
@@ -302,7 +349,8 @@ class Job:
         parts.clear()  # of a large log they are as large as what is merged
         limits, from_log = _range_of(self.options.reward_range, sums[0])
         by = self.options.by
-        heads = [{}] if by is None else [{"by": by, "group": group} for group in (None, *map(str, keys))]
+        names = [NO_GROUP if key is None else str(key) for key in keys]
+        heads = [{}] if by is None else [{"by": by, "group": group} for group in (None, *names)]
         summaries = [self._summary(each, limits, head) for each, head in zip(sums, heads, strict=True)]
         values = [summary.values() for summary in summaries]
         tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
@@ -311,9 +359,9 @@ class Job:
             differences=pl.concat(map(Summary.differences, summaries, values, supports)),
             sensitivity=summaries[0].sensitivity(values[0], supports[0]),
             positions=positions_of(values[0], supports[0]),
-            per_user=per_user(sums[0]),
+            per_user=per_user(sums[0], supports[0]),
             counts=counts,
-            sources={"exposures": dict(card if source is None else source)},
+            sources=self._sources(card if source is None else source),
             settings=self._settings(limits, from_log),
         )
 
@@ -322,8 +370,15 @@ class Job:
         totals = [part.total for part in parts if part.total is not None]
         if not totals:
             raise InputError("a target says nothing about any request", where=parts[0].source["source"])
-        if self.is_slate and not any(part.has_slates for part in parts):
-            raise ParameterError("no request has several rows", hint="leave propensities out")
+        if self.options.propensities is not None and not any(part.has_slates for part in parts):
+            raise ParameterError(
+                "propensities= is for requests with several rows, and each has one",
+                where=parts[0].source["source"],
+                hint="leave propensities out",
+            )
+        names = sorted({name for part in parts for name in part.policies})
+        if isinstance(self.propensity, Policy) and len(names) > 1:
+            raise _several_policies(names, parts[0].source["source"])
         keys = pl.Series(list(dict.fromkeys(key for part in parts for key in part.groups))).sort().to_list()
         groups = [[part.groups[key] for part in parts if key in part.groups] for key in keys]
         return [Sums.merged(each) for each in (totals, *groups)], keys
@@ -333,6 +388,8 @@ class Job:
         missing, counts = self.options.missing, Counter[str]()
         if self.outcomes is not None:
             joined = pl.concat([part.outcomes for part in parts])
+            if joined.n_unique() < len(joined):
+                raise InputError("a request has several users", where=parts[0].source["source"])
             counts.update(check_outcomes(self.outcomes, joined, missing))
         for part in parts:
             counts.update(part.counts)
@@ -364,6 +421,15 @@ class Job:
             calibration_p=calibration_p(sums.shown) if tested else math.nan,
         )
 
+    def _sources(self, exposures: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cards of all tables that were read."""
+        cards = {"exposures": dict(exposures)}
+        if self.outcomes is not None:
+            cards["outcomes"] = self.outcomes.card
+        policies = [*self.policies.items(), ("propensity", self.propensity)]
+        tables = {name: policy.table for name, policy in policies if isinstance(policy, OfTable)}
+        return cards | {name: table.card for name, table in tables.items() if isinstance(table, Table)}
+
     def _settings(self, limits: tuple[float, float], from_log: bool) -> dict[str, Any]:
         known = self.propensity
         return asdict(self.options) | {
@@ -371,8 +437,8 @@ class Job:
             "estimator": self.estimator,
             "slates": self.weighting,
             "propensities": self.kind if self.is_slate else None,
-            "propensity": known if isinstance(known, str) else type(known).__name__,
-            "targets": {name: type(policy).__name__ for name, policy in self.policies.items()},
+            "propensity": known if isinstance(known, str) else known.description,
+            "targets": {name: policy.description for name, policy in self.policies.items()},
             "reward_range": list(limits),
             "range_from_log": from_log,
         }
@@ -396,6 +462,9 @@ class _Piece:
         """Return what the piece adds."""
         _ = self.job.weighting, self.job.estimator  # raise if the options do not fit
         self.counts.update(self.log.counts)
+        if has_slates:
+            late = self.log.frame["position"].to_numpy()[self.log.first] > self.log.first_position
+            self.counts["requests that do not start at the first position"] = int(late.sum())
         propensity = self._propensity()
         self._check_rewards()
         rows = self._rows(propensity)
@@ -403,18 +472,14 @@ class _Piece:
         if self.job.options.missing == "drop":
             log, rows, propensity = self._without_gaps(rows, propensity)
         groups = {}
-        if by is not None:
-            if by not in log.frame.columns:
-                raise ColumnError(f"there is no column {by!r} for by", found=quoted_columns(log.frame.columns))
-            column = log.frame[by]
-            for group in column.unique():
-                mask = column.eq_missing(pl.Series([group], dtype=column.dtype))
-                kept = mask.to_numpy()
-                inside = {name: each.filter(kept) for name, each in rows.items()}
-                groups[group] = self._sums(log.filter(mask), inside, propensity[kept])
+        for group, mask in [] if by is None else _groups_of(log, by):
+            kept = mask.to_numpy()
+            inside = {name: each.filter(kept) for name, each in rows.items()}
+            groups[group] = self._sums(log.filter(mask), inside, propensity[kept])
         total = self._sums(log, rows, propensity) if log.rows else None
+        names = tuple(map(str, self.log.frame["policy"].unique())) if "policy" in self.log.frame.columns else ()
         card = self.log.table.card
-        return Partial(total, groups, self.counts, self.of_tables, self.gaps, log.outcomes, has_slates, card)
+        return Partial(total, groups, self.counts, self.of_tables, self.gaps, log.outcomes, has_slates, names, card)
 
     def _sums(self, log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
         job = self.job
@@ -434,7 +499,6 @@ class _Piece:
         """Return the propensity of each row, checked."""
         job, log = self.job, self.log
         if isinstance(job.propensity, Policy):
-            _check_one_policy(log)
             values = self._asked(job.propensity, "propensity")
             _check_propensities(values, log, "the declared policy")
             return values
@@ -472,6 +536,8 @@ class _Piece:
             if job.options.missing == "drop" and not isinstance(policy, Logged):
                 weight[np.isnan(p)] = np.nan
             predicted, expected = (None, None) if model is None else model.of_policy(policy, self.situation(name))
+            if expected is not None and predicted is not None:  # where a policy does as the log, so does the model
+                expected = np.where(np.isnan(p), predicted, expected)
             out[name] = Rows(weight, before, predicted, expected)
         return out
 
@@ -488,6 +554,33 @@ class _Piece:
         return log.filter(pl.Series(kept)), {n: each.filter(kept) for n, each in rows.items()}, propensity[kept]
 
 
+def _groups_of(log: Log, by: str) -> list[tuple[Any, pl.Series]]:
+    """Return each group of a column with its rows; raise if requests are in several."""
+    check_column(log, by, "by")
+    if by in (*KEYS, "reward"):
+        raise ParameterError(
+            f"groups by {by} are not known before an item is shown", hint="name a column of the context"
+        )
+    column = log.frame[by].fill_nan(None) if log.frame[by].dtype.is_float() else log.frame[by]
+    if log.is_slate and column.ne_missing(column.gather(log.first[log.request])).any():
+        raise InputError(
+            f"a request is in several groups by {by}",
+            where=log.where(int(column.ne_missing(column.gather(log.first[log.request])).arg_true()[0])),
+            hint="name a column that has one value per request",
+        )
+    groups = column.unique().to_list()
+    return [(group, column.eq_missing(pl.Series([group], dtype=column.dtype))) for group in groups]
+
+
+def check_column(log: Log, name: str, option: str) -> None:
+    """Raise if the exposures have no column that an option names."""
+    if name not in log.frame.columns or name.startswith("_"):
+        named = [column for column in log.frame.columns if not column.startswith("_")]
+        raise ColumnError(
+            f"there is no column {name!r} for {option}", where=log.table.source, found=quoted_columns(named)
+        )
+
+
 def _range_of(limits: tuple[float, float] | None, sums: Sums) -> tuple[tuple[float, float], bool]:
     """Return the smallest and the largest reward, and whether they are those of the log."""
     if limits is not None:
@@ -498,24 +591,19 @@ def _range_of(limits: tuple[float, float] | None, sums: Sums) -> tuple[tuple[flo
     return (min(low, 0.0), high), True
 
 
-def _check_one_policy(log: Log) -> None:
-    """Raise if a log of several policies is declared to be of one."""
-    if "policy" not in log.frame.columns:
-        return
-    names = log.frame["policy"].unique().sort().to_list()
-    if len(names) > 1:
-        raise ParameterError(
-            "one policy is declared for a log of several",
-            where=log.table.source,
-            found=", ".join(map(repr, names[:5])),
-            hint="log the propensity of each row under the policy that showed it, or evaluate one policy at a time",
-        )
+def _several_policies(names: Sequence[str], where: str) -> ParameterError:
+    return ParameterError(
+        "one policy is declared for a log of several",
+        where=where,
+        found=", ".join(map(repr, names[:5])),
+        hint="log the propensity of each row under the policy that showed it, or evaluate one policy at a time",
+    )
 
 
 def _check_propensities(values: Floats, log: Log, where: str) -> None:
     """Raise if a row that was shown has a propensity of 0, above 1, or none."""
     with np.errstate(invalid="ignore"):
-        bad = ~((values > 0) & (values <= 1.0 + 1e-9))
+        bad = ~((values > 0) & (values <= 1.0 + TOLERANCE))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise InputError(
@@ -563,7 +651,10 @@ def _mass(policy: Policy, logging: Policy | None, situation: Situation) -> Exact
     keys = list(dict.fromkeys([*target[0], *ours[0]]))
     log = situation.log.frame.with_columns(_all=pl.lit(0))
     contexts = log.group_by(keys or ["_all"]).agg(pl.len().alias("n"))
-    shown = contexts.join(target[1], on=target[0], how="inner") if target[0] else contexts.join(target[1], how="cross")
-    rest = ours[1].filter(pl.col("probability") > 0)
-    outside = shown.join(rest, on=[*ours[0], "item"], how="anti")
+    if target[0]:
+        shown = contexts.join(target[1], on=target[0], how="inner", nulls_equal=True)
+    else:
+        shown = contexts.join(target[1], how="cross")
+    possible = ours[1].filter(pl.col("probability") > 0)
+    outside = shown.join(possible, on=[*ours[0], "item"], how="anti", nulls_equal=True)
     return ExactTotal.of_products(outside["n"].cast(pl.Float64).to_numpy(), outside["probability"].to_numpy())

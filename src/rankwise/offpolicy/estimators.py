@@ -53,8 +53,8 @@ def beta_ips(w: Any, r: Any, user: Any = None) -> float:
 def regression(y: Any, x: Any) -> float:
     """Return the regression coefficient of y on x; 0 if x does not vary."""
     centred = x - np.mean(x)
-    variance = float(centred @ centred)
-    return float(centred @ (y - np.mean(y))) / variance if variance > 0 else 0.0
+    variance = float((centred * centred).sum())  # products of BLAS depend on its threads
+    return float((centred * (y - np.mean(y))).sum()) / variance if variance > 0 else 0.0
 
 
 def dr(w: Any, r: Any, q: Any, dm: Any) -> float:

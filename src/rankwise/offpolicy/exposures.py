@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column, quoted_columns
 from rankwise.tables.memory import typed, with_integers
@@ -48,6 +48,8 @@ _OUTCOME = "_outcome"
 def read_rows(source: Any, role: TableRole, columns: Columns | None) -> Table:
     """Return a table of exposures, outcomes or of a target, with ids as integers where text holds only these."""
     table = read_table(source, role, columns)
+    categories = [name for name, kind in table.frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
+    table = table.with_frame(table.frame.with_columns(pl.col(categories).cast(pl.String))) if categories else table
     if not table.is_text:
         return table
     rest = [name for name in table.frame.columns if name not in ("user", "item", "timestamp")]
@@ -185,6 +187,13 @@ def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, fl
     if rewards is not None:
         if "kind" not in frame.columns:
             raise missing_column("outcomes have no kind, and reward= has one per kind", "outcomes.kind", outcomes)
+        unknown = sorted({*rewards} - {*frame["kind"].unique().to_list()}, key=str)
+        if unknown:
+            raise InputError(
+                f"no outcome is of the kind {unknown[0]!r}",
+                where=outcomes.source,
+                found=", ".join(map(repr, frame["kind"].unique().sort().head(10).to_list())),
+            )
         value = pl.col("kind").replace_strict(dict(rewards), default=0.0, return_dtype=pl.Float64)
         return outcomes.with_frame(frame.with_columns(value.alias("reward")))
     if "reward" in frame.columns:
@@ -193,11 +202,11 @@ def read_outcomes(source: Any, columns: Columns | None, rewards: Mapping[str, fl
 
 
 def read_log(
-    exposures: Any, outcomes: Table | None, columns: Columns | None, *, window: Any = None, first_row: int = 1
+    exposures: Any, outcomes: Table | None, columns: Columns | None, *, window: Any = None, first_row: int | None = None
 ) -> Log:
     """Return the log of exposures with their rewards, in the order of users and requests.
 
-    ``first_row`` is the row of a larger table that the exposures begin with.
+    ``first_row`` is the row of a larger table that the exposures begin with; None if they are the table.
     """
     table = read_rows(exposures, "exposures", columns)
     counts: dict[str, int] = {}
@@ -206,7 +215,7 @@ def read_log(
         table, outcomes = align([table, outcomes], "item")
         for column in {"user", "request"} & {*table.frame.columns} & {*outcomes.frame.columns}:
             check_types(column, table, outcomes)
-        table, joined = _with_outcomes(table, outcomes, window, counts)
+        table, joined = _with_outcomes(table, outcomes, window, counts, is_piece=first_row is not None)
     elif "reward" not in table.frame.columns:
         raise ColumnError(
             "there is no column for the reward, and no outcomes",
@@ -214,7 +223,7 @@ def read_log(
             found=quoted_columns(table.frame.columns),
             hint='pass outcomes, or say which column it is: columns={"exposures.reward": "…"}',
         )
-    frame = table.frame.with_row_index(ROW, first_row)
+    frame = table.frame.with_row_index(ROW, 1 if first_row is None else first_row)
     counts |= {
         "no request column: every row is a request": 0 if "request" in frame.columns else len(frame),
         "no user column: every request is a user of its own": 0 if "user" in frame.columns else len(frame),
@@ -253,15 +262,20 @@ def check_types(column: str, left: Table, right: Table) -> None:
         )
 
 
-def _with_outcomes(exposures: Table, outcomes: Table, window: Any, counts: dict[str, int]) -> tuple[Table, pl.Series]:
+def _with_outcomes(
+    exposures: Table, outcomes: Table, window: Any, counts: dict[str, int], *, is_piece: bool
+) -> tuple[Table, pl.Series]:
     """Return the exposures with the sum of the rewards of their outcomes, and the rows of the outcomes that join."""
     frame = exposures.frame.drop("reward", strict=False).with_row_index("_exposure")
     if all("request" in table.frame.columns for table in (exposures, outcomes)):
         keys = ["request", "item"]
-        first = frame.select("_exposure", *keys).join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
-        joined = outcomes.frame.join(first.group_by(keys).agg(pl.col("_exposure").min()), on=keys, how="inner")
+        candidates = frame.join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
+        several = candidates.group_by(keys).len().filter(pl.col("len") > 1)
+        counts["items that a request shows several times, whose outcomes go to the first"] = len(several)
+        first = _sorted_by_content(candidates, [*keys, "position"]).unique(keys, keep="first", maintain_order=True)
+        joined = outcomes.frame.join(first.select("_exposure", *keys), on=keys, how="inner")
     else:
-        joined = _by_time(exposures, outcomes, frame, window).drop_nulls("_exposure")
+        joined = _by_time(exposures, outcomes, frame, window, is_piece=is_piece).drop_nulls("_exposure")
     sums = joined.sort("_exposure", "reward").group_by("_exposure", maintain_order=True)
     total = sums.agg(pl.col("reward").sum(), pl.len().alias("_outcomes"))
     counts["exposures with several outcomes, whose rewards are added"] = int((total["_outcomes"] > 1).sum())
@@ -271,7 +285,7 @@ def _with_outcomes(exposures: Table, outcomes: Table, window: Any, counts: dict[
     return exposures.with_frame(frame), joined[_OUTCOME].cast(pl.Int64)
 
 
-def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any) -> pl.DataFrame:
+def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any, *, is_piece: bool) -> pl.DataFrame:
     """Return outcomes with the last exposure of their user and item before them, within the window."""
     for table in (exposures, outcomes):
         lacking = [name for name in ("user", "timestamp") if name not in table.frame.columns]
@@ -282,14 +296,26 @@ def _by_time(exposures: Table, outcomes: Table, frame: pl.DataFrame, window: Any
                 found=f"no column for the {' and the '.join(lacking)}; {quoted_columns(table.frame.columns)}",
                 hint='say which: columns={"exposures.request": "…", "outcomes.request": "…"}',
             )
+        if is_piece and not table.frame.schema["timestamp"].is_temporal():  # a piece cannot tell the unit
+            raise ParameterError(
+                "outcomes join by time in pieces only if timestamps have a type of time",
+                where=table.source,
+                found=str(table.frame.schema["timestamp"]),
+                hint="cast both columns to datetime, or give outcomes their request",
+            )
     times = [read_times(table, None) for table in (exposures, outcomes)]
     length = Duration.read("window", OUTCOME_WINDOW if window is None else window)
     shown, done = (np.asarray(time.values) / time.per_second for time in times)
     seconds = length.microseconds / 1e6 + length.months * 30.4 * 86400 + length.ticks
     left = outcomes.frame.with_columns(_time=pl.Series(done))
-    right = frame.select("_exposure", "user", "item", _time=pl.Series(shown), _shown=pl.Series(shown))
+    right = frame.with_columns(_time=pl.Series(shown), _shown=pl.Series(shown))
+    right = right.select("_exposure", "_time", "_shown", *(name for name in frame.columns if name != "_exposure"))
     joined = left.sort("_time").join_asof(
-        right.sort("_time"), on="_time", by=["user", "item"], strategy="backward", check_sortedness=False
+        _sorted_by_content(right, ["_time"]),
+        on="_time",
+        by=["user", "item"],
+        strategy="backward",
+        check_sortedness=False,
     )
     late = pl.col("_time") - pl.col("_shown") > seconds
     return joined.with_columns(pl.when(~late).then("_exposure")).drop("_time", "_shown")
@@ -324,6 +350,14 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     scalars = [name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object)]
     return frame.sort(keys + [name for name in scalars if name not in (*keys, ROW)], nulls_last=True)
+
+
+def _sorted_by_content(frame: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
+    """Return rows sorted by some columns and then by all others, except their place in the source."""
+    kinds = frame.schema.items()
+    names = [name for name, kind in kinds if name != "_exposure" and not (kind.is_nested() or kind == pl.Object)]
+    keys = [name for name in first if name in names]
+    return frame.sort(keys + [name for name in names if name not in keys], nulls_last=True)
 
 
 def _increases(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
@@ -369,5 +403,3 @@ def _check_requests(log: Log) -> None:
             found=f"{len(gaps):,} such requests",
             hint="log every position that was shown; the weight of a position needs all above it",
         )
-    late = int((position[log.first] > position.min()).sum())
-    log.counts["requests that do not start at the first position"] = late

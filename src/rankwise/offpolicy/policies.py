@@ -28,6 +28,8 @@ Kind: TypeAlias = Literal["conditional", "prefix", "list", "marginal"]
 """What the propensity of a row is of: the item after those above it, the list up to it, the list, or the item alone."""
 
 _SUM = 1.001
+TOLERANCE = 1e-6
+"""How far above 1 a probability may be: single precision rounds to about that."""
 _MISSING = 0.01
 
 
@@ -102,6 +104,13 @@ class Policy:
     def with_tables_read(self, columns: Columns | None) -> Policy:
         """Return the policy with its tables in memory."""
         return self
+
+    @property
+    def description(self) -> str:
+        """The kind of policy with its parameters; tables are known by their cards."""
+        options = ((name, value) for name, value in vars(self).items() if name not in ("table", "items"))
+        given = ", ".join(f"{name}={value!r}" for name, value in options if value not in (None, 0.0))
+        return type(self).__name__ + (f"({given})" if given else "")
 
 
 def _of_kind(conditional: Any, log: Log, kind: Kind) -> Any:
@@ -179,7 +188,7 @@ class Column(Policy):
 
 
 def _check_probabilities(values: Any, situation: Situation, column: str) -> None:
-    bad = ~((values >= 0) & (values <= 1))
+    bad = ~((values >= 0) & (values <= 1 + TOLERANCE))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise InputError(
@@ -198,7 +207,7 @@ def _is_lists(source: Any) -> bool:
 def _keys(table: Table, log: Log) -> list[str]:
     """Return the columns that join a target with the log: request, else user, else context; and the position."""
     names = table.frame.columns
-    ids: list[str] = [name for name in ("request", "user") if name in names and name in log.frame.columns]
+    ids: list[str] = [name for name in ("request", "user") if name in names and name in log.table.frame.columns]
     keys: list[str] = ids[:1] or [name for name in log.context if name in names]
     return keys + ["position"] * ("position" in names and "position" in log.frame.columns and "position" not in keys)
 
@@ -472,7 +481,8 @@ class Scores(OfTable):
         above = running(np.add, p, log) - p if log.is_slate else 0.0
         left = len(situation.items) - log.place
         chosen = np.clip(p / np.maximum(1.0 - above, 1e-300), 0.0, 1.0)
-        mixed = (1 - epsilon) * chosen + epsilon / np.maximum(left, 1)
+        known = log.frame["item"].is_in(situation.items.implode()).to_numpy() if epsilon else 1.0
+        mixed = (1 - epsilon) * chosen + epsilon * known / np.maximum(left, 1)
         return _of_kind(np.where(absent, np.nan, mixed), log, kind)
 
     def distribution(self, situation: Situation) -> tuple[list[str], pl.DataFrame] | None:

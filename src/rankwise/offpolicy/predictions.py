@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from rankwise.offpolicy.policies import Logged, OfTable, Policy, Situation
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import missing_column
 
-__all__ = ["Predictions"]
+__all__ = ["Predictions", "with_folds"]
 
 _FOLDS = 5
 
@@ -62,7 +62,9 @@ class Predictions(OfTable):
             )
         log, keys = situation.log, list(self.keys)
         ours = self._rows(log).select(*keys, "item")
-        predicted = ours.join(self.table, on=[*keys, "item"], how="left", maintain_order="left")["reward"]
+        predicted = ours.join(self.table, on=[*keys, "item"], how="left", maintain_order="left", nulls_equal=True)[
+            "reward"
+        ]
         if predicted.null_count():
             row = int(predicted.is_null().arg_true()[0])
             raise InputError(
@@ -74,7 +76,7 @@ class Predictions(OfTable):
 
     def _rows(self, log: Log) -> pl.DataFrame:
         """Return the rows of a log, with the fold of their user where models are cross-fitted."""
-        return log.frame.with_columns(pl.Series(_FOLD, _folds(log))) if _FOLD in self.keys else log.frame
+        return with_folds(log).frame if _FOLD in self.keys else log.frame
 
     def _expected(self, target_keys: Sequence[str], target: pl.DataFrame, log: Log) -> Floats:
         """Return for each row the mean prediction over a distribution of items."""
@@ -82,9 +84,11 @@ class Predictions(OfTable):
         frame = self._rows(log).with_columns(_all=pl.lit(0))
         contexts = frame.select(keys).unique()
         on = list(target_keys)
-        items = contexts.join(target, on=on, how="inner") if on else contexts.join(target, how="cross")
+        items = (
+            contexts.join(target, on=on, how="inner", nulls_equal=True) if on else contexts.join(target, how="cross")
+        )
         items = items.filter(pl.col("probability") > 0)
-        items = items.join(self.table, on=[*self.keys, "item"], how="left")
+        items = items.join(self.table, on=[*self.keys, "item"], how="left", nulls_equal=True)
         if items["reward"].null_count():
             row = items.filter(pl.col("reward").is_null()).sort(*keys, "item").row(0, named=True)
             raise InputError(
@@ -94,9 +98,8 @@ class Predictions(OfTable):
             )
         value = (pl.col("probability") * pl.col("reward")).sort_by("item").sum()
         sums = items.group_by(keys).agg(value.alias("value"))
-        return (
-            frame.select(keys).join(sums, on=keys, how="left", maintain_order="left")["value"].fill_null(0).to_numpy()
-        )
+        values = frame.select(keys).join(sums, on=keys, how="left", maintain_order="left", nulls_equal=True)["value"]
+        return values.fill_null(0).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,9 @@ def _cross_fitted(regressor: Any, situation: Situation, features: Sequence[str])
 
     log = situation.log
     numeric = [name for name in features if log.frame.schema[name].is_numeric()]
-    fold = _folds(log)
+    fold = with_folds(log).frame[_FOLD].to_numpy()
     items = situation.items
-    contexts = log.frame.with_columns(pl.Series(_FOLD, fold)).select(_FOLD, *numeric).unique(maintain_order=True)
+    contexts = log.frame.select(pl.Series(_FOLD, fold), *numeric).unique(maintain_order=True)
     grid = contexts.join(pl.DataFrame({"item": items}), how="cross")
     rewards = np.zeros(len(grid))
     design = _design(grid, numeric, items)
@@ -130,8 +133,15 @@ def _cross_fitted(regressor: Any, situation: Situation, features: Sequence[str])
 _FOLD = "_fold"
 
 
+def with_folds(log: Log) -> Log:
+    """Return the log with the fold of each row, unless it has one: pieces of a log keep those of the whole."""
+    if _FOLD in log.frame.columns:
+        return log
+    return replace(log, frame=log.frame.with_columns(pl.Series(_FOLD, _folds(log))))
+
+
 def _folds(log: Log) -> Any:
-    """Return the fold of each row: that of its user, by a hash."""
+    """Return the fold of each row: that of its user, by a hash; without users that of its place."""
     users = log.frame["user"] if "user" in log.frame.columns else pl.Series(log.user)
     hashes = id_numbers(users.cast(pl.String)).astype(np.uint64)
     mixed = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)

@@ -23,11 +23,13 @@ from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["LOGGED", "OffPolicy", "SavedTables", "is_off_policy", "limits_text", "signed"]
+__all__ = ["LOGGED", "NO_GROUP", "OffPolicy", "SavedTables", "is_off_policy", "limits_text", "signed", "worth"]
 
 
 LOGGED = "logged"
 """The name of the logging policy in results."""
+NO_GROUP = "–"
+"""The name of the group of rows without a value."""
 
 
 def signed(value: float | None) -> str:
@@ -129,11 +131,12 @@ class OffPolicy(SavedTables):
     positions : polars.DataFrame
         One row per policy and position: its part of the value, and the effective users.
     per_user : polars.DataFrame
-        One row per user: ``requests``, ``reward``, and for each policy the weighted reward and the weight.
+        One row per user: ``requests``, ``reward``, and for each policy the weighted reward (NaN without support) and
+        the weight.
     counts : dict
         What was joined, and what was not.
     sources : dict
-        The tables that were read, with the columns and hashes of files.
+        The cards of the exposures, the outcomes and the tables of policies: columns, and hashes of files.
     settings : dict
         All options, with the estimator and the range of rewards.
     """
@@ -189,7 +192,7 @@ class OffPolicy(SavedTables):
         check_above_zero("difference", difference)
         row = self.row(policy)
         pairs = self.differences.filter(pl.col("primary") & (pl.col("system") == policy))
-        if row["support"] == "none" or pairs.is_empty():
+        if pairs.is_empty() or math.isnan(pairs["minimum_detectable"][0]):
             raise ParameterError("there is no difference from the baseline for this policy", found=repr(policy))
         ratio = pairs["minimum_detectable"][0] / difference
         requests: int = math.ceil(row["n"] * ratio**2)
@@ -250,7 +253,8 @@ class OffPolicy(SavedTables):
                 for name, each in supports.items()
                 if each["support"] not in ("observed", "sound")
             ]
-            unknown = {"p": math.nan, "p_non_inferior": math.nan} if weak else {}
+            unknown: dict[str, Any] = {"p": math.nan, "p_non_inferior": math.nan} if weak else {}
+            unknown["users"] = supports[system]["users"]
             head = {"metric": reward, "by": None if group is None else row["by"], "group": group, "up": True}
             more = {"p_bound": math.nan, "users_needed": None, "flags": [*weak, *row["flags"]]}
             rows.append({**row, **head, **more, **unknown})
@@ -280,9 +284,8 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     z = row["mean_weight_z"]
     observed = row["support"] == "observed"
     mean = "1" if observed else f"{row['mean_weight']:.3f}" + ("" if math.isnan(z) else f" (z {z:+.1f})")
-    group = f" [{row['by']}={row['group']}]" if row.get("group") is not None else ""
     return (
-        f"{row['policy']}{group}",
+        f"{row['policy']}{_group(row)}",
         number(row["value"]),
         limits_text(row["low"], row["high"], number),
         row["support"],
@@ -293,10 +296,20 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
+def worth(row: Mapping[str, Any]) -> int:
+    """Return how much the log supports a policy, from 0 (none) to 3 (observed), given its row of the table."""
+    return ("none", "weak", "sound", "observed").index(row["support"])
+
+
+def _group(row: Mapping[str, Any]) -> str:
+    """Return the group of a row in brackets; nothing for that of all requests."""
+    return "" if row.get("group") is None else f" [{row['by']}={row['group']}]"
+
+
 def _difference_view(result: OffPolicy) -> TableView:
     rows = [
         (
-            f"{row['system']} − {row['baseline']}" + (f" [{row['by']}={row['group']}]" if row.get("group") else ""),
+            f"{row['system']} − {row['baseline']}{_group(row)}",
             signed(row["difference"]),
             limits_text(row["low"], row["high"]),
             p_value(row["p"]),
@@ -311,7 +324,7 @@ def _difference_view(result: OffPolicy) -> TableView:
 def _sentence(result: OffPolicy, row: Mapping[str, Any]) -> str:
     """Return what the log says of a pair, in a sentence."""
     system, baseline, verdict = row["system"], row["baseline"], row["verdict"]
-    target = result.row(system if system != LOGGED else baseline)
+    target = min((result.row(name) for name in (system, baseline)), key=worth)
     if verdict == "no number":
         return f"The log cannot say what {target['policy']} would have earned: {target['reasons'][0]}."
     means = f"{number(row['mean_system'])} against {number(row['mean_baseline'])} per {result.per}"
@@ -349,10 +362,11 @@ def _notes(result: OffPolicy) -> list[str]:
             f"Intervals: {1 - settings['alpha']:.0%}, {METHOD} as heavy as the heaviest."
         )
     ]
-    for row in result.table.iter_rows(named=True):
-        if row["reasons"]:
-            group = f" [{row['by']}={row['group']}]" if row.get("group") is not None else ""
-            notes.append(f"{row['policy']}{group}: support is {row['support']}: {'; '.join(row['reasons'])}")
+    notes += [
+        f"{row['policy']}{_group(row)}: support is {row['support']}: {'; '.join(row['reasons'])}"
+        for row in result.table.iter_rows(named=True)
+        if row["reasons"]
+    ]
     for row in result.differences.iter_rows(named=True):
-        notes += [f"{row['system']} − {row['baseline']}: {flag}" for flag in row["flags"]]
+        notes += [f"{row['system']} − {row['baseline']}{_group(row)}: {flag}" for flag in row["flags"]]
     return notes + [f"{name}: {count:,}" for name, count in result.counts.items()]

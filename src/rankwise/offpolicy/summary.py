@@ -230,14 +230,18 @@ def positions_of(values: Mapping[str, Value], supports: Mapping[str, Support]) -
     return pl.DataFrame(out, schema=schema, orient="row")
 
 
-def per_user(sums: Sums) -> pl.DataFrame:
-    """Return one row per user: requests, reward, and the weighted reward and weight of each policy."""
+def per_user(sums: Sums, supports: Mapping[str, Support]) -> pl.DataFrame:
+    """Return one row per user: requests, reward, and the weighted reward and weight of each policy.
+
+    Without support there is no weighted reward, of which the value would be a quotient.
+    """
     columns: dict[str, Any] = {
         "user": sums.users,
         "requests": sums.requests.astype(np.int64),
         "reward": sums.reward.sum(1),
     }
     for name, policy in sums.policies.items():
-        columns[f"weighted_reward({name})"] = policy.reward.sum(1)
+        rewards = policy.reward.sum(1) if supports[name] != "none" else np.full(len(sums.requests), math.nan)
+        columns[f"weighted_reward({name})"] = rewards
         columns[f"weight({name})"] = policy.weight.sum(1)
     return pl.DataFrame(columns).sort("user")

@@ -180,7 +180,12 @@ class Sums:
         names = parts[0].policies
         order = _order_of(users)
         if users is None:  # every row is one: its place means nothing, so that they have the order of their sums
-            sums = [_stacked([p.policies[n].weight for p in parts], width) for n in names]
+            sums = [
+                _stacked([getattr(p.policies[n], each) for p in parts], width)
+                for n in names
+                for each in ("weight", "reward", "expected")
+                if getattr(parts[0].policies[n], each) is not None
+            ]
             order = np.lexsort(np.column_stack([rows, reward, *sums]).T)
             users = pl.Series("user", np.arange(len(order)))
         kept = [np.concatenate([_padded(p.policies[n].kept, width) for p in parts], axis=1) for n in names]

@@ -72,7 +72,7 @@ def effective(values: Floats) -> float:
     >>> effective(np.array([1.0, 1.0, 0.0])), effective(np.zeros(3))
     (2.0, 0.0)
     """
-    square = float(values @ values)
+    square = float((values * values).sum())
     return float(values.sum()) ** 2 / square if square > 0 else 0.0
 
 
@@ -127,7 +127,7 @@ def _error(weight: Floats, mean: float, rows: Floats) -> float:
     if n < 2:
         return math.nan
     residuals = weight - mean * rows
-    return math.sqrt(float(residuals @ residuals) * n / (n - 1)) / float(rows.sum())
+    return math.sqrt(float((residuals * residuals).sum()) * n / (n - 1)) / float(rows.sum())
 
 
 def decide_support(found: Diagnostics, users: int, *, estimated: bool, marginal: bool) -> tuple[Support, list[str]]:
@@ -241,6 +241,7 @@ def _calibration_of(inverse: Floats, rows: Any, n: int) -> float:
     """Return the two-sided p-value of Σ 1/p against n."""
     values = np.concatenate([inverse - 1.0, [-1.0, max(float(inverse.max()) - 1.0, 0.0)]])
     count = np.concatenate([rows, [n - rows.sum(), 1.0]])  # the last is one unseen row
+    values, count = values[count > 0], count[count > 0]
     above = probability_above(values, count=count)[0]
     values[-1] = -1.0
     below = probability_above(-values, count=count)[0]

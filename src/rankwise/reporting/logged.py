@@ -15,7 +15,7 @@ from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core import __version__
 from rankwise.core.terminal import TableView, brief, change, number, signed
 from rankwise.errors import ParameterError
-from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text
+from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
 from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import Block, Figure, Grid, Notes, Section, Text
@@ -213,14 +213,18 @@ def logged_head(result: OffPolicy, title: str, decision: Decision | None, found:
     state, verdict, more = "", result.verdict, result.sentences[1:]
     if decision is not None:
         state, verdict, more = decision.outcome, decision.verdict, decision.reasons[1:]
-    row = _primary(result).row(0, named=True)
+    rows = _primary(result).iter_rows(named=True)
+    row = next(rows)
+    if decision is not None:
+        rule = decision.record["rule"]
+        row = next(row for row in result.pair_rows("reward", rule["baseline"], rule["system"]) if row["by"] is None)
     return Head(kick, state, verdict, more, _facts(result, row), unseen)
 
 
 def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     """Return the gain, its cost in assumptions, the support, and how sure a difference is."""
     system, baseline, alpha = row["system"], row["baseline"], result.settings["alpha"]
-    table = result.row(system if system != LOGGED else baseline)
+    table = min((result.row(name) for name in (system, baseline)), key=worth)
     reasons = "; ".join(table["reasons"])
     support = Fact(
         "Can the log say so?",
@@ -244,6 +248,7 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     p, verdict = row["p_adjusted"], row["verdict"]
     how = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}.", f"Level {alpha:g}, two-sided.")
     if table["support"] == "weak":
+        turns = Fact("Robust", "Unknown", "Few users carry the weight.")
         how = Fact("How sure", "No verdict", f"{verdict}.", "The interval holds, and decides nothing.")
     return [gain, support, turns, how]
 

@@ -70,7 +70,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         pair = _pair(material, rule["system"], rule["baseline"])
         facts = [_gain(row, decision.rows), _decision_cost(decision), _for_whom(material, row["metric"], pair)]
         more = decision.reasons[1:]
-        return Head(kick, decision.outcome, decision.verdict, more, [*facts, _howsure(material, row, pair)], unseen)
+        return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
     cost = costs(material.pairs, material.settings)
     texts = {text for _, text in cost}
     return Head(
@@ -206,7 +206,7 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
     return Fact("For whom", shares, f"{gain:,} users gain, {lose:,} lose,", rest, unit="of 100")
 
 
-def _howsure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
+def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
     """Return the p-value that decided, and why that of the comparison is another one."""
     alpha, p = material.decision.record["rule"]["alpha"], row["p"]  # type: ignore[union-attr]
     if is_missing(p):

@@ -137,18 +137,18 @@ def _value_view(
         for k, name in zip(metric.k or (None,), metric.cells, strict=True):
             for label, value in labelled_values(values, name):
                 by_label.setdefault(label, dict.fromkeys(columns, ""))[k] = number(value)
-        name = str(metric @ ())
+        name, last = str(metric @ ()), max(zip(metric.k or (0,), metric.cells, strict=False))[1]
         if by_label and "" not in by_label:
             rows.append((name, *("" for _ in columns), ""))
         for label, texts in by_label.items():
-            interval = "" if label or interval_of is None else interval_of(metric.cells[-1])
+            interval = "" if label or interval_of is None else interval_of(last)
             rows.append((f"  {label}" if label else name, *texts.values(), interval))
     head = (corner, *("whole" if k is None else f"@{k}" for k in columns))
     view = TableView(head, [row[:-1] for row in rows], title="Values", label="rankwise-values")
     if not any(row[-1] for row in rows):
         return view
-    last = "95 % interval" + (" of the last" if len(columns) > 1 else "")
-    return replace(view, head=(*head, last), rows=rows, leaving=(len(head),))
+    title = "95 % interval" + (" of the last" if len(columns) > 1 else "")
+    return replace(view, head=(*head, title), rows=rows, leaving=(len(head),))
 
 
 def _is_wide(values: Mapping[str, float], name: str) -> bool:

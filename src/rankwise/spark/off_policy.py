@@ -134,7 +134,7 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
         partial, error = None, None
         try:
             here = _load(data)
-            partial = pickle.dumps(here.work(here.read(pl.DataFrame(rows).drop("bucket"))))
+            partial = pickle.dumps(here.work(here.read(pl.DataFrame(rows).drop("bucket"), 1)))
         except RankwiseError as raised:
             error = pickle.dumps(raised)
         return pa.table({"partial": pa.array([partial], pa.binary()), "error": pa.array([error], pa.binary())})
@@ -147,7 +147,7 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
 
 
 def _in_buckets(log: SparkTable, buckets: int) -> DataFrame:
-    """Return the exposures with the bucket of their user, else request, else item and reward."""
+    """Return the exposures with the bucket of their user, else of their request, else of their item."""
     names = log.empty.frame.columns
     key = next((name for name in ("user", "request") if name in names), None)
     chosen = bucket_of(column("item" if key is None else key), buckets)
