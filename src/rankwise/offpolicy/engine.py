@@ -22,9 +22,9 @@ from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.exposures import KEYS, Log, OnMissing, check_outcomes, read_log, read_outcomes
 from rankwise.offpolicy.policies import (
     TOLERANCE,
-    Gap,
     Kind,
     Logged,
+    MissingRows,
     OfTable,
     Policy,
     Situation,
@@ -101,7 +101,7 @@ class Partial:
         The sums of each group of ``by``.
     counts, of_tables : mapping of str to int
         What was counted of the rows, and of the tables of policies.
-    gaps : mapping of str to Gap
+    gaps : mapping of str to MissingRows
         For each target the rows of which it says nothing.
     outcomes : polars.Series
         The rows of the outcomes that belong to an exposure.
@@ -117,7 +117,7 @@ class Partial:
     groups: dict[Any, Sums]
     counts: dict[str, int]
     of_tables: dict[str, int]
-    gaps: dict[str, Gap]
+    gaps: dict[str, MissingRows]
     outcomes: pl.Series
     has_slates: bool
     policies: tuple[str, ...]
@@ -452,7 +452,7 @@ class _Piece:
     log: Log
     counts: dict[str, int] = field(default_factory=dict)
     of_tables: dict[str, int] = field(default_factory=dict)
-    gaps: dict[str, Gap] = field(default_factory=dict)
+    gaps: dict[str, MissingRows] = field(default_factory=dict)
 
     def situation(self, name: str) -> Situation:
         """Return what a policy is asked about, here."""

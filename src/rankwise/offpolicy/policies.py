@@ -34,7 +34,7 @@ _MISSING = 0.01
 
 
 @dataclass(frozen=True)
-class Gap:
+class MissingRows:
     """Rows of a log of which a target says nothing.
 
     Attributes
@@ -51,7 +51,7 @@ class Gap:
     where: str
     keys: str
 
-    def __add__(self, other: Gap) -> Gap:
+    def __add__(self, other: MissingRows) -> MissingRows:
         earlier = min((one for one in (self, other) if one.rows), key=lambda gap: gap.first, default=self)
         return replace(earlier, rows=self.rows + other.rows, of=self.of + other.of)
 
@@ -80,7 +80,7 @@ class Situation:
     name: str
     counts: dict[str, int] = field(default_factory=dict)
     of_tables: dict[str, int] = field(default_factory=dict)
-    gaps: dict[str, Gap] = field(default_factory=dict)
+    gaps: dict[str, MissingRows] = field(default_factory=dict)
     tables: dict[tuple[int, TableRole], tuple[Table, list[str]]] = field(default_factory=dict)
     """The tables that were read, by the identity of their source and their role, with what joins them with the log."""
 
@@ -267,7 +267,7 @@ class OfTable(Policy):
         count = int(absent.sum())
         first = log.frame[ROW].to_numpy()[absent].min() if count else 0
         where = f"{log.table.source}, row {first}"
-        situation.gaps[situation.name] = Gap(count, log.rows, int(first), where, ", ".join(keys))
+        situation.gaps[situation.name] = MissingRows(count, log.rows, int(first), where, ", ".join(keys))
         unknown = ~ours["item"].is_in(frame["item"].unique().implode()).to_numpy() & ~absent
         situation.counts["exposures of items that the target does not know, which it never shows"] = int(unknown.sum())
         return values, absent

@@ -130,61 +130,69 @@ def _error(weight: Floats, mean: float, rows: Floats) -> float:
     return math.sqrt(float((residuals * residuals).sum()) * n / (n - 1)) / float(rows.sum())
 
 
-def decide_support(found: Diagnostics, users: int, *, estimated: bool, marginal: bool) -> tuple[Support, list[str]]:
+def decide_support(
+    diagnostics: Diagnostics, users: int, *, estimated: bool, marginal: bool
+) -> tuple[Support, list[str]]:
     """Return whether the weights support an estimate, with the reasons why not."""
-    reasons = _none(found)
+    reasons = _none(diagnostics)
     if reasons:
         return "none", reasons
-    reasons = _weak(found)
+    reasons = _weak(diagnostics)
     reasons += ["propensities are estimated from the log"] if estimated else []
     reasons += ["only propensities of items at a position are known"] if marginal else []
     if not reasons:
         return "sound", []
-    more = max(USERS / found.effective_users, REWARDED / max(found.effective_rewarded, 1e-9))
-    if more > 1 and found.effective_rewarded > 0:
+    more = max(USERS / diagnostics.effective_users, REWARDED / max(diagnostics.effective_rewarded, 1e-9))
+    if more > 1 and diagnostics.effective_rewarded > 0:
         reasons.append(f"about {_one_digit(users * more):,} such users would do")
     return "weak", reasons
 
 
-def _none(found: Diagnostics) -> list[str]:
+def _none(diagnostics: Diagnostics) -> list[str]:
     reasons = []
-    if found.weighted_users == 0:
+    if diagnostics.weighted_users == 0:
         return ["no logged request has any weight: the log never does what the target does"]
-    if found.effective_users < _FEW:
-        reasons.append(f"{found.effective_users:.1f} effective users")
-    elif found.weighted_users < _FEW:
-        reasons.append(f"{found.weighted_users} users with any weight")
-    if found.largest_share > _MOST_SHARE:
-        reasons.append(f"one request has {found.largest_share:.0%} of all weight")
-    z, away = abs(found.mean_weight_z), abs(found.mean_weight - 1.0)
-    if (z > 5 and away > 0.1) or (z > Z and not 0.5 <= found.mean_weight <= 2):
-        reasons.append(_mean_weight(found))
-    if found.mass_without_support > _MOST_MASS:
-        reasons.append(f"{found.mass_without_support:.0%} of the target's probability is on items the log cannot show")
+    if diagnostics.effective_users < _FEW:
+        reasons.append(f"{diagnostics.effective_users:.1f} effective users")
+    elif diagnostics.weighted_users < _FEW:
+        reasons.append(f"{diagnostics.weighted_users} users with any weight")
+    if diagnostics.largest_share > _MOST_SHARE:
+        reasons.append(f"one request has {diagnostics.largest_share:.0%} of all weight")
+    z, away = abs(diagnostics.mean_weight_z), abs(diagnostics.mean_weight - 1.0)
+    if (z > 5 and away > 0.1) or (z > Z and not 0.5 <= diagnostics.mean_weight <= 2):
+        reasons.append(_mean_weight(diagnostics))
+    if diagnostics.mass_without_support > _MOST_MASS:
+        reasons.append(
+            f"{diagnostics.mass_without_support:.0%} of the target's probability is on items the log cannot show"
+        )
     return reasons
 
 
-def _mean_weight(found: Diagnostics) -> str:
-    return f"the mean weight is {found.mean_weight:.3f} (z {found.mean_weight_z:+.1f}), and should be 1"
+def _mean_weight(diagnostics: Diagnostics) -> str:
+    return f"the mean weight is {diagnostics.mean_weight:.3f} (z {diagnostics.mean_weight_z:+.1f}), and should be 1"
 
 
-def _weak(found: Diagnostics) -> list[str]:
+def _weak(diagnostics: Diagnostics) -> list[str]:
     reasons = []
-    if found.effective_users < USERS:
-        reasons.append(f"{found.effective_users:.0f} effective users")
-    if found.effective_rewarded < REWARDED:
-        reasons.append(f"{found.effective_rewarded:.0f} effective users with a reward")
-    if found.largest_share > SHARE:
-        reasons.append(f"one request has {found.largest_share:.0%} of all weight")
-    known = abs(found.mean_weight - 1.0) + _ONE_SIDED * found.mean_weight_error
-    if not abs(found.mean_weight_z) <= Z:
-        reasons.append(_mean_weight(found))
+    if diagnostics.effective_users < USERS:
+        reasons.append(f"{diagnostics.effective_users:.0f} effective users")
+    if diagnostics.effective_rewarded < REWARDED:
+        reasons.append(f"{diagnostics.effective_rewarded:.0f} effective users with a reward")
+    if diagnostics.largest_share > SHARE:
+        reasons.append(f"one request has {diagnostics.largest_share:.0%} of all weight")
+    known = abs(diagnostics.mean_weight - 1.0) + _ONE_SIDED * diagnostics.mean_weight_error
+    if not abs(diagnostics.mean_weight_z) <= Z:
+        reasons.append(_mean_weight(diagnostics))
     elif not known <= MEAN:
         reasons.append(f"the mean weight is only known to ±{known:.2f}")
-    if found.mass_without_support > MASS:
-        reasons.append(f"{found.mass_without_support:.1%} of the target's probability is on items the log cannot show")
-    if found.calibration_p < CALIBRATION:
-        reasons.append(f"the propensities of an item do not fit how often it was shown (p = {found.calibration_p:.4f})")
+    if diagnostics.mass_without_support > MASS:
+        reasons.append(
+            f"{diagnostics.mass_without_support:.1%} of the target's probability is on items the log cannot show"
+        )
+    if diagnostics.calibration_p < CALIBRATION:
+        reasons.append(
+            f"the propensities of an item do not fit how often it was shown (p = {diagnostics.calibration_p:.4f})"
+        )
     return reasons
 
 

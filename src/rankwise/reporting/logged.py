@@ -205,11 +205,11 @@ class LoggedPlots:
         return chart
 
 
-def logged_head(result: OffPolicy, title: str, decision: Decision | None, found: Sequence[Gap]) -> Head:
+def logged_head(result: OffPolicy, title: str, decision: Decision | None, gaps: Sequence[Gap]) -> Head:
     """Return the first screen of the page: the verdict, the gain, the support, and what was not looked at."""
     logged = result.row(LOGGED)
     kick = [title, f"{logged['n']:,} requests", f"{logged['users']:,} users"]
-    unseen = [gap.title for gap in found[:3]]
+    unseen = [gap.title for gap in gaps[:3]]
     state, verdict, more = "", result.verdict, result.sentences[1:]
     if decision is not None:
         state, verdict, more = decision.outcome, decision.verdict, decision.reasons[1:]

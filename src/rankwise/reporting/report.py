@@ -538,8 +538,8 @@ def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:
                 f"the decision is about {min(unknown)!r}, which is no policy here", found=", ".join(result.policies)
             )
         sections.insert(0, Section("decision", "The decision", report_sections.checks(_checked_decision(decision))))
-    found = logged_gaps(result)
-    return Report(heading, sections, logged_head(result, heading, decision, found), found)
+    gaps_of_log = logged_gaps(result)
+    return Report(heading, sections, logged_head(result, heading, decision, gaps_of_log), gaps_of_log)
 
 
 def _compared(
