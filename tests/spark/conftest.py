@@ -20,6 +20,7 @@ def pytest_collection_modifyitems(items):
         if item.path.parent.name == "spark":
             item.add_marker(pytest.mark.filterwarnings("ignore:PySpark does not yet fully support"))
             item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.slow)  # a JVM starts for the first of them
 
 
 @pytest.fixture(scope="session")
