@@ -201,8 +201,18 @@ class Job:
     @property
     def needs_items(self) -> bool:
         """Whether a policy or a model depends on all items that can be shown."""
-        policies = [*self.policies.values(), *([self.propensity] if isinstance(self.propensity, Policy) else [])]
-        return self.cross_fits or any(policy.needs_items for policy in policies)
+        return self.cross_fits or any(policy.needs_items for _, policy in self.all_policies)
+
+    @property
+    def all_policies(self) -> list[tuple[str, Policy]]:
+        """The targets, and the policy that made the log where it is declared, by name."""
+        declared = [] if self.logging_policy is None else [("propensity", self.logging_policy)]
+        return [*self.policies.items(), *declared]
+
+    @property
+    def logging_policy(self) -> Policy | None:
+        """The policy that made the log, where it is declared."""
+        return self.propensity if isinstance(self.propensity, Policy) else None
 
     @property
     def cross_fits(self) -> bool:
@@ -260,8 +270,7 @@ class Job:
         for name in self.options.within:
             check_column(log, name, "within")
         names = [*self.options.within, *([] if self.options.by is None else [self.options.by])]
-        policies = [*self.policies.items(), ("propensity", self.propensity)]
-        for name, policy in policies:
+        for name, policy in self.all_policies:
             if isinstance(policy, OfTable):
                 names += policy.read(self.situation(log, name))[1]
         return [name for name in dict.fromkeys(names) if name in log.frame.columns and name not in KEYS]
@@ -332,11 +341,10 @@ class Job:
     def work(self, log: Log) -> Partial:
         """Return what a piece of the log adds."""
         has_slates = len(log.first) < log.rows
-        job = self if self.is_slate is not None else replace(self, is_slate=has_slates)
-        if has_slates and not job.is_slate:
-            job = replace(job, is_slate=True)
-        start = log.first_position if job.first_position is None else job.first_position
-        return _Piece(job, replace(log, is_slate=bool(job.is_slate), first_position=start)).partial(has_slates)
+        is_slate = has_slates or bool(self.is_slate)
+        start = log.first_position if self.first_position is None else self.first_position
+        log = replace(log, is_slate=is_slate, first_position=start)
+        return _Piece(replace(self, is_slate=is_slate), log).partial(has_slates)
 
     def finish(self, partials: Iterable[Partial], source: Mapping[str, Any] | None = None) -> OffPolicy:
         """Return the result of all pieces; the order of these does not matter.
@@ -426,8 +434,7 @@ class Job:
         cards = {"exposures": dict(exposures)}
         if self.outcomes is not None:
             cards["outcomes"] = self.outcomes.card
-        policies = [*self.policies.items(), ("propensity", self.propensity)]
-        tables = {name: policy.table for name, policy in policies if isinstance(policy, OfTable)}
+        tables = {name: policy.table for name, policy in self.all_policies if isinstance(policy, OfTable)}
         return cards | {name: table.card for name, table in tables.items() if isinstance(table, Table)}
 
     def _settings(self, limits: tuple[float, float], from_log: bool) -> dict[str, Any]:
@@ -483,8 +490,9 @@ class _Piece:
 
     def _sums(self, log: Log, rows: Mapping[str, Rows], propensity: Floats) -> Sums:
         job = self.job
-        logging = job.propensity if isinstance(job.propensity, Policy) else None
-        masses = {name: _mass(policy, logging, job.situation(log, name)) for name, policy in job.policies.items()}
+        masses = {
+            name: _mass(policy, job.logging_policy, job.situation(log, name)) for name, policy in job.policies.items()
+        }
         return sums_of(log, rows, propensity, masses, tail_length(job.rows or log.rows), job.context(log))
 
     def _asked(self, policy: Policy, name: str) -> Floats:
@@ -644,8 +652,8 @@ def _shares(log: Log, within: Sequence[str]) -> Floats:
 
 def _mass(policy: Policy, logging: Policy | None, situation: Situation) -> ExactTotal | None:
     """Return the probability that a target gives to items that the log cannot show, summed over rows, if known."""
-    target = policy.distribution(situation)
     ours = None if logging is None else logging.distribution(situation)
+    target = None if ours is None else policy.distribution(situation)
     if target is None or ours is None:
         return None
     keys = list(dict.fromkeys([*target[0], *ours[0]]))

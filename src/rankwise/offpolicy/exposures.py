@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.core.ids import id_numbers
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError
 from rankwise.splits.interactions import Duration, read_times
 from rankwise.tables.columns import Columns, missing_column, quoted_columns
@@ -28,6 +29,7 @@ __all__ = [
     "bad_row",
     "check_outcomes",
     "check_types",
+    "hashes_of",
     "read_log",
     "read_outcomes",
     "read_rows",
@@ -248,6 +250,11 @@ def check_outcomes(table: Table, joined: pl.Series, missing: OnMissing) -> dict[
             hint='check the request and item ids of both tables; missing="drop" leaves these outcomes out',
         )
     return {"outcomes": total, "outcomes without an exposure": unjoined}
+
+
+def hashes_of(values: pl.Series) -> Any:
+    """Return a hash of 64 bits of each value, of which the highest are the best, the same on every machine."""
+    return id_numbers(values.cast(pl.String)).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 def check_types(column: str, left: Table, right: Table) -> None:

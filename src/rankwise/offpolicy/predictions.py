@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import id_numbers
 from rankwise.errors import InputError, ParameterError
-from rankwise.offpolicy.exposures import Log
+from rankwise.offpolicy.exposures import Log, hashes_of
 from rankwise.offpolicy.policies import Logged, OfTable, Policy, Situation
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import missing_column
@@ -143,9 +142,7 @@ def with_folds(log: Log) -> Log:
 def _folds(log: Log) -> Any:
     """Return the fold of each row: that of its user, by a hash; without users that of its place."""
     users = log.frame["user"] if "user" in log.frame.columns else pl.Series(log.user)
-    hashes = id_numbers(users.cast(pl.String)).astype(np.uint64)
-    mixed = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
-    return (mixed % np.uint64(_FOLDS)).astype(np.int64)
+    return ((hashes_of(users) >> np.uint64(40)) % np.uint64(_FOLDS)).astype(np.int64)
 
 
 def _design(frame: pl.DataFrame, numeric: Sequence[str], items: pl.Series) -> Any:

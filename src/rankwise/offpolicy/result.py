@@ -23,7 +23,17 @@ from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
 from rankwise.tables.storage import read_folder, write_folder
 
-__all__ = ["LOGGED", "NO_GROUP", "OffPolicy", "SavedTables", "is_off_policy", "limits_text", "signed", "worth"]
+__all__ = [
+    "LOGGED",
+    "NO_GROUP",
+    "OffPolicy",
+    "SavedTables",
+    "is_off_policy",
+    "limits_text",
+    "of_all_requests",
+    "signed",
+    "worth",
+]
 
 
 LOGGED = "logged"
@@ -205,12 +215,15 @@ class OffPolicy(SavedTables):
         """What a reward is counted per: a request of several rows, or a row."""
         return "request" if self.settings["slates"] else "row"
 
+    @property
+    def primary(self) -> pl.DataFrame:
+        """The differences of all requests from the baseline."""
+        return of_all_requests(self.differences).filter(pl.col("primary"))
+
     @cached_property
     def sentences(self) -> list[str]:
         """What is said of each target against the baseline, one sentence each."""
-        rows = self.differences.filter(pl.col("primary"))
-        rows = rows.filter(pl.col("group").is_null()) if "group" in rows.columns else rows
-        return [_sentence(self, row) for row in rows.iter_rows(named=True)]
+        return [_sentence(self, row) for row in self.primary.iter_rows(named=True)]
 
     @property
     def verdict(self) -> str:
@@ -294,6 +307,11 @@ def _value_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         "–" if math.isnan(row["largest_share"]) else f"{row['largest_share']:.2%}",
         mean,
     )
+
+
+def of_all_requests(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table that are of no group."""
+    return table.filter(pl.col("group").is_null()) if "group" in table.columns else table
 
 
 def worth(row: Mapping[str, Any]) -> int:

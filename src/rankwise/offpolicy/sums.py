@@ -15,10 +15,9 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import ExactTotal
-from rankwise.core.ids import id_numbers
 from rankwise.errors import DuplicateError
 from rankwise.offpolicy.estimators import MODEL_BASED
-from rankwise.offpolicy.exposures import Log
+from rankwise.offpolicy.exposures import Log, hashes_of
 from rankwise.offpolicy.policies import Kind, running
 from rankwise.stats.differences import Floats
 
@@ -503,8 +502,7 @@ def _strata(log: Log, context: Sequence[str]) -> pl.Series:
     """Return the stratum of each row: a hash of its context, of which there are few however many contexts there are."""
     known = log.frame.select(context).unique()
     text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in context], separator="\x1f")
-    hashes = id_numbers(known.select(text.alias("key"))["key"]).astype(np.uint64)
-    stratum = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _STRATA)
+    stratum = hashes_of(known.select(text.alias("key"))["key"]) >> np.uint64(64 - _STRATA)
     known = known.with_columns(_stratum=pl.Series(stratum.astype(np.int64)))
     rows = log.frame.select(context).join(known, on=context, how="left", maintain_order="left", nulls_equal=True)
     return rows["_stratum"]

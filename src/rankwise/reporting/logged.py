@@ -15,7 +15,7 @@ from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core import __version__
 from rankwise.core.terminal import TableView, brief, change, number, signed
 from rankwise.errors import ParameterError
-from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, worth
+from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, of_all_requests, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
 from rankwise.reporting.plots import charts
 from rankwise.reporting.report_data import Block, Figure, Grid, Notes, Section, Text
@@ -32,7 +32,7 @@ _POINTS = 101
 def value_frame(result: OffPolicy) -> pl.DataFrame:
     """Return the value of every policy with its interval, one row per policy; without support there is none."""
     rows = []
-    for row in _whole(result.table).iter_rows(named=True):
+    for row in of_all_requests(result.table).iter_rows(named=True):
         said = "observed" if row["policy"] == LOGGED else f"{row['support']} support"
         value = "no number" if math.isnan(row["value"]) else number(row["value"])
         text = f"{row['policy']}: {value} ({limits_text(row['low'], row['high'], number)}), {said}"
@@ -43,7 +43,7 @@ def value_frame(result: OffPolicy) -> pl.DataFrame:
 def pair_frame(result: OffPolicy) -> pl.DataFrame:
     """Return the difference of every target from the baseline with its interval, one row per target."""
     rows = []
-    for row in _primary(result).iter_rows(named=True):
+    for row in result.primary.iter_rows(named=True):
         value = signed(row["difference"])
         tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
         text = (
@@ -57,7 +57,9 @@ def pair_frame(result: OffPolicy) -> pl.DataFrame:
 def clip_frame(result: OffPolicy) -> pl.DataFrame:
     """Return the value of every policy whose weights are clipped, by the clip, beside that of the log."""
     clips = result.sensitivity.filter(method="clip").select(system="policy", clip="parameter", value="value")
-    largest = dict(_whole(result.table).filter(pl.col("policy") != LOGGED).select("policy", "largest_weight").rows())
+    largest = dict(
+        of_all_requests(result.table).filter(pl.col("policy") != LOGGED).select("policy", "largest_weight").rows()
+    )
     most = max((largest[name] for name in clips["system"].unique()), default=1.0)
     clips = clips.filter(pl.col("clip") <= max(2 * most, 2.0))
     logged = clips.select("clip").unique().select(system=pl.lit(LOGGED), clip="clip", value=pl.lit(result[LOGGED]))
@@ -81,15 +83,6 @@ def weight_frame(result: OffPolicy) -> pl.DataFrame:
     percent = [(100 * pl.col(name)).round(1) for name in ("users", "weight")]
     said = pl.format("{}: the {} % of the users with the least weight have {} % of it", "system", *percent)
     return pl.concat([empty, *frames]).with_columns(text=said)
-
-
-def _whole(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of all requests."""
-    return table.filter(pl.col("group").is_null()) if "group" in table.columns else table
-
-
-def _primary(result: OffPolicy) -> pl.DataFrame:
-    return _whole(result.differences).filter(pl.col("primary"))
 
 
 def _limits(row: Mapping[str, Any]) -> dict[str, float | None]:
@@ -213,7 +206,7 @@ def logged_head(result: OffPolicy, title: str, decision: Decision | None, gaps: 
     state, verdict, more = "", result.verdict, result.sentences[1:]
     if decision is not None:
         state, verdict, more = decision.outcome, decision.verdict, decision.reasons[1:]
-    rows = _primary(result).iter_rows(named=True)
+    rows = result.primary.iter_rows(named=True)
     row = next(rows)
     if decision is not None:
         rule = decision.record["rule"]

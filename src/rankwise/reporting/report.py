@@ -531,13 +531,14 @@ def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:
     heading = title or f"{', '.join(result.policies[1:])}: logged impressions"
     sections = logged_sections(result)
     if decision is not None:
-        rule = _checked_decision(decision).record["rule"]
+        decision = _checked_decision(decision)
+        rule = decision.record["rule"]
         unknown = {rule["baseline"], rule["system"]} - {*result.policies}
         if unknown:
             raise ParameterError(
                 f"the decision is about {min(unknown)!r}, which is no policy here", found=", ".join(result.policies)
             )
-        sections.insert(0, Section("decision", "The decision", report_sections.checks(_checked_decision(decision))))
+        sections.insert(0, Section("decision", "The decision", report_sections.checks(decision)))
     gaps_of_log = logged_gaps(result)
     return Report(heading, sections, logged_head(result, heading, decision, gaps_of_log), gaps_of_log)
 
