@@ -3,7 +3,9 @@
     python benchmarks/off_policy.py                # bias, spread and coverage by world, and error rates by support
     python benchmarks/off_policy.py --logs 400     # more logs per world
     python benchmarks/off_policy.py --random 200   # error rates of the support rule in this many random worlds
+    python benchmarks/off_policy.py --calibration 20   # logs in which propensities of another request are seen
     python benchmarks/off_policy.py --speed        # time of 10 million exposures, against plain NumPy passes
+    python benchmarks/off_policy.py --file         # 100 million exposures from Parquet, in chunks: time and memory
 
 Every world is `rankwise.datasets.logged` with other options; the truth is computed from its probabilities.
 """
@@ -12,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import subprocess
+import sys
+import tempfile
 from time import perf_counter
 from typing import Any
 
@@ -194,6 +199,48 @@ def error_rates(worlds: int, logs: int = 6) -> pl.DataFrame:
     return pl.DataFrame(out, infer_schema_length=None)
 
 
+def calibrated(logs: int) -> pl.DataFrame:
+    """Return in how many logs item calibration sees that a share of the propensities is of another request."""
+    out = []
+    for users in (400, 1600, 6400):
+        for wrong in (0.0, 0.1, 0.3, 0.6):
+            seen = {"all requests": 0, "within the context": 0}
+            for seed in range(logs):
+                frame = shuffled(rw.datasets.logged(users=users, seed=seed).exposures, wrong, seed)
+                for name, within in zip(seen, ((), ("segment",)), strict=True):
+                    result = rw.off_policy(frame, targets={"new": "p_new"}, within=within)
+                    seen[name] += result.row("new")["calibration_p"] < 0.01
+            shares = {name: count / logs for name, count in seen.items()}
+            out.append({"users": users, "requests": len(frame), "wrong": wrong, "logs": logs, **shares})
+    return pl.DataFrame(out)
+
+
+def from_file(rows: int, chunk_rows: int) -> None:
+    """Print the time and the peak memory of a log in Parquet, with ten rows per user."""
+    piece = 10_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rows // piece):
+            rng = np.random.default_rng(number)
+            propensity = rng.uniform(0.05, 1.0, piece)
+            table = {
+                "request": np.arange(piece) + number * piece,
+                "user": np.sort(rng.integers(0, piece // 10, piece)) + number * (piece // 10),
+                "item": rng.integers(0, 100, piece),
+                "propensity": propensity,
+                "p_new": rng.uniform(0, 1, piece) * propensity,
+                "click": (rng.random(piece) < 0.1).astype(np.int8),
+            }
+            pl.DataFrame(table).write_parquet(f"{folder}/{number:04}.parquet", row_group_size=1_000_000)
+        code = (
+            "import sys, time, resource, rankwise as rw; start = time.perf_counter();"
+            "rw.off_policy(sys.argv[1], targets={'new': 'p_new'}, chunk_rows=int(sys.argv[2]), progress=False);"
+            "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20;"
+            "print(f'{time.perf_counter() - start:.0f} s, at most {peak:.2f} GiB')"
+        )  # in a process of its own, whose memory is that of the chunks
+        print(f"{rows:,} exposures, {chunk_rows:,} rows per chunk:", end=" ", flush=True)
+        subprocess.run([sys.executable, "-c", code, folder, str(chunk_rows)], check=True)
+
+
 def speed(rows: int, users: int) -> None:
     """Print the time of a large log in memory, against NumPy passes over its columns."""
     rng = np.random.default_rng(1)
@@ -227,14 +274,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=100, help="logs per world")
     parser.add_argument("--random", type=int, metavar="WORLDS", help="error rates in this many random worlds")
+    parser.add_argument("--calibration", type=int, metavar="LOGS", help="propensities of another request, seen or not")
+    parser.add_argument("--file", action="store_true", help="time a log in Parquet, with --rows and --chunk-rows")
+    parser.add_argument("--chunk-rows", type=int, default=2_000_000, help="with --file: rows per chunk")
     parser.add_argument("--speed", action="store_true", help="time a large log")
-    parser.add_argument("--rows", type=int, default=10_000_000, help="with --speed: number of exposures")
+    parser.add_argument("--rows", type=int, help="exposures; by default 10 million, with --file 100 million")
     arguments = parser.parse_args()
     if arguments.speed:
-        speed(arguments.rows, arguments.rows // 10)
+        rows = arguments.rows or 10_000_000
+        speed(rows, rows // 10)
+        return
+    if arguments.file:
+        from_file(arguments.rows or 100_000_000, arguments.chunk_rows)
         return
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, tbl_hide_column_data_types=True):
-        print(table_of_worlds(arguments.logs) if arguments.random is None else error_rates(arguments.random))
+        if arguments.calibration is not None:
+            print(calibrated(arguments.calibration))
+        elif arguments.random is not None:
+            print(error_rates(arguments.random))
+        else:
+            print(table_of_worlds(arguments.logs))
 
 
 if __name__ == "__main__":
