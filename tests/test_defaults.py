@@ -7,6 +7,8 @@ import inspect
 import pkgutil
 from collections import defaultdict
 
+import pytest
+
 import rankwise
 from tools import installed
 
@@ -57,6 +59,7 @@ def functions():
                 yield from filter(inspect.isfunction, members)
 
 
+@pytest.mark.slow
 def test_a_name_has_one_default():
     defaults = defaultdict(lambda: defaultdict(list))
     for function in functions():

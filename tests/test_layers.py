@@ -215,6 +215,7 @@ def test_who_imports_the_extras(path):
         assert inside.startswith(EXTRAS[name])
 
 
+@pytest.mark.slow
 def test_evaluating_loads_no_extra():
     """Whoever has not installed the extras evaluates and compares; whoever has does not wait."""
     code = (

@@ -35,12 +35,14 @@ def evaluated(movietweetings, folder):
     return example, example["through_the_library"](movietweetings, folder)
 
 
+@pytest.mark.slow
 def test_library_and_command_line(evaluated, folder):
     example, results = evaluated
     for name, result in results.items():
         assert example["through_the_command_line"](folder, name) == result.to_dict()["values"]
 
 
+@pytest.mark.slow
 def test_the_baselines_are_in_order(evaluated):
     _, results = evaluated
     ndcg = {name: result["ndcg@10"] for name, result in results.items()}
@@ -54,6 +56,7 @@ def test_the_baselines_are_in_order(evaluated):
     assert head == pytest.approx(tail, rel=0.02)
 
 
+@pytest.mark.slow
 def test_pieces_give_the_same_bits(evaluated, folder):
     example, results = evaluated
     kinds = {kind: folder / f"{kind}.parquet" for kind in ("train", "items", "users")}
@@ -72,6 +75,7 @@ def test_pieces_give_the_same_bits(evaluated, folder):
     assert pieces.diagnostics == whole.diagnostics
 
 
+@pytest.mark.slow
 def test_the_table_in_the_documentation(evaluated, folder):
     example, results = evaluated
     table = example["report"](results, example["predicted_ratings"](folder))

@@ -80,6 +80,7 @@ def test_help_loads_nothing_heavy():
     assert out.stdout.strip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_evaluating_loads_neither_torch_nor_pandas():
     code = (
         "import sys, rankwise as rw; rw.evaluate({1: [2]}, {1: {2}}, 'ndcg@1'); "

@@ -53,6 +53,7 @@ def prose():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("prose")  # one process reads the source
 @pytest.mark.parametrize("better", PATTERNS)
 def test_no_private_dialect(better):

@@ -195,6 +195,7 @@ def test_the_structure_tells_keys_and_types(before, after):
     assert shape(before) == shape(json.loads(json.dumps(before)))
 
 
+@pytest.mark.slow
 def test_a_stored_version_is_never_written_again(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "make_fixtures.py", "job"], capture_output=True, text=True, check=False

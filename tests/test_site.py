@@ -68,6 +68,7 @@ def texts():
                 yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
 
 
+@pytest.mark.slow
 def test_the_page_of_notes_quotes_what_the_source_says():
     notes = PAGES["errors"].read_text("utf-8").split("## Warnings about the inputs")[1]
     heads = re.findall(r"^\([a-z-]+\)=\n### (.+)$", notes, re.MULTILINE)

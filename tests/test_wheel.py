@@ -78,6 +78,7 @@ def test_links_of_a_description_lead_to_the_repository(source, monkeypatch):
     assert not re.findall(r"(?:src|href)=", text)  # links of HTML are not rewritten
 
 
+@pytest.mark.slow
 def test_a_wheel_works_as_a_zip(source, monkeypatch):
     """Spark's ``--py-files`` puts a zip on the path; no library can be loaded from it."""
     monkeypatch.delenv("RANKWISE_KERNELS", raising=False)
@@ -128,6 +129,7 @@ def test_a_build_that_requires_kernels_shows_what_the_compiler_says(source, monk
         built(source)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_a_wheel_of_a_platform_has_the_library_of_its_build(source, monkeypatch):
     monkeypatch.delenv("RANKWISE_KERNELS", raising=False)

@@ -23,6 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_evaluate_agrees_with_the_library(folder):
     done = rankwise(
         folder,
@@ -80,6 +81,7 @@ def test_formats(folder, format_, start):
     assert done.stdout.startswith(start)
 
 
+@pytest.mark.slow
 def test_standard_input(folder):
     done = rankwise(folder, "evaluate", "-", "truth.csv", "-m", "recall@2", "--format", "csv", stdin=RUN)
     assert done.stdout.splitlines()[1].startswith("recall,2,,0.666")

@@ -82,6 +82,7 @@ def test_all_sources_give_the_same(folder):
         assert pairs[0]["system"] == "strong"
 
 
+@pytest.mark.slow
 def test_formats(folder):
     done = rankwise(folder, "compare", "weak", "strong", "-m", "ndcg@2", "--baseline", "weak")
     assert done.stdout.startswith("strong beats weak on ndcg@2: ")
@@ -95,6 +96,7 @@ def test_formats(folder):
     assert r"\toprule" in (folder / "table.tex").read_text()
 
 
+@pytest.mark.slow
 def test_the_gate(folder):
     good = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.json", "-m", "ndcg@2")
     assert good.returncode == 0, good.stderr

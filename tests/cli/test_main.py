@@ -28,6 +28,7 @@ STREAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "code", "said"), STREAMS, ids=[row[0] for row in STREAMS])
 def test_streams(tmp_path, command, code, said):
     done = subprocess.run(f"{RANKWISE} {command}", shell=True, cwd=tmp_path, capture_output=True, text=True)
@@ -35,6 +36,7 @@ def test_streams(tmp_path, command, code, said):
     assert len(done.stderr.splitlines()) <= 2  # nothing is said twice, or at the end by Python
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"PYTHONUNBUFFERED": "1"}])
 def test_a_reader_that_goes_away(tmp_path, environment):
     reader, writer = os.pipe()
@@ -46,6 +48,7 @@ def test_a_reader_that_goes_away(tmp_path, environment):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_what_an_encoding_cannot_write(tmp_path):
     done = subprocess.run(
         [*RANKWISE.split(), "metrics", "dcg"],
@@ -98,6 +101,7 @@ def test_what_is_raised_inside():
     assert done.stderr.count("\n") < 200  # a recursion is not told from its beginning
 
 
+@pytest.mark.slow
 def test_interrupted(tmp_path):
     with subprocess.Popen(
         [*RANKWISE.split(), "demo"], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -162,6 +166,7 @@ def test_shells_can_ask_for_completion(tmp_path):
     assert (done.returncode, done.stdout.startswith("#compdef rankwise")) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_result_is_saved_although_stdout_is_full(tmp_path):
     (tmp_path / "run.csv").write_text("user,item\n1,5\n")
     command = f"{RANKWISE} evaluate run.csv run.csv --save kept > /dev/full"
@@ -178,6 +183,7 @@ def test_errors_name_options(tmp_path):
     assert done.stderr.endswith("hint:  pass --train FILE\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_terminal_of_another_encoding_shows_what_it_can():
     import pty

@@ -82,6 +82,7 @@ def test_interleaving(folder):
     assert rw.Interleaving.load(folder / "out").table["wins"][0] == 20
 
 
+@pytest.mark.slow
 def test_chunks_threads_and_a_report(folder):
     plain = run(folder, *LOG, "--target", "new=new.csv", "--format", "json")
     options = ("--target", "new=new.csv", "--format", "json", "--report", "page.html")

@@ -44,6 +44,7 @@ def test_results(folder, tmp_path):
     assert "Три" in page
 
 
+@pytest.mark.slow
 def test_one_result_with_names_and_files(folder, tmp_path):
     done = run(
         folder,
@@ -117,6 +118,7 @@ def test_a_page_that_cannot_be_written(folder, tmp_path):
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.slow
 def test_files_are_utf_8_whatever_the_locale(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("PYTHONUTF8", "0")

@@ -129,6 +129,7 @@ def test_evaluate_on_a_split_folder(folder):
     assert said["provenance"]["inputs"]["train"]["rows"] == 24
 
 
+@pytest.mark.slow
 def test_audit(folder):
     rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     done = rankwise_here(folder, "audit", "out")

@@ -57,6 +57,7 @@ def test_a_row_is_the_clustered_t():
     assert row["minimum_detectable"] > 1.5 * alone["minimum_detectable"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [60, *deep(200)])
 def test_false_alarms_are_as_rare_as_promised(samples):
     """0.05 in 60 samples has an error of 0.028; users taken for independent err much more."""
@@ -235,6 +236,7 @@ def test_the_interval_of_a_result_is_the_clustered_t():
     assert (found.n, found.flags) == (3, ("only 3 clusters by home",))
 
 
+@pytest.mark.slow
 def test_intervals_over_clusters_cover_the_mean():
     """Coverage of 0.95 in 300 samples has an error of 0.013; users taken for independent cover less."""
     rng, home = np.random.default_rng(3), np.repeat(np.arange(30), 6)

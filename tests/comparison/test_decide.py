@@ -240,6 +240,7 @@ def test_better_passes_no_guardrail_by_itself():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "samples"), [(40, 40), *deep((40, 100), (100, 100))])
 def test_a_rare_total_loss_is_not_shipped(n, samples):
     """One user in 100 loses all, 40 % gain 0.02: the true loss is the margin. Sign flips shipped a third."""

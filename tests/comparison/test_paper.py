@@ -12,6 +12,8 @@ from rankwise.datasets import synthetic
 from rankwise.errors import MetricError, ParameterError
 from rankwise.models import ItemNeighbours, Popularity
 
+pytestmark = pytest.mark.xdist_group("paper")  # one comparison for all
+
 
 @pytest.fixture(scope="module")
 def comparison():

@@ -198,6 +198,7 @@ def test_a_data_set_alone_is_what_it_is_without_others():
     }
 
 
+@pytest.mark.slow
 def test_a_margin_is_not_cleared_over_few_data_sets():
     """A rare loss on other data sets has not been seen."""
     found = rw.compare(over_sets(), baseline="b", margin=0.05)

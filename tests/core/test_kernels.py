@@ -382,6 +382,7 @@ def test_the_variable_turns_them_off(monkeypatch):
         kernels._load.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 def test_sanitizers_find_nothing(tmp_path):
     driver, program = Path(__file__).with_name("kernels_driver.c"), tmp_path / "driver"

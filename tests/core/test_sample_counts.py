@@ -17,6 +17,7 @@ def counts_of(lists, truth, n_pieces=1):
     return SampleCounts.merged([SampleCounts.of_lists(lists.filter(rows), truth) for rows in reversed(pieces)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [300, 20_000])  # above 4,096 items their number is estimated
 def test_pieces_have_the_counts_of_all_users(n_items):
     lists, truth = as_tables(*sampled(n_items=n_items, negatives=100, n_users=240, n_relevant=3))

@@ -19,6 +19,7 @@ def test_gathered_rows_are_those_of_one_thread(n):
     assert gather(values, rows, 3).tolist() == values[rows].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_of_a_process_that_evaluated_is_told_and_does_not_hang():
     """Polars' threads do not survive a fork: the child would wait for them for good."""

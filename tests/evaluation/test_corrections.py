@@ -171,6 +171,7 @@ def test_other_relevant_items_do_not_stand_in_the_way():
     assert rw.correct(ranks, truth, "recall@1")["sampled"].item() == 1.0
 
 
+@pytest.mark.slow
 def test_bad_input(world):
     scores, truth = world
     exact = rw.rank_relevant(scores[:5], truth={0: {1}})

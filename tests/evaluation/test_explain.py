@@ -42,6 +42,7 @@ def test_effects_add_up_to_the_difference(run, truth, first, second):
     assert explanation.difference == pytest.approx(explanation.users["contribution"].sum(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_effects_are_the_mean_over_all_orders():
     run = {"a": {9: 1.0, 10: 1.0, 1: 0.5}, "b": {2: 1.0}, "c": {3: 1.0, 1: 0.5}}
     truth = {"a": {9: 2, 1: 1, 7: 1, 8: 1, 5: 1}, "b": {3: 1}, "d": {1: 1}, "c": {1: 0}}
@@ -67,6 +68,7 @@ def tables(run, truth):
     return read_inputs(settings, recommendations=run, truth=truth), {}
 
 
+@pytest.mark.slow
 def test_many_choices_are_switched_in_orders_that_are_drawn(monkeypatch):
     run = {"a": {9: 1.0, 10: 1.0, 1: 0.5}, "b": {2: 1.0}, "c": {3: 1.0, 1: 0.5}}
     truth = {"a": {9: 2, 1: 1, 7: 1}, "b": {3: 1}, "d": {1: 1}, "c": {1: 0}}

@@ -56,6 +56,7 @@ def output(package, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_new_choice_is_an_option_of_every_evaluation(package):
     code = """
     import inspect
@@ -90,6 +91,7 @@ def test_new_choice_is_an_option_of_every_evaluation(package):
     output(package, "-c", textwrap.dedent(code))
 
 
+@pytest.mark.slow
 def test_new_choice_is_a_choice_of_conventions(package):
     code = """
     import inspect
@@ -114,6 +116,7 @@ def test_new_choice_is_a_choice_of_conventions(package):
     output(package, "-c", textwrap.dedent(code))
 
 
+@pytest.mark.slow
 def test_new_choice_is_on_the_command_line_and_in_configuration_files(package):
     text = output(package, "-m", "rankwise", "evaluate", "--help")
     assert "--tail [keep|cut]" in text

@@ -89,6 +89,7 @@ def test_pieces_of_users_add_up_to_one_evaluation(world, n, population):
     assert ours.slices.equals(one.slices, null_equal=True)
 
 
+@pytest.mark.slow
 @given(worlds(scores=True, judged=True).map(scored))
 @examples(3)
 def test_a_piece_may_lack_rows_of_any_table(world):

@@ -99,6 +99,7 @@ def test_sampled_lists_do_not_compare_with_ranked_ones():
     assert rw.compare(one, rw.evaluate(full, truth, "ndcg@10"), force=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_truth", [False, True])
 @pytest.mark.parametrize("n_pieces", [2, 7, N_USERS])
 def test_merged_partials_are_labelled_like_one_call(n_pieces, with_truth):

@@ -116,6 +116,7 @@ def test_a_mapping_of_weights_travels():
     assert finish(job, partials).values["ndcg@3"] == one.values["ndcg@3"]
 
 
+@pytest.mark.slow
 def test_another_process_works_on_a_piece(tmp_path):
     job = job_of(whole=True)
     first, second = pieces(2, whole=True)

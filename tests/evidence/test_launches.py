@@ -81,6 +81,7 @@ def deviance(s, table):
     return minimize(at, z.mean(axis=0)).fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.0, 0.6])
 def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(shared):
     table = launches(25, shared=shared)
@@ -100,6 +101,7 @@ def test_no_other_covariance_is_likelier_and_limits_lie_where_the_ratio_says(sha
         assert worst - least == pytest.approx(3.8415, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [-0.1, 0.0, 0.1])
 def test_limits_of_a_correlation_lie_where_the_ratio_says_or_at_the_end(slope):
     table = launches(20, slope=slope)
@@ -327,6 +329,7 @@ def test_a_metric_that_is_chosen_afterwards_differs_more_often():
     assert row["planned"] <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60) < row["chosen"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logs", [12, *deep(200)])
 @pytest.mark.parametrize("world", [(12, 0.0, 0.7), (20, -0.3, 0.7)])
 def test_intervals_cover_and_verdicts_are_seldom_wrong(world, logs):

@@ -113,6 +113,7 @@ def test_command(tmp_path):
     assert "Kendall's τ" in rankwise_here(tmp_path, "agreement", *args).stdout
 
 
+@pytest.mark.slow
 def test_a_configuration_names_a_second_judgment_or_two_metrics(tmp_path):
     users = range(40)
     pl.DataFrame({"user": users, "item": [1] * 40}).write_csv(tmp_path / "people.csv")

@@ -103,6 +103,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_resolved_configuration_runs_again_to_the_same_bits(files, name):
     first = run(files, RUNS[name] + PLAIN)
@@ -209,6 +210,7 @@ evaluation: {metrics: [ndcg@5]}
     assert outcome.results["odd"].values == outcome.results["near"].values
 
 
+@pytest.mark.slow
 def test_everything_is_written(files):
     outcome = run(
         files,

@@ -43,6 +43,7 @@ def run(folder, text, **options):
     return execute(read_experiment(folder / "config.yaml"), **options)
 
 
+@pytest.mark.slow
 def test_the_result_is_that_of_the_function(folder):
     outcome = run(folder, TEXT)
     (result,) = outcome.evidence
@@ -66,6 +67,7 @@ def test_the_result_is_that_of_the_function(folder):
     assert result.verdict in (outcome.folder / "report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_resolved_configuration_gives_the_same_bits_or_names_the_file_that_changed(folder):
     first = run(folder, TEXT)
     resolved = yaml.safe_load((first.folder / "config.yaml").read_text())
@@ -77,6 +79,7 @@ def test_the_resolved_configuration_gives_the_same_bits_or_names_the_file_that_c
         execute(read_experiment(first.folder / "config.yaml"))
 
 
+@pytest.mark.slow
 def test_a_section_beside_systems_is_in_their_report(folder):
     (folder / "run.csv").write_text("user,item,rank\na,1,1\na,2,2\nb,2,1\n")
     (folder / "truth.csv").write_text("user,item\na,2\nb,2\n")
@@ -88,6 +91,7 @@ def test_a_section_beside_systems_is_in_their_report(folder):
     assert "Policies on logged impressions" in page
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_verdict_and_a_plan_holds(folder):
     (folder / "config.yaml").write_text(TEXT)
     assert rankwise_here(folder, "plan", "config.yaml").returncode in (0, None)

@@ -29,6 +29,7 @@ def test_the_numbers_are_those_recorded():
     assert names <= {cls.name for cls in registry.every()}
 
 
+@pytest.mark.slow
 def test_the_program_needs_nothing_beside_it(tmp_path):
     """It runs from another folder, and says with its exit code what is wrong."""
     command = [sys.executable, check_numbers.__file__, "compiled"]

@@ -23,6 +23,7 @@ def run(code):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_an_evaluation_loads_the_metrics_that_it_asks_for():
     run("""
 names = ["precision@1", "recall@1", "ndcg@1", "map@1", "mrr", "hit_rate@1"]
@@ -33,6 +34,7 @@ assert loaded("coverage", "diversity") == [True, True]
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Other", "Gini"])
 def test_a_name_is_taken_before_its_metric_is_loaded(name):
     run(

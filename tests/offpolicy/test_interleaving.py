@@ -146,6 +146,7 @@ def test_an_unfair_draft_has_no_verdict():
     assert "the draft was not fair" in repr(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("credit", ["sum", "winner"])
 def test_equal_rankers_are_seldom_told_apart(credit):
     wrong = sum(

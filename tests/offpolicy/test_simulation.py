@@ -33,6 +33,7 @@ def check(benchmark, name, logs, least):
     assert printed["covered_difference"].mean() >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["clicks", "heavy and rare", "slates, interaction"])
 def test_values_are_near_the_truth_and_covered(benchmark, world):
     check(benchmark, world, 15, 0.8)
@@ -50,6 +51,7 @@ def test_coverage_in_every_world(benchmark, world):
     check(benchmark, world, 400, 0.93)
 
 
+@pytest.mark.slow
 def test_independent_positions_are_biased_by_interactions():
     """What the default protects from: the weights of the item alone, where clicks depend on the item above."""
     gaps = {"interaction": [], "independent": []}
@@ -123,6 +125,7 @@ def of_other_requests(frame, share, seed):
     return frame.with_columns(propensity=pl.Series(propensity))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.3, 6, 10)])
 def test_propensities_of_another_request_do_not_fit_within_the_context(share, least, most):
     """They fit on average: of the logs with 30 % of them, the calibration of all requests finds two or three in ten."""

@@ -39,6 +39,7 @@ def outcomes(outputs, cases):
     return compare.outcomes_of(outputs, cases)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("peers")
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_the_numbers_of_a_library(name, outcomes):
@@ -48,6 +49,7 @@ def test_the_numbers_of_a_library(name, outcomes):
     assert all(one.why for one in found if one.verdict not in ("equal", "not offered"))
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("peers")
 def test_the_page_is_what_was_found(outputs, outcomes):
     page = Path(__file__).parents[2] / "docs" / "libraries.md"

@@ -18,6 +18,7 @@ from tools import chromium
 CHROMIUM = chromium()
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="browser tests need chromium on the PATH"),
     pytest.mark.xdist_group("browser"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Playwright's own event loop

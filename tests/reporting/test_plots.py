@@ -195,6 +195,7 @@ def test_the_lorenz_curve_has_the_gini_index():
     assert result["gini@3"] in (pytest.approx(1 - 2 * area), pytest.approx((1 - 2 * area) * 50 / 49))
 
 
+@pytest.mark.slow
 def test_every_chart_is_drawn(results, comparison):
     one = results["a"].plot
     both = comparison.plot
@@ -247,6 +248,7 @@ def test_wrong_questions(results, comparison):
         no_groups.plot.slices("recall@1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -73,6 +73,7 @@ def text_of(cell):
     return cell if isinstance(cell, str) else cell.text
 
 
+@pytest.mark.slow
 def test_the_sections_are_in_order(full):
     assert re.findall(r'<section id="([\w-]+)"|<section class="fold" id="([\w-]+)"', full.html) == [
         *(
@@ -97,6 +98,7 @@ def test_the_sections_are_in_order(full):
     ]
 
 
+@pytest.mark.slow
 def test_the_first_screen_has_the_verdict_and_four_facts(full, comparison):
     said = verdict_sentences(comparison.table, comparison.settings)
     assert full.head.verdict == said[0]
@@ -288,6 +290,7 @@ def test_nothing_is_loaded_from_elsewhere(full):
     assert found <= {"http://www.w3.org"}  # the name of SVG
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes(results, full):
     again = rw.compare(results).report(recommendations=RUNS, truth=TRUTH, train=TRAIN, items=TITLES)
     assert again.html.encode() == full.html.encode()
@@ -376,6 +379,7 @@ def test_results_that_cannot_be_compared(results):
     assert blocks(report, "systems", Board)
 
 
+@pytest.mark.slow
 def test_assets(full, tmp_path):
     files = full.save_assets(tmp_path / "new")
     names = {figure.name for figure in full.figures}
@@ -544,6 +548,7 @@ def test_lists_are_ordered_as_they_were_evaluated():
         assert Lists({"a": result}, {"a": table}).top("a", 2)["item"].to_list() == order
 
 
+@pytest.mark.slow
 def test_columns_of_tables_are_named():
     lists = {user: [1, 2 + user % 2] for user in range(30)}
     truth = {user: {1, 3} for user in lists}
@@ -620,6 +625,7 @@ def test_ids_of_two_types():
     assert "an error inside" not in rw.report({"a": low, "b": high}).html
 
 
+@pytest.mark.slow
 def test_groups_of_a_comparison(results):
     report = rw.compare(results, by="country").report(recommendations=RUNS, truth=TRUTH)
     assert "an error inside" not in report.html

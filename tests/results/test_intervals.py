@@ -249,6 +249,7 @@ def test_plans_read_shares_and_margins_as_comparisons_do():
     assert needed[3] > worse  # it has no bound: by t
 
 
+@pytest.mark.slow
 def test_planned_users_show_the_margin():
     """A power of 0.8 in 400 samples has an error of 0.02; of few users that differ t needs more."""
     rng = np.random.default_rng(8)
@@ -287,6 +288,7 @@ def test_plans_that_are_refused():
         assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_intervals_of_coverage_say_that_they_are_wide():
     """Of distinct items the jackknife gives 1.3 to 1.7 times the standard error, as simulated."""
     rng = np.random.default_rng(0)

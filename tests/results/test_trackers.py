@@ -47,6 +47,7 @@ def mlflow_in(folder, monkeypatch):
             mlflow.set_tracking_uri(before)
 
 
+@pytest.mark.slow
 def test_mlflow_starts_and_ends_a_run(result, tmp_path, monkeypatch):
     with mlflow_in(tmp_path / "store", monkeypatch) as mlflow:
         result.log_mlflow()
@@ -102,6 +103,7 @@ def test_mlflow_logs_into_the_active_run(result, tmp_path, monkeypatch):
     assert "rankwise.catalogue: 6,001 characters" in run.data.tags["test/rankwise.not_logged"]
 
 
+@pytest.mark.slow
 def test_mlflow_takes_more_values_than_one_call_does(tmp_path, monkeypatch):
     import polars as pl
 

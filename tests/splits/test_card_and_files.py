@@ -405,6 +405,7 @@ def deep(levels):
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [12, 100_000])
 def test_rules_within_rules(levels):
     with pytest.raises(ParameterError, match="nested too deeply"):

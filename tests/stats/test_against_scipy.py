@@ -235,6 +235,7 @@ def test_blocked_and_randomised_tukey():
         assert found[i, j] == pytest.approx((largest >= apart).mean(), abs=0.03)
 
 
+@pytest.mark.slow
 def test_friedman_and_groups():
     values = scores(12, 4, seed=8) + np.arange(4) * 0.2
     theirs = scipy.friedmanchisquare(*values.T)

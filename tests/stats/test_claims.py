@@ -145,6 +145,7 @@ GAIN_AND_RARE_LOSS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", GAIN_AND_RARE_LOSS)
 @pytest.mark.parametrize("n", [100, *deep(300, 1000)])
 @pytest.mark.parametrize("runs", FEWER_OR_ALL)
@@ -158,6 +159,7 @@ def test_no_loss_is_excluded_where_rare_large_ones_were_not_drawn(world, n, runs
     assert shown / runs <= most(0.05, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 150, *deep(30, 100, 600)])
 def test_intervals_cover_where_rare_large_losses_were_not_drawn(n):
     """The interval of sign flips covered 0.70 to 0.87 of these means."""
@@ -336,6 +338,7 @@ def test_degrees_of_freedom_of_clusters_against_the_matrix():
     assert satterthwaite(np.full(8, 3.0)) == pytest.approx(7)  # of equal users n - 1, as before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["recall", "ndcg"])
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_a_pilot_says_how_well_it_tells_the_users_needed(name, n):

@@ -32,6 +32,7 @@ def ever_wrong(draw, interval, runs):
     return np.mean([any(0 not in interval(d[:n]) for n in LOOKS) for d in samples])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [60, *deep(400)])
 @pytest.mark.parametrize("draw", [rare_loss, hits])
 def test_false_alarms_stay_below_the_level_over_all_looks(draw, runs):

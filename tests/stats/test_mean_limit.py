@@ -38,6 +38,7 @@ def test_units_order_and_bounds():
     assert limits[-1] < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.005, 0.05, 0.5])
 def test_rare_values_are_allowed_for(share):
     """Where most samples of 60 have none of the rare values, the t limit says that none exist.

@@ -34,6 +34,7 @@ def some_distributions(n, rng):
         yield (np.arange(1, n + 1) == at).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize(("n", "m"), [(60, 1), (60, 6), *deep((200, 20), (700, 100))])
 def test_no_distribution_of_true_ranks_escapes(n, m, replacement):
@@ -142,6 +143,7 @@ def test_ranks_that_no_distribution_explains():
     assert np.isnan(rank_bounds(given_rank, half, middle)).all()
 
 
+@pytest.mark.slow
 def test_an_assumption_narrows_the_interval_and_can_be_wrong():
     n, m = 2000, 100
     given_rank, values = rank_probabilities(n, m, replacement=False), metrics(n)

@@ -45,6 +45,7 @@ WORLDS = {  # standard deviations between users, between seeds, and of a user's 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("counts", [(2,), (3,), (2, 2), (2, 10), *deep(((5,),), ((10,),), ((3, 3),), ((5, 5),))])
 def test_coverage_over_users_and_seeds(world, counts):
@@ -90,6 +91,7 @@ def test_paired_seeds_cover_what_each_split_shares(m):
     assert 0.93 <= paired / SAMPLES <= 0.99
 
 
+@pytest.mark.slow
 def test_the_detectable_difference_is_found():
     """Power of 0.8 at (quantile of alpha / 2 + quantile of 0.2) standard errors."""
     rng = np.random.default_rng(7)

@@ -196,6 +196,7 @@ def test_a_file_without_permission(tmp_path):
         rw.evaluate(tmp_path / "run.csv", TRUTH)
 
 
+@pytest.mark.slow
 def test_what_unpacks_without_metric_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_SMALL", 2**20)
     for pack, name in ((gzip.compress, "run.csv.gz"), (bz2.compress, "run.csv.bz2")):

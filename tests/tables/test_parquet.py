@@ -36,6 +36,7 @@ def table(**more):
     return pl.DataFrame(columns | more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 7, 100, 999, 1000, 5000])
 @pytest.mark.parametrize("group", [1, 64, 1000])
 def test_parts_make_the_whole(tmp_path, monkeypatch, rows, group):

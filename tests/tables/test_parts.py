@@ -57,6 +57,7 @@ def test_a_truth_in_a_folder_is_evaluated(tmp_path):
     assert result.values == rw.evaluate(WHOLE, TRUTH, "ndcg@2").values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 3, 50])
 def test_a_folder_in_chunks_is_the_folder(folder, rows):
     SECOND[:0].write_parquet(folder / "part-00002.parquet")

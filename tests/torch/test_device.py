@@ -75,6 +75,7 @@ def waits(names, *, ties):
     return sum(seen.counts.values()) + copies.lists, seen.counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.usefixtures("as_on_accelerator")
 def test_the_number_of_metrics_does_not_matter(ties):
@@ -98,6 +99,7 @@ def test_the_core_copies_no_tensor_to_the_host(ties):
     assert metrics.result()["ndcg@3"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_on_accelerator")
 def test_the_road_of_an_accelerator_gives_the_same(monkeypatch):
     scores, target, users = batch(ties=True)
@@ -110,6 +112,7 @@ def test_the_road_of_an_accelerator_gives_the_same(monkeypatch):
     assert results[0].values == pytest.approx(results[1].values, rel=1e-14, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_memory_of_one_block():
     """Rankings of many users are cut into blocks, and the scores given are not changed."""
     scores, target, users = batch(ties=True)

@@ -37,6 +37,7 @@ def counted(found):
     return Counter(code for codes in found for code in codes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shapes", [SMALL[:2], *deep((SMALL[2:],))], ids=["two", "others"])
 @pytest.mark.parametrize(("rules", "times"), [(IN_TIME, True), (WITHOUT_TIME, False)])
 def test_few_clean_splits_warn(rules, times, shapes):

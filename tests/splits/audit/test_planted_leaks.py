@@ -65,6 +65,7 @@ def test_statistics_that_training_allows():
             assert status("L13", split, items=table) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 def test_features_that_know_nothing_of_the_test(split):
     """Eight tables of features, some of which come close: 136 columns, and no false alarm."""
@@ -156,6 +157,7 @@ def test_a_feature_that_is_the_test_item(dtype):
     assert found["L13"].status == "pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 def test_lists_of_the_users_own_test_items(split):
     own = split.test.select("user", "item")
@@ -195,6 +197,7 @@ def test_counts_are_compared_far_apart_in_training_too():
     assert (found.status, "x (100% in the order of the count over" in found.said) == ("fail", True), found.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 @pytest.mark.parametrize("removed", [False, True])
 def test_lists_that_are_the_popularity_of_the_test(split, removed):
@@ -229,6 +232,7 @@ def test_comparing_copies_stops_somewhere_and_says_so(monkeypatch):
     assert "more pairs look alike than were compared" in rw.audit(split)["L15"].said
 
 
+@pytest.mark.slow
 def test_a_filter_over_all_rows_is_a_sharp_cut():
     for seed in range(5):
         table = interactions(seed, n_users=1000, n_items=1000, activity=8.0)
@@ -274,6 +278,7 @@ def test_new_items_are_no_leak():
     assert (found["L13"].status, found["L18"].status) == ("pass", "pass"), found
 
 
+@pytest.mark.slow
 def test_small_and_odd_inputs_give_verdicts():
     """Tables of one to three rows, with every kind of feature: each check has a verdict."""
     train = pl.DataFrame({"user": [1, 1, 2], "item": [10, 11, 10], "timestamp": [1, 2, 3]})
