@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -29,6 +31,16 @@ def test_evaluate_on_spark(spark, files, tmp_path):
     )
     assert ran.exit_code == 0, ran.output
     assert rw.load(saved)["ndcg@5"] == rw.evaluate(*files, "ndcg@5")["ndcg@5"]
+
+
+@pytest.mark.slow
+def test_off_policy_on_spark(spark, tmp_path):
+    log = str(tmp_path / "log.parquet")
+    rw.datasets.logged(users=200, seed=1).exposures.write_parquet(log)
+    command = ["off-policy", log, "--target", "new=column:p_new", "--format", "json"]
+    here, there = (CliRunner().invoke(cli, [*command, *more]) for more in ([], ["--engine", "spark", "--buckets", "2"]))
+    assert there.exit_code == 0, there.output
+    assert json.loads(there.output)["table"] == json.loads(here.output)["table"]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,13 @@ from rankwise.cli.options import (
     column_option,
     detail_of,
     detail_options,
+    engine_options,
     examples,
     given_options,
     metrics_option,
     output_options,
     settings_options,
+    spark_options,
     table_options,
     table_or_json,
     trec_output_options,
@@ -268,15 +270,7 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     type=click.IntRange(1),
     help="Read a Parquet run in chunks of about this many rows.  [default: all at once]",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    show_default=True,
-    help="Evaluate in this process, or on Spark, which then reads the files.",
-)
-@click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'.")
-@click.option("--buckets", type=click.IntRange(1), help="Number of buckets of users on Spark.")
+@engine_options
 @click.option(
     "--convention-of",
     "number",
@@ -369,12 +363,13 @@ def evaluate_command(
         write_out(_across(ctx, run, truth, metrics, number, options), form, output)
         return 0
     requested = _with_gates(ctx, metrics or DEFAULT_METRICS, [gate[0] for gate in required], options.get("convention"))
-    if engine == "spark":
-        if options.pop("chunk_rows", None) is not None or "-" in (run, truth):
-            raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
-        result = _on_spark(run, truth, requested, master, buckets, options)
-    elif master is not None or buckets is not None:
-        raise click.UsageError("--master and --buckets need --engine spark", ctx)
+    if engine == "spark" and (options.pop("chunk_rows", None) is not None or "-" in (run, truth)):
+        raise click.UsageError("Spark reads whole files: no --chunk-rows, no '-'", ctx)
+    on_spark = spark_options(ctx, engine, master, buckets)
+    if on_spark is not None:
+        from rankwise.spark import evaluate as evaluate_on_spark
+
+        result: Result = evaluate_on_spark(run, truth, requested, **on_spark, **options)
     else:
         result = evaluate(run, truth, requested, **options)
     if per_user is not None:
@@ -426,19 +421,6 @@ def _trec_lines(
     if truth is None:
         raise click.UsageError("--format trec needs TRUTH, the qrels", ctx)
     return trec_lines(run, truth, measures, convention=find(convention), run=run_name(run), **form, **options)
-
-
-def _on_spark(
-    run: str, truth: str | None, metrics: list[Any], master: str | None, buckets: int | None, options: dict[str, Any]
-) -> Result:
-    """Evaluate on Spark, in a session of this command."""
-    from rankwise.errors import UsageError
-
-    try:
-        from rankwise.spark import evaluate, session
-    except ImportError as error:
-        raise UsageError(str(error)) from error
-    return evaluate(run, truth, metrics, spark=session(master), buckets=buckets, **options)
 
 
 def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None) -> None:

@@ -13,9 +13,11 @@ from rankwise.cli.options import (
     alpha_option,
     choice_option,
     column_option,
+    engine_options,
     examples,
     margin_option,
     output_options,
+    spark_options,
     write_out,
 )
 
@@ -102,6 +104,7 @@ def _pair_option(
     help="Read Parquet in chunks of about this many rows.  [default: all at once]",
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads to use.  [default: one per processor]")
+@engine_options
 @click.option("--report", type=PATH, metavar="FILE", help="Write an HTML report.")
 @click.option("--require", metavar="NAME: VERDICT", help="Exit with 1 unless a target has this verdict: 'new: better'.")
 @click.option("--save", type=PATH, metavar="DIR", help="Save the result in a folder.")
@@ -124,6 +127,9 @@ def off_policy_command(
     output: Path | None,
     columns: dict[str, Any],
     within: tuple[str, ...],
+    engine: str,
+    master: str | None,
+    buckets: int | None,
     **options: Any,
 ) -> int:
     """Estimate what other policies would have earned on the logged impressions in EXPOSURES.
@@ -131,16 +137,21 @@ def off_policy_command(
     EXPOSURES has one row per item that was shown, with its propensity; OUTCOMES, if clicks are a table of their own,
     one row per outcome. A target without enough support in the log has no number, and the reasons are printed.
     """
-    from rankwise.offpolicy.off_policy import off_policy
-
     targets = {name: _target(ctx, name, text, epsilon, temperature) for name, text in target.items()}
     unknown = (epsilon.keys() | temperature.keys()) - targets.keys()
     if unknown:
         raise click.UsageError(f"there is no target {min(unknown)!r}", ctx)
     condition = None if require is None else _condition(ctx, require, targets)
-    result = off_policy(
-        exposures, outcomes, targets=targets, reward=reward or None, within=within, columns=columns or None, **options
-    )
+    options |= {"targets": targets, "reward": reward or None, "within": within, "columns": columns or None}
+    on_spark = spark_options(ctx, engine, master, buckets)
+    if on_spark is not None:
+        from rankwise.spark import off_policy as off_policy_on_spark
+
+        result = off_policy_on_spark(exposures, outcomes, **on_spark, **options)
+    else:
+        from rankwise.offpolicy.off_policy import off_policy
+
+        result = off_policy(exposures, outcomes, **options)
     if save is not None:
         result.save(save)
     if report is not None:

@@ -31,6 +31,7 @@ __all__ = [
     "compare_output_options",
     "detail_of",
     "detail_options",
+    "engine_options",
     "examples",
     "given_options",
     "margin",
@@ -43,6 +44,7 @@ __all__ = [
     "read_seeds",
     "read_systems",
     "settings_options",
+    "spark_options",
     "table_options",
     "table_or_json",
     "time_format_option",
@@ -137,6 +139,39 @@ def given_options(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]
     """Return the options that were given explicitly: a convention sets all others."""
     default = click.core.ParameterSource.DEFAULT
     return {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not default}
+
+
+def engine_options(function: _F) -> _F:
+    """Add the options that choose where a command works: this process, or Spark."""
+    options = (
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "spark"]),
+            default="local",
+            show_default=True,
+            help="Evaluate in this process, or on Spark, which then reads the files.",
+        ),
+        click.option("--master", metavar="URL", help="Spark's master, such as 'local[4]' or 'yarn'."),
+        click.option("--buckets", type=click.IntRange(1), help="Number of buckets of users on Spark."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def spark_options(ctx: click.Context, engine: str, master: str | None, buckets: int | None) -> dict[str, Any] | None:
+    """Return what a function of `rankwise.spark` takes, with a session of this command; None for this process."""
+    if engine == "local":
+        if master is not None or buckets is not None:
+            raise click.UsageError("--master and --buckets need --engine spark", ctx)
+        return None
+    from rankwise.errors import UsageError
+
+    try:
+        from rankwise.spark import session
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    return {"spark": session(master), "buckets": buckets}
 
 
 def choice_option(*names: str, kind: Any, **more: Any) -> Callable[[_F], _F]:

@@ -610,7 +610,9 @@ def systems_of(arguments: tuple[object, ...]) -> Systems:
         raise ParameterError(
             "results to compare are passed as separate arguments, or by name",
             found=", ".join(type(result).__name__ for result in arguments) or "nothing",
-            hint="pass compare(one, two), or compare({name: result, …})",
+            hint="the policies of a log are compared where they are evaluated: see its differences, or rw.decide(…)"
+            if any(hasattr(each, "differences") for each in arguments)
+            else "pass compare(one, two), or compare({name: result, …})",
         )
     names: dict[str, dict[str, list[str]]] = {}
     results: dict[str, Result] = {}

@@ -362,11 +362,16 @@ class Job:
         summaries = [self._summary(each, limits, head) for each, head in zip(sums, heads, strict=True)]
         values = [summary.values() for summary in summaries]
         tables, supports = zip(*map(Summary.table, summaries, values), strict=True)
+        differences = map(Summary.differences, summaries, values, supports)
+        frames = {
+            "table": pl.concat(tables),
+            "differences": pl.concat(differences),
+            "sensitivity": summaries[0].sensitivity(values[0], supports[0]),
+            "positions": positions_of(values[0], supports[0]),
+        }
+        values.clear()  # of a large log they are as large as the sums
         return OffPolicy(
-            table=pl.concat(tables),
-            differences=pl.concat(map(Summary.differences, summaries, values, supports)),
-            sensitivity=summaries[0].sensitivity(values[0], supports[0]),
-            positions=positions_of(values[0], supports[0]),
+            **frames,
             per_user=per_user(sums[0], supports[0]),
             counts=counts,
             sources=self._sources(card if source is None else source),

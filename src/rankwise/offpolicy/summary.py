@@ -13,7 +13,7 @@ import polars as pl
 from rankwise.comparison.comparison import Margin, check_margin, size_of
 from rankwise.offpolicy.intervals import Estimate
 from rankwise.offpolicy.result import LOGGED
-from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums
+from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions
 from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, effective, logged_diagnostics
 from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, exact_columns, logged_value, value_of
 from rankwise.stats.differences import Floats
@@ -238,10 +238,11 @@ def per_user(sums: Sums, supports: Mapping[str, Support]) -> pl.DataFrame:
     columns: dict[str, Any] = {
         "user": sums.users,
         "requests": sums.requests.astype(np.int64),
-        "reward": sums.reward.sum(1),
+        "reward": over_positions(sums.reward),
     }
     for name, policy in sums.policies.items():
-        rewards = policy.reward.sum(1) if supports[name] != "none" else np.full(len(sums.requests), math.nan)
+        rewards = over_positions(policy.reward) if supports[name] != "none" else np.full(len(sums.requests), math.nan)
         columns[f"weighted_reward({name})"] = rewards
-        columns[f"weight({name})"] = policy.weight.sum(1)
-    return pl.DataFrame(columns).sort("user")
+        columns[f"weight({name})"] = over_positions(policy.weight)
+    frame = pl.DataFrame(columns)
+    return frame if frame["user"].is_sorted() else frame.sort("user")  # a large one is not copied

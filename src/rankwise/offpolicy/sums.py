@@ -195,9 +195,10 @@ class Sums:
             for name, each in zip(names, kept, strict=True)
         }
         ranges = [part.reward_range for part in parts]
-        shown = pl.concat([part.shown for part in parts])
-        if len(parts) > 1:
-            shown = shown.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
+        shown = parts[0].shown
+        for part in parts[1:]:  # one by one: together they are larger than the sums of users
+            both = pl.concat([shown, part.shown])
+            shown = both.group_by("item", "place", "stratum", "code").agg(pl.col("rows").sum())
         requests, rows, reward = (values if order is None else values[order] for values in (requests, rows, reward))
         return cls(
             users if order is None else users[order],
@@ -210,6 +211,11 @@ class Sums:
             all(part.binary for part in parts),
             shown.sort("item", "place", "stratum", "code"),
         )
+
+
+def over_positions(values: Any) -> Any:
+    """Return the sum over the positions, which is no copy where there is one."""
+    return values[:, 0] if values.shape[1] == 1 else values.sum(1)
 
 
 def _padded(values: Any, width: int) -> Any:
@@ -323,7 +329,7 @@ def sums_of(
     users = log.frame["user"].gather(log.first_of_users) if "user" in log.frame.columns else None
     return Sums(
         None if users is None else users.rename("user"),
-        counts[:, 0].copy() if not log.is_slate else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
+        counts[:, 0] if not log.is_slate else np.bincount(log.user[first], minlength=n_users).astype(np.float64),
         counts,
         by_user(log.reward),
         {name: _policy_sums(each, log, width, by_user, kept, masses[name], tail) for name, each in rows.items()},

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.offpolicy.sums import PolicySums, Sums, inverse_propensity
+from rankwise.offpolicy.sums import PolicySums, Sums, inverse_propensity, over_positions
 from rankwise.offpolicy.values import exact_columns
 from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.differences import Floats
@@ -81,7 +81,7 @@ def logged_diagnostics(sums: Sums) -> Diagnostics:
     n = float(sums.rows.sum())
     return Diagnostics(
         effective(sums.requests),
-        effective(np.abs(sums.reward.sum(1))),
+        effective(np.abs(over_positions(sums.reward))),
         len(sums.requests),
         1.0 / sums.n,
         *(1.0, 1.0, 0.0, 0.0, 0.0, n, n, math.nan),
@@ -105,7 +105,7 @@ def diagnostics_of(sums: Sums, policy: PolicySums, calibration_p: float) -> Diag
     square = policy.squares.value
     return Diagnostics(
         effective_users=float(users[worst]),
-        effective_rewarded=effective(np.abs(policy.reward.sum(1))),
+        effective_rewarded=effective(np.abs(over_positions(policy.reward))),
         weighted_users=int((policy.weight[:, worst] > 0).sum()),
         largest_share=float(np.nanmax(shares)) if total > 0 else math.nan,
         largest_weight=policy.largest,

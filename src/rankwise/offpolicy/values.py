@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.core.arrays import ExactTotal
 from rankwise.offpolicy.estimators import regression
 from rankwise.offpolicy.intervals import Estimate
-from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums
+from rankwise.offpolicy.sums import CLIPS, PolicySums, Sums, over_positions
 from rankwise.stats.differences import Floats
 
 __all__ = ["Estimator", "Value", "clip_curve", "difference_of", "logged_value", "value_of"]
@@ -90,15 +90,14 @@ def logged_value(sums: Sums, reward_range: tuple[float, float]) -> Value:
     means = exact_columns(sums.reward) / rows
     value = float((means * rows).sum()) / sums.n
     highest, lowest = (_extreme(sums.present, reward_range[side], value) for side in (1, 0))
-    influence = sums.reward.sum(1) - value * sums.requests
+    influence = over_positions(sums.reward) - value * sums.requests
     single = len(means) == 1
-    return Value(
-        sums, None, value, influence, highest, lowest, sums.rows.sum(1), means * rows / sums.n, reward_range, single
-    )
+    sizes, by_position = over_positions(sums.rows), means * rows / sums.n
+    return Value(sums, None, value, influence, highest, lowest, sizes, by_position, reward_range, single)
 
 
 def _extreme(present: Any, reward: float, value: float) -> Floats:
-    out: Floats = (present * reward).sum(1) - value
+    out: Floats = over_positions(present * reward) - value
     return out
 
 
@@ -124,23 +123,23 @@ def value_of(sums: Sums, name: str, estimator: Estimator, reward_range: tuple[fl
     fixed = parts_at + models_at  # what a normalised part adds for each row, besides its deviation
 
     influence = (
-        ((policy.reward - parts_at * policy.weight) * share).sum(1)
-        + ((model_sums - models_at * before_sums) * share_above).sum(1)
-        + (sums.rows * fixed).sum(1)
+        over_positions((policy.reward - parts_at * policy.weight) * share)
+        + over_positions((model_sums - models_at * before_sums) * share_above)
+        + over_positions(sums.rows * fixed)
         - value * sums.requests
     )
     w, q, above_w, model = policy.kept
 
     def request(reward: float) -> Floats:
         out: Floats = (
-            (w * (reward - q - parts_at) * share).sum(1)
-            + (above_w * (model - models_at) * share_above).sum(1)
-            + (sums.present * fixed).sum(1)
+            over_positions(w * (reward - q - parts_at) * share)
+            + over_positions(above_w * (model - models_at) * share_above)
+            + over_positions(sums.present * fixed)
             - value
         )
         return out
 
-    sizes = (policy.weight * (rows / weights)).sum(1)
+    sizes = over_positions(policy.weight * (rows / weights))
     highest, lowest = request(reward_range[1]), request(reward_range[0])
     if estimator == "beta_ips":
         beta = regression(policy.reward[:, 0], policy.weight[:, 0])
