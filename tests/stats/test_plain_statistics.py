@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import rankdata, skew
 
 from rankwise import stats
-from rankwise.stats.differences import SortedColumn, differences, moments_of_pairs, too_skewed
+from rankwise.stats.differences import (
+    SortedColumn,
+    differences,
+    moments_of_pairs,
+    normal_probability,
+    root_of,
+    too_skewed,
+)
 
 
 def skewness(d):
@@ -76,3 +84,26 @@ def test_mean_ranks_and_their_critical_difference_are_those_of_the_literature(k,
 def test_covariances_are_those_of_both_sides(x, data):
     y = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(x), max_size=len(x)))
     assert differences(x, y).covariance == pytest.approx(np.cov(x, y), abs=1e-12)
+
+
+@given(
+    root=st.floats(-3, 3),
+    shape=st.sampled_from([lambda d: d**3 + 0.1 * d, lambda d: math.expm1(3 * d), lambda d: math.atan(50 * d)]),
+    low=st.floats(-9, -4),
+    high=st.floats(4, 9),
+)
+def test_a_root_is_found_from_both_ends(root, shape, low, high):
+    for ends in ((low, high), (high, low)):
+        assert root_of(lambda x: shape(x - root), *ends) == pytest.approx(root, abs=1e-11)
+
+
+def test_a_root_at_an_end_or_after_an_infinite_value_is_found():
+    assert root_of(lambda x: x, 0.0, 5.0) == root_of(lambda x: x, -5.0, 0.0) == 0.0
+    assert root_of(lambda x: math.log(x) if x else -math.inf, 0.0, 9.0) == pytest.approx(1.0, abs=1e-11)
+    with pytest.raises(ValueError, match="one sign"):
+        root_of(lambda x: x * x + 1, -1.0, 2.0)
+
+
+@given(z=st.floats(-37, 9))
+def test_normal_probabilities_are_those_of_scipy(z):
+    assert normal_probability(z) == pytest.approx(float(ndtr(z)), rel=1e-13)

@@ -19,6 +19,7 @@ Computers 64(7), with fixed bit positions instead of positions chosen from the d
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +45,7 @@ __all__ = [
     "checks_at_end",
     "count",
     "exact_sums",
+    "is_masked",
     "is_tensor",
     "namespace",
     "reaches",
@@ -312,6 +314,12 @@ def sum_whole(index: Array, weights: Array, size: int) -> Array:
     if is_tensor(index):  # `bincount` would wait for the largest index
         return weights.new_zeros(size).index_add_(0, index, weights)
     return xp.astype(xp.bincount(index, weights=weights, minlength=size), xp.int64)
+
+
+def is_masked(values: object) -> bool:
+    """Return whether values are a masked array of NumPy, whose module is not loaded to say no."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(values, masked.MaskedArray)
 
 
 def is_tensor(array: Array) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from rankwise.core.arrays import is_masked
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 
 __all__ = ["ModelLists", "Predictions", "asks_many", "check_model", "reason", "request_lists"]
@@ -353,7 +354,7 @@ class Predictions:
     def _predict(self, users: list[Any]) -> Scores:
         """Return the model's scores of these users; raise if shape or values are not valid."""
         output = self._model.predict(users)
-        if np.iscomplexobj(output) or np.ma.isMaskedArray(output):
+        if np.iscomplexobj(output) or is_masked(output):
             raise InputError(
                 "predicted scores must be real numbers, without a mask",
                 found=f"a {type(output).__name__} of {output.dtype}",

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankwise.stats.bounded_means import probability_above
 from rankwise.stats.data_sets import satterthwaite
-from rankwise.stats.differences import Floats, t_quantile
+from rankwise.stats.differences import Floats, root_of, t_quantile
 
 __all__ = ["METHOD", "Estimate", "Limits"]
 
@@ -104,8 +104,6 @@ class Estimate:
         return Limits(self._limit(alpha / 2, -1), self._limit(alpha / 2, 1))
 
     def _limit(self, level: float, side: int) -> float:
-        from scipy.optimize import brentq
-
         end = self.high if side > 0 else self.low
         point = [0.0]
 
@@ -125,7 +123,7 @@ class Estimate:
         if near == far:
             return end
         point[0] = 0.0
-        return float(brentq(excess, near, far, xtol=1e-15, rtol=1e-12))
+        return root_of(excess, near, far, 1e-12 * abs(self.value) + 1e-15)
 
     def student(self, alpha: float) -> Limits:
         """Return the CR2 limits; infinite if there are none."""

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import bounded
+from rankwise.core.arrays import is_masked
 from rankwise.core.ids import places_of, plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
@@ -273,7 +274,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
             f"{name}: a sparse matrix does not hold a score for every item",
             hint="pass it to rw.evaluate as it is, or a dense matrix here",
         )
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         raise InputError(f"{name}: a masked array is not supported", hint="replace masked scores with minus infinity")
     try:
         array = np.asarray(values)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.arrays import checked_csr
+from rankwise.core.arrays import checked_csr, is_masked
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
 from rankwise.splits.holdout import UserHoldout
 from rankwise.splits.interactions import (
@@ -69,7 +69,7 @@ def _rows_of_array(array: Any, timestamp_col: str | int) -> tuple[pl.DataFrame, 
 
 def _column_of_array(array: Any, at: Any) -> Any:
     """Return a column of a matrix by number, or of a structured array by name."""
-    if np.ma.isMaskedArray(array):
+    if is_masked(array):
         raise InputError("the array of interactions is masked, and its mask would be ignored")
     names = array.dtype.names
     if array.ndim != (2 if names is None else 1):
@@ -143,7 +143,7 @@ def leave_one_out_cv(user_item_matrix: Any, *, seed: int = 0) -> Iterator[tuple[
 
 
 def _dense(matrix: Any) -> Any:
-    if np.ma.isMaskedArray(matrix):
+    if is_masked(matrix):
         raise InputError("the matrix is masked, and its mask would be ignored", hint="pass matrix.filled(0)")
     try:
         array = np.array(matrix)

@@ -34,6 +34,8 @@ from rankwise.stats.differences import (
     check_level,
     differences,
     never_zero,
+    normal_probability,
+    root_of,
 )
 
 __all__ = [
@@ -119,8 +121,6 @@ class BoundedMean:
 
     def limit(self, confidence: float) -> float:
         """Return the upper confidence limit of the mean."""
-        from scipy.optimize import brentq
-
         distance, count, scale = self._sample
         if scale <= 0:
             return self.largest
@@ -130,7 +130,7 @@ class BoundedMean:
 
         # From weights on the added value alone to nearly equal weights, where the probability is 1/2.
         first, last = _LOWEST_LOG, _equal_weights(distance, count)
-        log_offset = last if excess(last) >= 0 else brentq(excess, first, last, xtol=1e-9)
+        log_offset = last if excess(last) >= 0 else root_of(excess, first, last, 1e-9)
         return float(self.largest - scale * _quantile(distance, count, np.exp(log_offset))[0])
 
     def p(self, hypothesis: float) -> float:
@@ -167,10 +167,8 @@ class BoundedMean:
 
     def power(self, n: float, gap: float, *, alpha: float) -> float:
         """Return the probability that n values reject a hypothesis that lies ``gap`` above the true mean."""
-        from scipy.special import ndtr
-
         spare = gap - self.width(n, 1 - alpha)
-        return float(ndtr(spare * math.sqrt(n) / self.deviation)) if self.deviation > 0 else float(spare >= 0)
+        return normal_probability(spare * math.sqrt(n) / self.deviation) if self.deviation > 0 else float(spare >= 0)
 
     def users(self, gap: float, *, alpha: float, power: float = 0.8) -> int | None:
         """Return how many values reject a hypothesis ``gap`` above the true mean; None if no number does."""
@@ -223,8 +221,6 @@ def bounded_p(values: Floats, largest: float, cluster: Any = None, hypothesis: f
 
 def bounded_upper(values: Floats, largest: float, confidence: float, cluster: Any = None) -> float:
     """Return the upper confidence limit of a mean of users, or of users in clusters."""
-    from scipy.optimize import brentq
-
     if cluster is None:
         return bounded_mean_limit(values, largest, confidence)
     most = max(largest, float(values.max()))
@@ -233,7 +229,7 @@ def bounded_upper(values: Floats, largest: float, confidence: float, cluster: An
         return bounded_p(values, most, cluster, hypothesis) - (1 - confidence)
 
     mean = float(values.mean())
-    return most if mean >= most else float(brentq(excess, mean, most, xtol=1e-12))
+    return most if mean >= most else root_of(excess, mean, most)
 
 
 def bounded_test(x: Any, y: Any = None, *, largest: float, missing: Missing = "error") -> TestResult:
@@ -374,13 +370,11 @@ def bounded_lift(
 
 def _root(excess: Callable[[float], float], start: float) -> float:
     """Return the root above 0 of a function that increases, up to the start or beyond; NaN if it is above 0 at 0."""
-    from scipy.optimize import brentq
-
     if excess(0.0) >= 0:
         return math.nan
     while excess(start) <= 0:
         start *= 2
-    return float(brentq(excess, 0.0, start, xtol=1e-12 * start, rtol=1e-10))
+    return root_of(excess, 0.0, start, 1e-12 * start)
 
 
 def _equal_weights(distance: Floats, count: Floats) -> float:
@@ -412,8 +406,6 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
     The saddle point for the mean distance has weights :math:`\propto 1 / (c + z_i)`, with the
     offset c and the distances z: every c belongs to one mean, which spares a search within.
     """
-    from scipy.special import ndtr
-
     weights = 1.0 / (offset + distance)
     level = float(count @ weights) / count.sum()
     mean = float((count * weights) @ distance / (count @ weights))
@@ -424,7 +416,7 @@ def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, fl
     curvature = np.sqrt(count @ ((mean - distance) * weights) ** 2)
     density = np.exp(-(root**2) / 2.0) / np.sqrt(2.0 * np.pi)
     correction = density * (1.0 / root - 1.0 / curvature)
-    return mean, float(ndtr(root) + correction)
+    return mean, normal_probability(root) + float(correction)
 
 
 def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None) -> tuple[float, float]:
@@ -436,8 +428,6 @@ def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None
     >>> probability_above(np.array([1.0, -1.0, -1.0, -1.0]))[0]  # exactly 1 / 8
     0.127
     """
-    from scipy.special import ndtr
-
     if float(x.max()) <= 0:
         return 0.0 if float(x.min()) < 0 else 1.0, 0.0
     if float(x.min()) >= 0:
@@ -451,7 +441,7 @@ def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None
         third = 2.0 * _total((x / (1 - s * x)) ** 3, count) / curvature**1.5
         return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi), s
     density = math.exp(-root * root / 2.0) / math.sqrt(2.0 * math.pi)
-    return float(np.clip(ndtr(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
+    return float(np.clip(normal_probability(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
 
 
 def _total(values: Floats, count: Floats | None) -> float:

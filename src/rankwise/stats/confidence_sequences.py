@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences
+from rankwise.stats.differences import Floats, Interval, Missing, check_level, differences, root_of
 
 __all__ = ["confidence_sequence", "log_capital"]
 
@@ -109,7 +109,6 @@ def log_capital(values: Floats, counts: Any, mean: float) -> Any:
 
 def _lower_limit(values: Floats, counts: Any, alpha: float) -> float:
     """Return the smallest mean against which the capital stays below 1 / alpha."""
-    from scipy.optimize import brentq
 
     def excess(mean: float) -> float:
         return float(log_capital(values, counts, mean)) + math.log(alpha)
@@ -118,4 +117,4 @@ def _lower_limit(values: Floats, counts: Any, alpha: float) -> float:
     least = 1e-9 * mean
     if not mean or excess(least) <= 0:
         return 0.0
-    return float(brentq(excess, least, mean, xtol=1e-12))
+    return root_of(excess, least, mean)

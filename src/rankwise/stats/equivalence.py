@@ -23,6 +23,7 @@ from rankwise.stats.differences import (
     column,
     differences,
     never_zero,
+    root_of,
     t_is_valid,
     t_quantile,
 )
@@ -504,8 +505,6 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     >>> minimum_detectable(50), minimum_detectable(138_493)
     (0.4042, 0.0075)
     """
-    from scipy.optimize import brentq
-
     check_level("power", power)
     check_level("alpha", alpha)
     if n < 2:
@@ -517,7 +516,7 @@ def minimum_detectable(n: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     high = 1.0
     while power_of(n, high, alpha) < power and high < 1e6:
         high *= 2
-    return float(brentq(lambda effect: power_of(n, effect, alpha) - power, 0.0, high, xtol=1e-12))
+    return root_of(lambda effect: power_of(n, effect, alpha) - power, 0.0, high)
 
 
 _FEWEST = 5

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.errors import InputError
-from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, t_quantile
+from rankwise.stats.differences import Floats, Interval, check_level, column, numbers, root_of, t_quantile
 
 __all__ = ["MethodOfMoments", "TrueEffects", "cross_validated_prediction", "method_of_moments", "true_effects"]
 
@@ -267,9 +267,7 @@ def true_effects(
 
 def _limit(inside: float, outside: float, excess: Callable[[float], float]) -> float:
     """Return where a function that is at most 0 inside and above it outside is 0."""
-    from scipy.optimize import brentq
-
-    return float(brentq(excess, inside, outside, xtol=1e-7)) if excess(inside) < 0 else inside
+    return root_of(excess, inside, outside, 1e-7) if excess(inside) < 0 else inside
 
 
 def _slope_interval(sample: _Sample, best: Floats, limit: float, unit: float, confidence: float) -> Interval:

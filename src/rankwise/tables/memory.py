@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.arrays import check_sparse
+from rankwise.core.arrays import check_sparse, is_masked
 from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
@@ -70,7 +70,7 @@ def _number_column(role: TableRole) -> str:
 def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     """Return item ids, one row per user, as a frame, and the number of padding entries (-1, "")."""
     rows = source if isinstance(source, list | tuple) else [source]
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+    if any(is_masked(row) for row in rows):
         raise masked(role)
     if role not in (*RANKED, "items"):
         raise InputError(
@@ -190,12 +190,14 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return as_columns, "columns"
     if role == "users":
         return _weights(source), "weights"
-    users, items, numbers = list(source), [_listed(value) for value in source.values()], None
-    lengths = [_length(user, value, role) for user, value in zip(users, items, strict=True)]
+    users, values, numbers = list(source), list(source.values()), None
+    single = {kind for kind in {*map(type, values)} if _is_id(kind)}
+    items: list[Any] = [[value] if type(value) in single else value for value in values] if single else values
+    layout = "{user: item}" if single else "{user: [items]}"
+    _check_kinds(users, items, role)
+    lengths = list(map(len, items))
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
-    _check_alike(users, items, lengths, first, role)
-    one_each = all(kept is value for kept, value in zip(items, source.values(), strict=True))
-    layout = "{user: [items]}" if one_each else "{user: item}"
+    _check_alike(users, items, first, role)
     flat = list(chain.from_iterable(items))
     owner = np.repeat(np.arange(len(users)), lengths)
     ids = id_series("user", users, role).gather(owner)
@@ -206,16 +208,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         numbers = list(chain.from_iterable(value.values() for value in items))
     elif flat and isinstance(flat[0], tuple | list):
         layout = "{user: [(item, number)]}"
-        parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
-        if parts is not None:
-            raise parts_of_id(parts, role)
-        if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in flat):
-            raise InputError(
-                f"{role}: lists hold items or (item, number) pairs, not both",
-                found=repr(next(p for p in flat if not isinstance(p, tuple) or len(p) != 2)),
-            )
-        numbers = [pair[1] for pair in flat]
-        flat = [pair[0] for pair in flat]
+        flat, numbers = _pairs(flat, role)
     frame = pl.DataFrame({"user": ids, "item": id_series("item", flat, role)})
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
@@ -244,7 +237,8 @@ def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> p
 
 def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     """Return columns by name as a frame; None if the mapping is not of this layout."""
-    names = [name for name in source if isinstance(name, str)]
+    has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
+    names = [name for name in source if isinstance(name, str)] if has_names else []
     ids = [role[:-1]] if role in ("users", "items") else ["item"] if role in LOG_ROLES else ["user", "item"]
     columns = [name for column in ids for name in names_of(names, role, column)]
     if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
@@ -405,36 +399,52 @@ def _weights(source: Mapping[Any, Any]) -> pl.DataFrame:
     return pl.DataFrame({"user": id_series("user", list(source), "users"), "weight": values})
 
 
-def _listed(value: Any) -> Any:
-    """Return the items of a user: one item is a list of one."""
-    is_id = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-    return [value] if is_id else value
+def _is_id(kind: type) -> bool:
+    """Return whether values of a type are one id, which stands for a list of one."""
+    return issubclass(kind, str | int | np.integer) and not issubclass(kind, bool)
 
 
-def _length(user: object, value: Any, role: TableRole) -> int:
-    if isinstance(value, bytes) or not hasattr(value, "__len__"):
+def _pairs(flat: list[Any], role: TableRole) -> tuple[list[Any], list[Any]]:
+    """Return the first and the second values of pairs."""
+    if not all(issubclass(kind, tuple | list) for kind in {*map(type, flat)}) or {*map(len, flat)} != {2}:
+        parts = next((pair for pair in flat if isinstance(pair, tuple) and len(pair) > 2), None)
+        if parts is not None:
+            raise parts_of_id(parts, role)
         raise InputError(
-            f"{role}: each user needs an item or a list of items",
-            where=f"user {user!r}",
-            found=f"{value!r} ({type(value).__name__})",
+            f"{role}: lists hold items or (item, number) pairs, not both",
+            found=repr(next(pair for pair in flat if not isinstance(pair, tuple) or len(pair) != 2)),
         )
-    if isinstance(value, np.ma.MaskedArray):
-        raise masked(role)
-    return len(value)
+    return [item for item, _ in flat], [number for _, number in flat]
 
 
-def _check_alike(
-    users: Sequence[Any], items: Sequence[Any], lengths: Sequence[int], first: Any, role: TableRole
-) -> None:
-    """Raise unless all users have values of one layout, in an order where order counts."""
-    for user, value, n in zip(users, items, lengths, strict=True):
-        if role in RANKED and isinstance(value, set | frozenset):
+def _check_kinds(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> None:
+    """Raise if users have values that cannot be read, or that have no order where it counts: one look at each type."""
+    for kind, example in dict(zip(map(type, items), items, strict=True)).items():
+        if is_masked(example):
+            raise masked(role)
+        readable = not isinstance(example, bytes) and hasattr(example, "__len__")
+        if readable and not (role in RANKED and isinstance(example, set | frozenset)):
+            continue
+        user, value = next((user, value) for user, value in zip(users, items, strict=True) if type(value) is kind)
+        if readable:
             raise InputError(
                 f"{role}: a set has no order",
                 where=f"user {user!r}",
                 hint="pass a list, best first, or (item, score) pairs",
             )
-        if n and isinstance(value, Mapping) != isinstance(first, Mapping):
+        raise InputError(
+            f"{role}: each user needs an item or a list of items",
+            where=f"user {user!r}",
+            found=f"{value!r} ({kind.__name__})",
+        )
+
+
+def _check_alike(users: Sequence[Any], items: Sequence[Any], first: Any, role: TableRole) -> None:
+    """Raise if some users have lists, and others dicts of numbers."""
+    if len({isinstance(example, Mapping) for example in dict(zip(map(type, items), items, strict=True)).values()}) < 2:
+        return
+    for user, value in zip(users, items, strict=True):
+        if len(value) and isinstance(value, Mapping) != isinstance(first, Mapping):
             raise InputError(
                 f"{role}: users have lists, or dicts of item to number, not both",
                 where=f"user {user!r}",
@@ -460,27 +470,29 @@ def id_series(column: str, values: list[Any], role: TableRole) -> pl.Series:
 def number_series(column: str, values: list[Any], where: str) -> pl.Series:
     """Return numbers, whole ones and others together, as floats."""
     try:
-        floats = [None if value is None else float(value) for value in values]
+        if {*map(type, values)} <= {int, float}:
+            number = pl.Series(column, np.array(values, dtype=np.float64))
+        else:
+            number = pl.Series(column, [None if value is None else float(value) for value in values], pl.Float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{where}: the {column} must be a number", found=str(error).splitlines()[0]) from error
-    number = pl.Series(column, floats, pl.Float64)
     check_exact(values, number, column, where)
     return number
 
 
 def rows_of(source: Sequence[Any]) -> bool:
     """Return whether a list holds rows: tuples (user, item), (user, item, number), or records."""
-    return bool(len(source)) and all(isinstance(row, tuple | Mapping) for row in source)
+    return bool(len(source)) and all(issubclass(kind, tuple | Mapping) for kind in {*map(type, source)})
 
 
 def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return rows, tuples or records by name, as a frame, and their layout."""
-    if all(isinstance(row, Mapping) for row in source):
+    kinds = {*map(type, source)}
+    if all(issubclass(kind, Mapping) for kind in kinds):
         return from_mapping_of_columns(columns_of(source), role), "records"
-    if all(hasattr(row, "_fields") for row in source):  # named tuples are read by name
+    if all(hasattr(kind, "_fields") for kind in kinds):  # named tuples are read by name
         return from_mapping_of_columns(columns_of(row._asdict() for row in source), role), "records"
-    sizes = {len(row) if isinstance(row, tuple) else -1 for row in source}
-    if sizes not in ({2}, {3}):
+    if not all(issubclass(kind, tuple) for kind in kinds) or {*map(len, source)} not in ({2}, {3}):
         odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
         raise InputError(
             f"{role}: rows are tuples (user, item), or (user, item, number), all of one length",
