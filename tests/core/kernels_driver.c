@@ -304,33 +304,50 @@ static void ranks_of_rows(void) {
 }
 
 static void pairs_above(void) {
-    enum { K = 3 };
-    int64_t starts[K + 1] = {0}, pairs[] = {0, 1, 2, 0, 1, 1}, above[K];
-    for (int j = 0; j < K; j++)
-        starts[j + 1] = starts[j] + below(9);
-    double *values = malloc((size_t)(starts[K] ? starts[K] : 1) * sizeof(double));
-    int64_t *up_to = numbers(starts[K] + K);
-    for (int j = 0; j < K; j++) {
-        int64_t *known = up_to + starts[j] + j;
-        known[0] = 0;
-        for (int64_t at = starts[j]; at < starts[j + 1]; at++) {
-            const int first = at == starts[j];
-            values[at] = (double)(first ? below(5) : below(3) + 1) + (first ? 0 : values[at - 1]);
-            known[at - starts[j] + 1] = known[at - starts[j]] + 1 + below(4);
+    enum { K = 3, LONGEST = 40 };
+    const int64_t n = below(LONGEST);
+    uint64_t keys[LONGEST], sorted[LONGEST], room[LONGEST];
+    for (int64_t at = 0; at < n; at++) {
+        const uint64_t digits = below(3) ? (uint64_t)below(9) * 2 : (uint64_t)below(1 << 30) << 20;
+        keys[at] = digits << RW_MARK | (uint64_t)below(K);
+    }
+    memcpy(sorted, keys, sizeof keys);
+    rw_sort_keys(sorted, n, room);
+    int64_t known[2 * K] = {0}, above[K * K] = {0}, expected[K * K] = {0};
+    for (int64_t at = 1; at < n; at++)
+        check(sorted[at - 1] >> RW_MARK <= sorted[at] >> RW_MARK, "the order of keys");
+    rw_above(sorted, n, K, known, above);
+    for (int64_t x = 0; x < n; x++)
+        for (int64_t y = 0; y < n; y++) {
+            const uint64_t here = keys[x] >> RW_MARK, there = keys[y] >> RW_MARK;
+            const int64_t cell = (int64_t)(keys[x] % (1 << RW_MARK)) * K;
+            expected[cell + (int64_t)(keys[y] % (1 << RW_MARK))] += there < here ? 2 : there == here;
         }
+    check(!memcmp(above, expected, sizeof above), "values above");
+}
+
+static void bins(void) {
+    enum { BINS = 5, LONGEST = 5000 };
+    const int64_t n = 1 + below(LONGEST);
+    double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+    double limits[2] = {INFINITY, -INFINITY}, sizes[BINS] = {0.0}, totals[BINS] = {0.0};
+    double least = INFINITY, most = -INFINITY, size = 0.0, total = 0.0, sum = 0.0;
+    for (int64_t at = 0; at < n; at++) {
+        x[at] = (double)below(8) / 8.0;
+        y[at] = (double)below(8) / 8.0;
+        least = x[at] - y[at] < least ? x[at] - y[at] : least;
+        most = x[at] - y[at] > most ? x[at] - y[at] : most;
+        sum += x[at] - y[at];
     }
-    rw_above_pairs(values, up_to, starts, pairs, 0, K, above);
-    for (int pair = 0; pair < K; pair++) {
-        const int64_t x = pairs[2 * pair], y = pairs[2 * pair + 1];
-        int64_t expected = 0;
-        for (int64_t at = starts[x]; at < starts[x + 1]; at++)
-            for (int64_t other = starts[y]; other < starts[y + 1]; other++)
-                expected += (up_to[at + x + 1] - up_to[at + x]) *
-                            (up_to[other + y + 1] - up_to[other + y]) *
-                            ((values[at] > values[other]) - (values[at] < values[other]));
-        check(above[pair] == expected, "pairs above");
+    rw_bins(x, y, n, BINS, limits, sizes, totals);
+    for (int bin = 0; bin < BINS; bin++) {
+        size += sizes[bin];
+        total += totals[bin];
+        check(!(totals[bin] > most * sizes[bin]), "the mean of a bin");
     }
-    free(values), free(up_to);
+    check(limits[0] == least && limits[1] == most, "the limits of differences");
+    check(size == (double)n && total == sum, "the sizes and totals of bins");
+    free(x), free(y);
 }
 
 static void differences(void) {
@@ -419,6 +436,7 @@ int main(void) {
         rows_of_users();
         ranks_of_rows();
         pairs_above();
+        bins();
         differences();
         texts();
     }

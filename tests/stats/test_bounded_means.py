@@ -13,9 +13,9 @@ from scipy.stats import binomtest, norm
 
 import rankwise as rw
 from rankwise import stats
+from rankwise.core import kernels
 from rankwise.stats.bounded_means import (
     BoundedMean,
-    _binned,
     bounded_interval_of,
     bounded_lift,
     bounded_mean_limit,
@@ -24,7 +24,7 @@ from rankwise.stats.bounded_means import (
     bounded_upper,
     probability_above,
 )
-from rankwise.stats.differences import differences
+from rankwise.stats.differences import differences, in_bins
 
 
 @given(
@@ -124,10 +124,10 @@ def test_p_at_its_ends():
 
 
 def test_bins_keep_the_number_and_the_total():
-    means, sizes = _binned(np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array([2.0, 1, 3, 1, 1]), 4)
+    means, sizes = in_bins(np.array([0.0, 1.0, 1.5, 3.0, 4.0]), np.array([2.0, 1, 3, 1, 1]), 4)
     assert means.tolist() == [0.0, pytest.approx(5.5 / 4), 3.5]
     assert sizes.tolist() == [2.0, 4.0, 2.0]
-    assert [part.tolist() for part in _binned(np.array([2.0, 2.0]), np.ones(2), 4)] == [[2.0], [2.0]]
+    assert [part.tolist() for part in in_bins(np.array([2.0, 2.0]), np.ones(2), 4)] == [[2.0], [2.0]]
 
 
 def test_many_values_are_binned_and_have_nearly_the_same_limit():
@@ -249,3 +249,20 @@ def test_a_system_below_0_has_no_relative_limits(mean):
     assert lift == pytest.approx(mean / 0.4 - 1)
     assert math.isnan(low)
     assert math.isnan(high)
+
+
+@pytest.mark.parametrize("n", [8193, 30_000])
+def test_pairs_are_binned_alike_with_and_without_kernels_and_from_both_sides(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.random(n), rng.random(n) * (rng.random(n) < 0.5)
+    compiled = differences(x, y).distribution
+    with kernels.disabled():
+        plain = differences(x, y).distribution
+    assert [part.tolist() for part in compiled] == [part.tolist() for part in plain]
+    assert float(compiled[0] @ compiled[1]) == pytest.approx((x - y).sum())
+    (_, p), (_, mirrored) = ((pairs, bounded_test_of(pairs, 1.0).p) for pairs in (differences(x, y), differences(y, x)))
+    assert p == pytest.approx(mirrored)
+    slight = differences(x - x.mean() + 0.5, np.full(n, 0.5))
+    assert bounded_test_of(slight, 1.0).p == pytest.approx(
+        min(1.0, 2 * min(bounded_p(slight.d, 1.0), bounded_p(-slight.d, 1.0)))
+    )

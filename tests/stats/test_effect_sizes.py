@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import gamma
 from scipy.stats import t, ttest_rel
 
@@ -14,7 +17,7 @@ from rankwise import stats
 from rankwise.core import kernels
 from rankwise.errors import InputError
 from rankwise.stats.differences import differences
-from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs, fieller, lift_interval, magnitude
+from rankwise.stats.effect_sizes import deltas_of_pairs, fieller, lift_interval, magnitude
 
 X = np.array([0.9, 0.4, 0.5, 0.7, 0.2, 0.6, 0.3, 0.8])
 Y = np.array([0.6, 0.5, 0.5, 0.3, 0.2, 0.1, 0.4, 0.6])
@@ -60,28 +63,38 @@ def test_words_begin_at_their_limits(d, word):
     assert magnitude(d) == word
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_deltas_of_pairs_are_those_of_each_pair(compiled):
-    rng = np.random.default_rng(0)
-    columns = [rng.integers(0, 5, n) / 4 for n in (1, 7, 7, 12)]
-    pairs = [(0, 1), (1, 0), (3, 2), (2, 2), (1, 3)]
-    expected = [np.sign(columns[a][:, None] - columns[b][None, :]).mean() for a, b in pairs]
-    distributions = [Distribution.of(column) for column in columns]
-    if compiled:
-        assert deltas_of_pairs(distributions, pairs) == pytest.approx(expected)
-    else:
-        with kernels.disabled():
-            assert deltas_of_pairs(distributions, pairs) == pytest.approx(expected)
-    assert [distribution.n for distribution in distributions] == [1, 7, 7, 12]
-    assert math.isnan(deltas_of_pairs([distributions[0], Distribution.of(np.empty(0))], [(0, 1)])[0])
+VALUES = st.one_of(st.sampled_from([0.0, -0.0, 0.25, 0.5, -1.0, math.inf]), st.floats(-3, 3).map(lambda v: round(v, 3)))
 
 
-def test_a_distribution_holds_each_value_once():
-    distribution = Distribution.of(np.array([0.5, 0.1 + 0.2, 0.3, 0.5, -1.0]))
-    assert distribution.values.tolist() == [-1.0, 0.3, 0.5]
-    assert distribution.up_to.tolist() == [0, 1, 3, 5]
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=9), min_size=2, max_size=5))
+def test_deltas_of_pairs_are_those_of_each_pair(columns):
+    columns = [np.array(column) for column in columns]
+    pairs = list(itertools.product(range(len(columns)), repeat=2))
+
+    def plain(x, y):
+        return ((x > y[:, None]).sum() - (x < y[:, None]).sum()) / (len(x) * len(y))
+
+    expected = [plain(columns[a], columns[b]) for a, b in pairs]
+    assert deltas_of_pairs(columns, pairs) == pytest.approx(expected)
+    with kernels.disabled():
+        assert deltas_of_pairs(columns, pairs) == pytest.approx(expected)
+
+
+def test_values_that_differ_by_rounding_are_equal_and_nan_has_no_place():
+    for road in (nullcontext, kernels.disabled):
+        with road():
+            assert deltas_of_pairs([np.array([0.1 + 0.2, -0.0]), np.array([0.3, 0.0])], [(0, 1)]) == [0.0]
+            assert deltas_of_pairs([np.array([0.3 + 1e-11]), np.array([0.3])], [(0, 1)]) == [1.0]
+            assert math.isnan(deltas_of_pairs([np.array([1.0]), np.empty(0)], [(0, 1)])[0])
     with pytest.raises(InputError, match="NaN"):
-        Distribution.of(np.array([0.5, math.nan]))
+        deltas_of_pairs([np.array([0.5, math.nan]), np.array([0.5])], [(0, 1)])
+
+
+def test_more_columns_than_a_key_can_number_are_compared_in_pairs():
+    columns = [np.array([float(at), 1.0]) for at in range(4097)]
+    assert deltas_of_pairs(columns, [(4096, 0), (0, 1)]) == deltas_of_pairs(
+        [columns[4096], *columns[:2]], [(0, 1), (1, 2)]
+    )
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])

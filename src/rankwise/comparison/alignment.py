@@ -14,14 +14,13 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import Missing, SeedDesign
-from rankwise.core.kernels import default_threads, each
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import GroupsCompared
 from rankwise.options import compared_options
 from rankwise.results.intervals import cluster_codes, groups_compared, values_by_group
 from rankwise.results.result import Result
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
-from rankwise.stats.effect_sizes import Distribution, deltas_of_pairs
+from rankwise.stats.effect_sizes import deltas_of_pairs
 from rankwise.tables.table import PASSED
 
 __all__ = [
@@ -43,8 +42,6 @@ __all__ = [
     "systems_of",
     "unchecked",
 ]
-
-_WORTH_A_THREAD = 10_000  # users
 
 
 def some_missing(metric: str, details: str) -> ParameterError:
@@ -88,12 +85,6 @@ class AlignedUsers:
         return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
 
     @cached_property
-    def _distributions(self) -> list[Distribution]:
-        # How often each value of each result occurs, which is counted once for all pairs.
-        threads = default_threads() if len(self.values) > _WORTH_A_THREAD else 1
-        return list(each(Distribution.of, self.values.T, threads))
-
-    @cached_property
     def _columns(self) -> list[SortedColumn]:
         return [SortedColumn(column) for column in self.values.T]
 
@@ -108,7 +99,7 @@ class AlignedUsers:
 
     def deltas(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """Return Cliff's delta of pairs of results, the first against the second."""
-        return deltas_of_pairs(self._distributions, pairs)
+        return deltas_of_pairs([column.values for column in self._columns], pairs)
 
     @property
     def reasons(self) -> str:

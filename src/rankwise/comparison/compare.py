@@ -55,6 +55,7 @@ from rankwise.core.arguments import (
     check_number,
     check_positive,
 )
+from rankwise.core.kernels import default_threads, each
 from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.metrics.base import Metric
 from rankwise.results.display import plan_statements
@@ -88,6 +89,7 @@ MEANS_OF_GROUPS = "groups of users are compared by means over users alone"
 _RATES = {"none": "per comparison", "bh": "false discovery rate", "by": "false discovery rate"}
 _RATES |= dict.fromkeys(("bonferroni", "holm", "hochberg"), "family-wise")
 _MOST_EARLIER = 1_000_000
+_WORTH_THREADS = 2_000_000  # differences of users
 _FEWEST_USERS = 30  # over whom a difference is stated
 _MANY_GROUPS = 1_000  # so that by="user" ends with a message and not after hours
 
@@ -507,28 +509,31 @@ def _rows(
 
     ``parts`` names what families are parts by, if there are several.
     """
-    rows: list[PairRow] = []
     # Exploratory metrics, as those of lists, are compared over the users who have a value in all results.
     over_common = {
         family.group: replace(family, missing="common") if family.missing == "error" else family for family in families
     }
-    for cell in cells:
+
+    def rows_of(cell: str) -> list[PairRow]:
         failed: UsageError | None = None
-        rows_of_cell: list[PairRow] = []
+        out: list[PairRow] = []
         for family in families:
             try:
                 pairs = (family if cell in required else over_common[family.group]).rows(cell)
                 if not pairs[0].effect.users and (parts is not None or cell not in required):
                     raise MetricError("no user has a value in every result")
-                rows_of_cell += pairs
+                out += pairs
             except UsageError as error:
                 failed = error
                 where = "" if parts is None else f", {parts}={family.group}"
                 not_compared[f"{cell}{where}"] = error.what
-        if failed is not None and cell in required and not rows_of_cell:
+        if failed is not None and cell in required and not out:
             raise failed
-        rows += rows_of_cell
-    return rows
+        return out
+
+    values = len(cells) * sum(len(family.pairs) * family.users for family in families)
+    threads = default_threads() if values > _WORTH_THREADS else 1
+    return [row for rows in each(rows_of, cells, threads) for row in rows]
 
 
 def correct_rows(

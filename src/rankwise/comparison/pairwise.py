@@ -117,6 +117,11 @@ class PairwiseTests:
     earlier: int = 0
 
     @property
+    def users(self) -> int:
+        """The number of users of the first result."""
+        return len(next(iter(self.results.values())).per_user)
+
+    @property
     def joint_alpha(self) -> float:
         """The level of claims about all pairs together, beside pairs that were compared earlier."""
         return self.alpha * len(self.pairs) / (len(self.pairs) + self.earlier)

@@ -450,7 +450,7 @@ def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound
     if not pairs.deviation > 0:
         return math.nan
     if by_bound and isinstance(pairs, Differences):
-        sides = (BoundedMean.of(d, largest) for d in (pairs.d, -pairs.d))
+        sides = (BoundedMean.of_pairs(pairs, largest, side) for side in (1, -1))
         return detectable(max(side.detectable(pairs.n, alpha=alpha / 2) for side in sides), largest)
     if pairs.n < MANY and smallest_p(pairs.nonzero) >= alpha:
         return math.inf

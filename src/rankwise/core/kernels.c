@@ -745,29 +745,95 @@ RW_API void rw_differences(const double *const *columns, int64_t n, const int64_
                    found + 8 * pair);
 }
 
-/* How much more often a value of one distribution is above one of another than below, for some pairs of
-   distributions: over all pairs of a value here and one there, 1 for above, -1 for below. The values of
-   distribution j are those from starts[j] on, and ascend; its part of `up_to`, which has one number
-   more, says how many have one of the first values, from none to all. */
-static int64_t rw_above(const double *values, const int64_t *up_to, int64_t n,
-                        const double *others, const int64_t *others_up_to, int64_t n_others) {
-    const int64_t all = others_up_to[n_others];
-    int64_t above = 0, other = 0;
-    for (int64_t at = 0; at < n; at++) {
-        while (other < n_others && others[other] < values[at])
-            other++;
-        const int64_t next = other + (other < n_others && others[other] == values[at]);
-        const int64_t over = others_up_to[other] + others_up_to[next] - all;
-        above += (up_to[at + 1] - up_to[at]) * over;
+/* Count the differences x - y in bins of one width, and add them up: `limits` are the smallest and the
+   largest, sizes[bin] the number and totals[bin] the sum, in the order of the rows. */
+RW_WIDE RW_API void rw_bins(const double *x, const double *y, int64_t n, int64_t bins, double *limits,
+                            double *sizes, double *totals) {
+    double d[RW_BLOCK], least[RW_LANES], most[RW_LANES];
+    int32_t bin[RW_BLOCK];
+    for (int lane = 0; lane < RW_LANES; lane++) {
+        least[lane] = INFINITY;
+        most[lane] = -INFINITY;
     }
-    return above;
+    for (int64_t row = 0; row < n; row += RW_BLOCK)
+        rw_extend(d, rw_block(x + row, y + row, n - row, d), least, most);
+    for (int lane = 0; lane < RW_LANES; lane++) {
+        limits[0] = least[lane] < limits[0] ? least[lane] : limits[0];
+        limits[1] = most[lane] > limits[1] ? most[lane] : limits[1];
+    }
+    const double low = limits[0], width = (limits[1] - low) / (double)bins;
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t size = rw_block(x + row, y + row, n - row, d);
+        for (int64_t at = 0; at < size; at++) {
+            const int32_t place = width > 0.0 ? (int32_t)((d[at] - low) / width) : 0;
+            bin[at] = place < bins ? place : (int32_t)bins - 1;
+        }
+        for (int64_t at = 0; at < size; at++) {
+            sizes[bin[at]] += 1.0;
+            totals[bin[at]] += d[at];
+        }
+    }
 }
 
-RW_API void rw_above_pairs(const double *values, const int64_t *up_to, const int64_t *starts,
-                           const int64_t *pairs, int64_t first, int64_t stop, int64_t *above) {
-    for (int64_t pair = first; pair < stop; pair++) {
-        const int64_t x = pairs[2 * pair], y = pairs[2 * pair + 1];
-        above[pair] = rw_above(values + starts[x], up_to + starts[x] + x, starts[x + 1] - starts[x],
-                               values + starts[y], up_to + starts[y] + y, starts[y + 1] - starts[y]);
+/* Sort keys, without regard to their RW_MARK lowest bits, a digit at a time; `room` has room for them. */
+#define RW_MARK 12
+#define RW_DIGIT 11
+#define RW_DIGITS 5
+RW_API void rw_sort_keys(uint64_t *keys, int64_t n, uint64_t *room) {
+    static const uint64_t last = (1 << RW_DIGIT) - 1;
+    int64_t counts[RW_DIGITS][1 << RW_DIGIT] = {{0}};
+    for (int64_t at = 0; at < n; at++)
+        for (int digit = 0; digit < RW_DIGITS; digit++)
+            counts[digit][keys[at] >> (RW_MARK + digit * RW_DIGIT) & last]++;
+    uint64_t *from = keys, *to = room;
+    for (int digit = 0; digit < RW_DIGITS && n; digit++) {
+        const int shift = RW_MARK + digit * RW_DIGIT;
+        int64_t *next = counts[digit], before = 0;
+        if (next[from[0] >> shift & last] == n)
+            continue; /* all keys have the same digit */
+        for (uint64_t value = 0; value <= last; value++) {
+            const int64_t count = next[value];
+            next[value] = before;
+            before += count;
+        }
+        for (int64_t at = 0; at < n; at++)
+            to[next[from[at] >> shift & last]++] = from[at];
+        uint64_t *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != keys)
+        memcpy(keys, from, (size_t)n * sizeof *keys);
+}
+
+/* Add to above[x * k + y], for any two of k columns, over all values of x how many of y are below, twice,
+   and how many are equal. Sorted keys have the number of their column in their lowest bits; values are
+   equal whose other bits are the same, or neighbours. `known` has room for 2 * k counts, which are 0. */
+static inline void rw_add_below(int64_t *restrict row, const int64_t *restrict below,
+                                const int64_t *restrict equal, int64_t times, int64_t k) {
+    for (int64_t column = 0; column < k; column++)
+        row[column] += times * (2 * below[column] + equal[column]);
+}
+
+RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, int64_t k, int64_t *known, int64_t *above) {
+    static const uint64_t mark = (1 << RW_MARK) - 1;
+    int64_t *below = known, *equal = known + k;
+    for (int64_t at = 0, end; at < n; at = end) {
+        end = at + 1;
+        while (end < n && (keys[end] >> RW_MARK) - (keys[end - 1] >> RW_MARK) <= 1)
+            end++;
+        for (int64_t row = at; row < end; row++)
+            equal[keys[row] & mark]++;
+        if (end - at < k)
+            for (int64_t row = at; row < end; row++)
+                rw_add_below(above + (int64_t)(keys[row] & mark) * k, below, equal, 1, k);
+        else
+            for (int64_t column = 0; column < k; column++)
+                if (equal[column])
+                    rw_add_below(above + column * k, below, equal, equal[column], k);
+        for (int64_t row = at; row < end; row++) {
+            below[keys[row] & mark]++;
+            equal[keys[row] & mark] = 0;
+        }
     }
 }

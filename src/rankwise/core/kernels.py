@@ -259,7 +259,9 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_place": ((_INT64, _INT64, _INT64, *_SHARE, _INT64, c_int64, _OUT_INT32), c_int64),
     "rw_ranks": ((_FLOAT64, _INT64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64), None),
     "rw_differences": ((ColumnPointers(_FLOAT64), c_int64, _INT64, _FLOAT64, *_SHARE, _OUT_FLOAT64), None),
-    "rw_above_pairs": ((_FLOAT64, _INT64, _INT64, _INT64, *_SHARE, _OUT_INT64), None),
+    "rw_bins": ((_FLOAT64, _FLOAT64, c_int64, c_int64, *3 * (_OUT_FLOAT64,)), None),
+    "rw_sort_keys": ((_OUT_UINT64, c_int64, _OUT_UINT64), None),
+    "rw_above": ((_UINT64, c_int64, c_int64, _OUT_INT64, _OUT_INT64), None),
 }
 """The types of the arguments and of the result of each function, in the order of ``kernels.c``."""
 

@@ -33,6 +33,8 @@ from rankwise.stats.differences import (
     check_above_zero,
     check_level,
     differences,
+    distribution_of,
+    in_bins,
     never_zero,
     normal_probability,
     root_of,
@@ -54,8 +56,6 @@ __all__ = [
 
 BOUNDED = "bounded mean"
 """The name of the test and the interval in tables."""
-_BINS = 2**13
-"""Values up to which the distinct ones are counted; more are put into so many bins, each with its mean."""
 _COARSE = 2**10  # bins that are enough for a plan
 _CLOSE = 1e-10  # the slope of K at the saddle point, relative to its scale
 
@@ -90,12 +90,17 @@ class BoundedMean:
     @classmethod
     def of(cls, values: Floats, largest: float) -> BoundedMean:
         """Return the mean of one value per user; a value above ``largest`` raises that."""
-        if len(values) > _BINS:
-            distinct, count = _binned(values, np.ones(len(values)), _BINS)
-        else:
-            distinct, often = np.unique(values, return_counts=True)
-            count = often.astype(np.float64)
-        return cls(distinct, count, max(largest, float(distinct.max(initial=-math.inf))))
+        return cls._of(*distribution_of(values), largest)
+
+    @classmethod
+    def of_pairs(cls, pairs: Differences, largest: float, side: int = 1) -> BoundedMean:
+        """Return the mean of the differences of pairs, or of their negatives (-1)."""
+        values, count = pairs.distribution
+        return cls._of(values, count, largest) if side > 0 else cls._of(-values[::-1], count[::-1], largest)
+
+    @classmethod
+    def _of(cls, values: Floats, count: Floats, largest: float) -> BoundedMean:
+        return cls(values, count, max(largest, float(values.max(initial=-math.inf))))
 
     @cached_property
     def _sample(self) -> tuple[Floats, Floats, float]:
@@ -151,7 +156,7 @@ class BoundedMean:
         """The same mean of few distinct values, for plans."""
         if len(self.values) <= _COARSE:
             return self
-        values, count = _binned(self.values, self.count, _COARSE)
+        values, count = in_bins(self.values, self.count, _COARSE)
         return replace(self, values=values, count=count)
 
     def width(self, n: float, confidence: float) -> float:
@@ -191,19 +196,6 @@ class BoundedMean:
 
 _LOWEST_LOG = -60.0
 _MOST = 2**53  # users: there are fewer people
-
-
-def _binned(values: Floats, count: Floats, bins: int) -> tuple[Floats, Floats]:
-    """Return the means of the values in bins of one width, and how many there are of each."""
-    low, high = float(values.min()), float(values.max())
-    width = (high - low) / bins
-    places = (
-        np.minimum(((values - low) / width).astype(np.int64), bins - 1) if width > 0 else np.zeros(len(values), int)
-    )
-    sizes = np.bincount(places, count).astype(np.float64)
-    totals = np.bincount(places, values * count)[sizes > 0]
-    sizes = sizes[sizes > 0]
-    return np.clip(totals / sizes, low, high), sizes
 
 
 def bounded_p(values: Floats, largest: float, cluster: Any = None, hypothesis: float = 0.0) -> float:
@@ -268,7 +260,13 @@ def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> 
     """Test it for checked pairs, also of users in clusters."""
     if pairs.n < 2:
         return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
-    p = min(bounded_p(side, largest, cluster) for side in (pairs.d, -pairs.d))
+    if cluster is None:
+        side = -1 if pairs.mean > 0 else 1
+        p = BoundedMean.of_pairs(pairs, largest, side).p(0.0)
+        if p > 0.5:  # else that of the other side is larger: both are at least 1 together
+            p = min(p, BoundedMean.of_pairs(pairs, largest, -side).p(0.0))
+    else:
+        p = min(bounded_p(values, largest, cluster) for values in (pairs.d, -pairs.d))
     return TestResult(BOUNDED, pairs.mean, pairs.mean, min(2 * p, 1.0), pairs.n, pairs.sample_flags)
 
 

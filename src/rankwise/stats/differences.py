@@ -34,7 +34,9 @@ __all__ = [
     "check_level",
     "column",
     "differences",
+    "distribution_of",
     "fewest_for_t",
+    "in_bins",
     "moments_of_pairs",
     "never_zero",
     "normal_probability",
@@ -129,6 +131,8 @@ class SortedColumn:
 
 DIGITS = 1e-12
 """Differences smaller than this, relative to the values, are rounding errors."""
+_BINS = 2**13
+"""Values up to which the distinct ones are counted; more are put into so many bins."""
 _LANES, _BLOCK = 16, 2048  # in which numbers are summed, as the kernel has it
 _LEAST_EXPONENT = -1000
 _WORTH_A_THREAD = 500_000  # values
@@ -164,6 +168,33 @@ def paired_differences(x: Floats, y: Floats) -> Floats:
     d = x - y
     d[np.abs(d) <= DIGITS * np.maximum(np.abs(x), np.abs(y))] = 0.0
     return d
+
+
+def distribution_of(values: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct values in ascending order, and how many there are of each.
+
+    More than 8,192 values are put into as many bins, each with its mean.
+    """
+    if len(values) > _BINS:
+        return in_bins(values, np.ones(len(values)), _BINS)
+    distinct, count = np.unique(values, return_counts=True)
+    return distinct, count.astype(np.float64)
+
+
+def in_bins(values: Floats, count: Floats, bins: int) -> tuple[Floats, Floats]:
+    """Return the means of values in bins of one width, and how many there are of each."""
+    low, high = float(values.min()), float(values.max())
+    width = (high - low) / bins
+    places = (
+        np.minimum(((values - low) / width).astype(np.int64), bins - 1) if width > 0 else np.zeros(len(values), int)
+    )
+    sizes, totals = (np.bincount(places, weight, bins).astype(np.float64) for weight in (count, values * count))
+    return _means_of_bins(sizes, totals, low, high)
+
+
+def _means_of_bins(sizes: Floats, totals: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    kept = sizes > 0
+    return np.clip(totals[kept] / sizes[kept], low, high), sizes[kept]
 
 
 def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, int]]) -> list[Moments]:
@@ -454,6 +485,17 @@ class Differences(DerivedStatistics):
     def d(self) -> Floats:
         """The differences; those within rounding error are 0."""
         return paired_differences(self.x, self.y)
+
+    @cached_property
+    def distribution(self) -> tuple[Floats, Floats]:
+        """`distribution_of` the differences."""
+        library = kernels.loaded()
+        if library is None or self.n <= _BINS:
+            return distribution_of(self.d)
+        limits, (sizes, totals) = np.array([math.inf, -math.inf]), np.zeros((2, _BINS))
+        x, y = map(np.ascontiguousarray, (self.x, self.y))
+        library.rw_bins(x, y, self.n, _BINS, limits, sizes, totals)
+        return _means_of_bins(sizes, totals, *limits.tolist())
 
     def scaled(self, factor: float) -> Differences:
         """Return the differences of x and y times a factor."""

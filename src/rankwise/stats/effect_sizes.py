@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rankwise.core import kernels
-from rankwise.core.ragged import offsets, runs
 from rankwise.errors import InputError
 from rankwise.stats.differences import (
     Differences,
@@ -21,14 +20,11 @@ from rankwise.stats.differences import (
     check_level,
     column,
     differences,
-    pairs_by_thread,
-    significant_digits,
     t_quantile,
 )
 from rankwise.stats.paired_tests import paired_t
 
 __all__ = [
-    "Distribution",
     "Effect",
     "PairedTTest",
     "cliffs_delta",
@@ -139,70 +135,59 @@ def cliffs_delta(x: Any, y: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [1, 1, 2])  # above in 5 of 9 pairs, below in 1
     0.4444
     """
-    both = [Distribution.of(column(name, values)) for name, values in (("x", x), ("y", y))]
-    return deltas_of_pairs(both, [(0, 1)])[0]
+    return deltas_of_pairs([column(name, values) for name, values in (("x", x), ("y", y))], [(0, 1)])[0]
 
 
-@dataclass(frozen=True, eq=False)
-class Distribution:
-    """How often each value occurs: sorted once, and compared with many others.
+_MARK = 12  # bits of a key for the number of its column, as the kernel has it
 
-    Attributes
-    ----------
-    values : array, shape (m,)
-        The distinct values, in ascending order; those that differ by rounding alone are one.
-    up_to : array of int, shape (m + 1,)
-        How many users have one of the first values: of none, one, two, ….
+
+def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
+    """Return Cliff's delta of some pairs of columns, which may differ in length, the first against the second.
+
+    All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they differ by rounding alone.
     """
-
-    values: Floats
-    up_to: Any
-
-    @classmethod
-    def of(cls, values: Floats) -> Self:
-        """Return the distribution of some values, shape (n,)."""
-        if np.isnan(values).any():
-            raise InputError("a value is NaN", hint="leave users without a value out first")
-        distinct, counts = np.unique(values, return_counts=True)
-        rounded = significant_digits(distinct)  # in ascending order, too
-        starts = runs(rounded)
-        return cls(rounded[starts[:-1]], offsets(counts)[starts])
-
-    @property
-    def n(self) -> int:
-        """Number of users."""
-        return int(self.up_to[-1])
-
-    def above(self, other: Distribution) -> int:
-        """Return in how many pairs a value here is above one there, less those it is below."""
-        at = np.searchsorted(other.values, self.values)
-        inside = at < len(other.values)
-        equal = np.zeros(len(at), dtype=bool)
-        equal[inside] = other.values[at[inside]] == self.values[inside]
-        over = other.up_to[at] + other.up_to[at + equal] - other.up_to[-1]
-        return int((np.diff(self.up_to) * over).sum())
-
-
-def deltas_of_pairs(distributions: Sequence[Distribution], pairs: Sequence[tuple[int, int]]) -> list[float]:
-    """Return Cliff's delta of some pairs of distributions, the first against the second."""
-    places, library = np.array(pairs, dtype=np.int64).reshape(-1, 2), kernels.loaded()
-    above = np.zeros(len(places), dtype=np.int64)
-    starts = offsets(np.array([len(distribution.values) for distribution in distributions]))
-    values = np.concatenate([distribution.values for distribution in distributions])
-    up_to = np.concatenate([distribution.up_to for distribution in distributions]).astype(np.int64, copy=False)
-
-    def work(first: int, stop: int) -> None:
-        if library is None:
-            for at, (x, y) in enumerate(places[first:stop], start=first):
-                above[at] = distributions[x].above(distributions[y])
-        else:
-            library.rw_above_pairs(values, up_to, starts, places, first, stop, above)
-
-    pairs_by_thread(work, len(places), len(values) // len(distributions))
-    n = np.array([distribution.n for distribution in distributions])
+    if len(columns) > 1 << _MARK:
+        return [deltas_of_pairs([columns[x], columns[y]], [(0, 1)])[0] for x, y in pairs]
+    if any(np.isnan(values).any() for values in columns):
+        raise InputError("a value is NaN", hint="leave users without a value out first")
+    n, library = np.array([len(values) for values in columns]), kernels.loaded()
+    keys = _keys(np.concatenate(columns), np.repeat(np.arange(len(n), dtype=np.uint64), n))
+    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    of_both = n[places[:, 0]] * n[places[:, 1]]
+    if library is None:
+        twice = _twice_above(np.sort(keys), places)
+    else:
+        library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
+        above = np.zeros((len(n), len(n)), dtype=np.int64)
+        library.rw_above(keys, len(keys), len(n), np.zeros(2 * len(n), dtype=np.int64), above)
+        twice = above[places[:, 0], places[:, 1]]
     with np.errstate(invalid="ignore"):  # NaN where one has no users
-        out: list[float] = (above / (n[places[:, 0]] * n[places[:, 1]])).tolist()
+        out: list[float] = ((twice - of_both) / of_both).tolist()
     return out
+
+
+def _keys(values: Floats, number: Any) -> Any:
+    """Return numbers in the order of the values, with the number of the column in the lowest bits."""
+    bits = values.view(np.int64)
+    keys = (bits >> 63 | np.int64(-1 << 63)).view(
+        np.uint64
+    )  # which bits to turn: of negative values all, else the first
+    keys ^= values.view(np.uint64)
+    keys &= ~np.uint64((1 << _MARK) - 1)
+    keys |= number
+    return keys
+
+
+def _twice_above(keys: Any, pairs: Any) -> Any:
+    """Return for each pair, over the values of its first column, how many of the other are below, twice, or equal."""
+    number, digits = keys & np.uint64((1 << _MARK) - 1), keys >> np.uint64(_MARK)
+    place = np.cumsum(np.diff(digits, prepend=digits[:1]) > np.uint64(1))
+    of_column = {int(at): place[number == at] for at in np.unique(pairs)}
+
+    def twice(x: Any, y: Any) -> int:
+        return int(np.searchsorted(y, x, "left").sum() + np.searchsorted(y, x, "right").sum())
+
+    return np.array([twice(of_column[x], of_column[y]) for x, y in pairs.tolist()])
 
 
 def _rank_biserial(pairs: Differences) -> float:
