@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from numbers import Real
@@ -312,9 +312,10 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     return grouped.select(made.alias(name))[name]
 
 
-def _holds_records(column: Iterable[Any]) -> bool:
+def _holds_records(column: Collection[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
-    first = next((value for value in column if isinstance(value, list | tuple | np.ndarray) and len(value)), [None])
+    nested = {kind for kind in {*map(type, column)} if issubclass(kind, list | tuple | np.ndarray)}
+    first = next((value for value in column if type(value) in nested and len(value)), [None]) if nested else [None]
     return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
 
 
@@ -499,14 +500,12 @@ def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str
             found=repr(odd)[:80],
             hint="a list for each user is a list, not a tuple",
         )
-    columns = list(zip(*source, strict=True))
-    frame = pl.DataFrame(
-        {"user": id_series("user", list(columns[0]), role), "item": id_series("item", list(columns[1]), role)}
-    )
-    if len(columns) == 2:
+    users, items = ([row[at] for row in source] for at in (0, 1))
+    frame = pl.DataFrame({"user": id_series("user", users, role), "item": id_series("item", items, role)})
+    if len(source[0]) == 2:
         return frame, "[(user, item)]"
-    number = _number_column(role)
-    return frame.with_columns(number_series(number, list(columns[2]), role)), "[(user, item, number)]"
+    numbers = number_series(_number_column(role), [row[2] for row in source], role)
+    return frame.with_columns(numbers), "[(user, item, number)]"
 
 
 def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
@@ -626,9 +625,8 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    records = [
-        column for column, dtype in source.dtypes.items() if dtype.kind == "O" and _holds_records(source[column])
-    ]
+    objects = (column for column, dtype in source.dtypes.items() if dtype == object)
+    records = [column for column in objects if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
