@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -28,6 +30,16 @@ def test_every_peer_has_an_environment_a_program_and_a_name(contest):
     for peer in run.OPPONENTS:
         assert (BENCHMARKS / "contest" / f"with_{peer}.py").exists()
     assert {one.task for one in run.OPPONENTS.values()} == {*page.TASKS}
+
+
+def test_instructions_of_every_case_are_on_record():
+    """A case that is renamed or new is recorded, on both roads, or the check would pass over it."""
+    source = (BENCHMARKS / "instructions.py").read_text("utf-8")
+    cases = {"first-call", *re.findall(r'^        "([\w-]+)": partial\(', source, re.MULTILINE)}
+    record = json.loads((BENCHMARKS / "instructions.json").read_text("utf-8"))
+    assert len(cases) == 13
+    assert {*record} == {"versions", "compiled", "numpy"}
+    assert {*record["compiled"]} == {*record["numpy"]} == cases
 
 
 VALUES = {"precision@10": 0.25, "recall@10": 0.5}

@@ -98,6 +98,17 @@ def test_optimistic_and_pessimistic_are_the_ends(data, k):
         assert worst[cell] == pytest.approx(min(values[cell] for values in each))
 
 
+@pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic"])
+@given(data=evaluations(scores=True), k=st.integers(1, 4))
+def test_tied_hits_below_all_cutoffs_change_nothing(ties, data, k):
+    cells = [str(rw.parse(name) @ k) for name in NAMES] + [f"reo@{k}", f"pop_reo(pop_ratio=0.5)@{k}"]
+    alone = rw.evaluate(*data, cells, ties=ties, **AROUND)
+    beside = rw.evaluate(*data, [*cells, "r_precision"], ties=ties, **AROUND)  # which reads whole lists
+    assert alone.counts == beside.counts
+    for cell, value in alone.values.items():
+        assert value == pytest.approx(beside[cell], rel=1e-12, abs=1e-12, nan_ok=True), cell
+
+
 def test_a_constant_model_comes_out_at_chance():
     lists = {user: dict.fromkeys(range(20), 0.5) for user in range(3)}
     truth = {0: {0}, 1: {19}, 2: {7, 8}}

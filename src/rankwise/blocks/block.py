@@ -27,6 +27,7 @@ __all__ = [
     "PROPENSITY",
     "REFERENCE",
     "SIMILARITY",
+    "WHOLE_LIST",
     "WHOLE_LISTS",
     "Block",
     "Categories",
@@ -58,6 +59,8 @@ RowSet: TypeAlias = Literal[
 Needs: TypeAlias = frozenset[RowSet | Literal["scores"]]
 """What a block must hold beyond hits: sets of rows, and the scores of the lists."""
 
+WHOLE_LIST = 2**62
+"""The cut-off in place of none: larger than any list, small enough to add numbers to."""
 WHOLE_LISTS: Needs = frozenset({"recommended", "overlap_history", "overlap_reference"})
 """The sets for which every row of a list is read, in the order of the list."""
 
@@ -440,6 +443,8 @@ class Block:
         raise if no metric did.
     n_tied_rows : int, or array of one
         The number of rows with tied scores.
+    n_hits : int
+        The number of relevant items in the lists; of tied ones `hits` lack those below all cut-offs.
     facts : mapping of Fact to object
         What is known about items and users.
     limit : int or None
@@ -460,6 +465,7 @@ class Block:
     n_candidates: Array | None = None
     row_sets: RowSets = field(default_factory=RowSets)
     n_tied_rows: Array = 0
+    n_hits: int = 0
     facts: Facts = field(default_factory=dict)
     limit: int | None = None
     weight: Array | None = None

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import (
+    WHOLE_LIST,
     WHOLE_LISTS,
     Block,
     Categories,
@@ -82,6 +83,8 @@ class Encoded:
         Whether each user code is evaluated.
     unlisted : array of int
         Codes of evaluated users without a list.
+    deepest : int
+        The lowest rank at which a hit counts.
     numbers_items : bool
         Whether item codes are numbers from 0 that something is counted by; else items are only
         compared.
@@ -105,6 +108,7 @@ class Encoded:
     needs: Needs
     users: Vocabulary
     items: Vocabulary
+    deepest: int = WHOLE_LIST
     numbers_items: bool = False
     confirm: HashCheck | None = None
     facts: Facts = field(default_factory=dict)
@@ -168,9 +172,11 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
     relevant = kept if truth.relevant is None else kept & truth.relevant[judged_rows]
     user, item = matched.number[list_of_row], truth.items[judged_rows]  # nearer than lists.items
     rank, tied = matched.ranks.rank, matched.ranks.tied
-    chosen = slice(None) if relevant.all() else relevant
+    limit = encoded.deepest if lists.limit is None else min(lists.limit, encoded.deepest)
+    spread = relevant if tied is None else relevant & (tied[0] <= limit)  # each over as many rows as its ties
+    chosen = slice(None) if spread.all() else spread
     ranges = None if tied is None else (tied[0][chosen], tied[1][chosen])
-    hits = _hits(user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, lists.limit)
+    hits = _hits(user[chosen], rank[chosen], gain[chosen], item[chosen], ranges, encoded.ties, limit)
     judged = None
     if lists.limit is not None:
         kept = kept & (rank <= lists.limit)  # without what only ties with the last item
@@ -201,13 +207,14 @@ def assemble(encoded: Encoded, matched: MatchedLists) -> Block:
             overlap_reference=_overlap(encoded.reference, matched, truth) if "overlap_reference" in needs else None,
         ),
         n_tied_rows=matched.ranks.n_tied,
+        n_hits=int(relevant.sum()),
         facts=encoded.facts,
         limit=lists.limit,
     )
 
 
 def _hits(
-    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties, limit: int | None
+    user: Ints, rank: Ints, gain: Ints, item: Ints, ranges: tuple[Ints, ...] | None, ties: Ties, limit: int
 ) -> Hits:
     if ranges is not None:
         low, high = ranges

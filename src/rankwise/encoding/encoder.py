@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import WHOLE_LISTS, Needs
+from rankwise.blocks.block import WHOLE_LIST, WHOLE_LISTS, Needs
 from rankwise.blocks.encoded import Encoded
 from rankwise.blocks.lists import Lists, Truth
 from rankwise.core.ragged import Ints
@@ -73,6 +73,8 @@ class EncodingRules:
         Whether something is counted or known by item, so that items need numbers.
     exact : bool, default=False
         Whether recommendations are exact ranks of judged items.
+    deepest : int, optional
+        The lowest rank at which a hit counts; by default any does.
     required : bool, default=True
         Whether some item must be relevant.
     ties_if_scored : bool, default=False
@@ -86,6 +88,7 @@ class EncodingRules:
     needs: Needs = frozenset()
     numbers_items: bool = False
     exact: bool = False
+    deepest: int = WHOLE_LIST
     required: bool = True
     ties_if_scored: bool = False
     by_request: bool = False
@@ -215,6 +218,7 @@ class Encoder:
             counted=counted,
             ties=ties,
             needs=rules.needs,
+            deepest=rules.deepest,
             unlisted=self._unlisted(piece, unlisted, ids, counted, lists),
             users=ids.users,
             items=ids.items,

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import HISTORY, Block, Ideal
+from rankwise.blocks.block import HISTORY, WHOLE_LIST, Block, Ideal
 from rankwise.blocks.encoded import blocks
 from rankwise.core.arguments import check_choice, check_flag, check_number, check_positive
 from rankwise.core.ragged import Ints, offsets, positions, runs
@@ -25,7 +25,7 @@ from rankwise.errors import DuplicateError, EmptyError, InputError, MetricError,
 from rankwise.evaluation.engine import prepare, work
 from rankwise.evaluation.plan import check_threshold
 from rankwise.evaluation.settings import Settings
-from rankwise.metrics.base import WHOLE_LIST, CurveTerms, Metric, MetricLike, parse_all, values_of_users
+from rankwise.metrics.base import CurveTerms, Metric, MetricLike, parse_all, values_of_users
 from rankwise.metrics.states import UserColumns
 from rankwise.options import Options
 from rankwise.ranking.rank import Ranks

@@ -54,7 +54,7 @@ __all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settin
 def run(
     encoded: Encoded, plan: Plan, *, threads: int = 1, block_size: int | None = None, progress: bool | None = False
 ) -> BlockValues:
-    """Metric every evaluated user.
+    """Compute the metrics of every evaluated user.
 
     Parameters
     ----------
@@ -249,6 +249,7 @@ def prepare(
         options=settings,
         evaluated=settings.evaluated,
         needs=plan.needs,
+        deepest=plan.deepest,
         numbers_items=plan.numbers_items,
         exact=settings.exact,
         required=whole_truth and settings.needs_relevant,

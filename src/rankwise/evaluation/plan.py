@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rankwise.blocks.block import HISTORY, Block, Categories, Fact, Features, Groups, Needs, Popularity
+from rankwise.blocks.block import HISTORY, WHOLE_LIST, Block, Categories, Fact, Features, Groups, Needs, Popularity
 from rankwise.blocks.partial import BlockValues
 from rankwise.convention.convention import Convention
 from rankwise.core.arrays import Array, is_tensor
@@ -104,6 +104,11 @@ class Plan:
     def needs(self) -> Needs:
         """What blocks must hold."""
         return frozenset[Any]().union(*(leaf.reads.rows - self.waived(leaf) for leaf in self.leaves))
+
+    @property
+    def deepest(self) -> int:
+        """The lowest rank at which a hit counts."""
+        return max((k for leaf in self.leaves for k in ((WHOLE_LIST,) if leaf.reads_below_k else leaf.ks)), default=0)
 
     @cached_property
     def facts(self) -> dict[Fact[Any], str]:
@@ -212,7 +217,7 @@ class Plan:
 
     def _counts(self, block: Block) -> dict[str, Array]:
         """Return what was counted: numbers, or arrays of one number that nobody has read yet."""
-        counts = {"tied_rows": block.n_tied_rows, "hits": block.hits.gain.shape[0]}
+        counts = {"tied_rows": block.n_tied_rows, "hits": block.n_hits}
         if self.compares_scores:
             judged = block.xp.sum(block.n_judged)
             counts["truth_rows_without_score"] = judged - block.judged.user.shape[0]

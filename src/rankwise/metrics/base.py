@@ -35,7 +35,7 @@ from typing import (
     dataclass_transform,
 )
 
-from rankwise.blocks.block import Block, Cutoffs
+from rankwise.blocks.block import WHOLE_LIST, Block, Cutoffs
 from rankwise.core.arguments import GroupStatistic, bounded
 from rankwise.core.arrays import Array
 from rankwise.core.terminal import TableView, html
@@ -47,7 +47,6 @@ from rankwise.options import AveragingRule, AveragingRules
 
 __all__ = [
     "FAMILIES",
-    "WHOLE_LIST",
     "CurveTerms",
     "GroupsCompared",
     "Metric",
@@ -186,8 +185,6 @@ ValueKind: TypeAlias = Literal[
 ]
 """How a value is computed: a mean over users, a sum over users, or a function of sums over users,
 of all lists together, of other values, of the means of user groups, or of all per-user values."""
-WHOLE_LIST = 2**62
-"""The cut-off in place of none: larger than any list, small enough to add numbers to."""
 LARGEST = 10_000_000  # largest cut-off: some metrics keep a number for every rank up to it
 
 _M = TypeVar("_M", bound="type[Metric]")

@@ -625,7 +625,7 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    objects = (column for column, dtype in source.dtypes.items() if dtype == object)
+    objects = (column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O")
     records = [column for column in objects if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):

@@ -324,6 +324,7 @@ def cut(
         needed = f"overlap_{name}" in needs
         return _overlap(ranked, ranked.item_sets[name], judged, relevant) if needed else None
 
+    hits = _hits(ranked, judged, relevant, order)
     return Block(
         list_length=ranked.length,
         n_candidates=ranked.n_candidates,
@@ -331,7 +332,7 @@ def cut(
         n_judged=count(judged.rows.row, size),
         n_dropped=torch.zeros_like(ranked.length),
         user=code,
-        hits=_hits(ranked, judged, relevant, order),
+        hits=hits,
         n_item_codes=n_items,
         ties=order.ties,
         row_sets=RowSets(
@@ -344,6 +345,7 @@ def cut(
             overlap_reference=overlap("reference"),
         ),
         n_tied_rows=0 if ranked.n_tied is None else ranked.n_tied.sum(),
+        n_hits=hits.gain.shape[0],
         facts=facts,
         limit=ranked.limit,
     )
