@@ -102,6 +102,40 @@ def test_the_command_prints_the_verdict_and_a_plan_holds(folder):
     assert "off_policy" in rankwise_here(folder, "run", "config.yaml", "--plan").stderr
 
 
+DECISION = "decision: {system: new, success: reward, guardrails: {reward: 0.1}, slices: segment}\n"
+
+
+@pytest.mark.slow
+def test_a_decision_without_systems_is_about_policies(folder):
+    text = TEXT + "  by: segment\n" + DECISION
+    outcome = run(folder, text)
+    options = {"success": "reward", "guardrails": {"reward": 0.1}, "slices": "segment", "system": "new"}
+    expected = rw.decide(outcome.evidence[0], **options)
+    assert outcome.decision.verdict == expected.verdict
+    assert outcome.decision.checks.equals(expected.checks, null_equal=True)
+    assert json.loads((outcome.folder / "decision.json").read_text())["rule"]["system"] == "new"
+    assert expected.verdict in (outcome.folder / "report.html").read_text("utf-8")
+    done = rankwise_here(folder, "run", "config.yaml")
+    assert (done.returncode or 0) == expected.exit_code
+    assert done.stdout.rstrip().endswith(repr(expected).rstrip())
+
+
+@pytest.mark.parametrize(
+    ("decision", "mistake"),
+    [
+        ("{success: reward}", "a decision is about one system"),
+        ("{system: old, success: reward}", "there is no system 'old'"),
+        ("{system: new, success: ndcg@10}", "there is no metric 'ndcg@10' of logged requests"),
+        ("{system: new, success: reward, alpha: 0.1}", "the level is that of the estimate"),
+        ("{system: new, success: reward, guardrails: {reward: 0.2}}", "the margin is that of the estimate"),
+        ("{system: new, success: reward, slices: segment}", "there are no groups by 'segment'"),
+    ],
+)
+def test_a_decision_that_the_estimate_does_not_carry_is_found_before_the_run(folder, decision, mistake):
+    with pytest.raises(ConfigError, match=mistake):
+        run(folder, TEXT + f"decision: {decision}\n")
+
+
 @pytest.mark.parametrize(
     ("target", "mistake"),
     [

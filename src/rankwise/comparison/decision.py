@@ -327,7 +327,9 @@ def _canonical(record: Mapping[str, Any]) -> str:
 class LoggedRewards(Protocol):
     """The rewards of policies on logged requests, as `rankwise.off_policy` estimates them."""
 
-    settings: dict[str, Any]
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options of the estimate."""
 
     def pair_rows(self, reward: str, baseline: str, system: str) -> list[dict[str, Any]]:
         """Return the rows of a pair as a comparison has them, of all requests first, then of each group."""

@@ -7,7 +7,7 @@ the names of tables in place of their rows, and results without users in place o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +50,7 @@ from rankwise.experiments.schema import (
 )
 from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
 from rankwise.metrics.debiased import ByPropensity
+from rankwise.offpolicy.result import LOGGED
 from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result
 from rankwise.results.values import Values
@@ -316,7 +317,7 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
         mistakes.add(("systems", fitted[0]), "a baseline needs training interactions", _TRAIN)
     if fitted and data.truth is None and config.split is None:
         mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
-    sliced = None if config.decision is None else config.decision.slices
+    sliced = config.decision.slices if systems and config.decision is not None else None
     by = {name for name in (*listed(config.evaluation.by), *listed(sliced)) if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
@@ -695,24 +696,45 @@ def comparisons_of(
 
 
 def decision_of(config: Config, systems: Mapping[str, Any], mistakes: ConfigErrors) -> dict[str, Any] | None:
-    """Return the options of the decision, its names checked."""
+    """Return the options of the decision, its names checked; without systems it is about policies on a log."""
     if config.decision is None:
         return None
     options: dict[str, Any] = config.decision.model_dump(exclude_unset=True)
-    _check_names_and_alpha(options, ("baseline", "system"), ("decision",), systems, mistakes)
-    if len(systems) > 2 and options.get("system") is None:
+    section = None if systems else config.off_policy
+    names = [*systems] if section is None else [LOGGED, *section.targets]
+    _check_names_and_alpha(options, ("baseline", "system"), ("decision",), names, mistakes)
+    if len(names) > 2 and options.get("system") is None:
         mistakes.add(("decision",), "a decision is about one system", "write system: NAME")
     if not options.get("success"):
         mistakes.add(("decision", "success"), "a decision needs a metric of success")
-    if len(systems) < 2:
+    if len(names) < 2:
         mistakes.add(("decision",), "a decision compares two systems")
     for name, margin in (options.get("guardrails") or {}).items():
         mistakes.tried(("decision", "guardrails", name), partial(check_margin, margin))
+    if section is not None:
+        _check_logged_decision(options, section, mistakes)
     return options
 
 
+def _check_logged_decision(options: Mapping[str, Any], section: Any, mistakes: ConfigErrors) -> None:
+    """Check that a decision about policies reads what is estimated: their reward, at its level and with its margin."""
+    for key in ("success", "guardrails", "deterioration"):
+        for name in listed(options.get(key) or ()):
+            if name != "reward":
+                mistakes.add(("decision", key), f"there is no metric {name!r} of logged requests", "write reward")
+    alpha, margin = options.get("alpha", section.alpha), (options.get("guardrails") or {}).get("reward", section.margin)
+    if alpha != section.alpha:
+        mistakes.add(("decision", "alpha"), "the level is that of the estimate", f"off_policy: {{alpha: {alpha}}}")
+    if margin != section.margin:
+        hint = f"off_policy: {{margin: {margin}}}"
+        mistakes.add(("decision", "guardrails"), "the margin is that of the estimate", hint)
+    for name in listed(options.get("slices") or ()):
+        if name != section.by:
+            mistakes.add(("decision", "slices"), f"there are no groups by {name!r}", f"off_policy: {{by: {name}}}")
+
+
 def _check_names_and_alpha(
-    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Mapping[str, Any], mistakes: ConfigErrors
+    options: Mapping[str, Any], keys: Sequence[str], place: Place, systems: Collection[str], mistakes: ConfigErrors
 ) -> None:
     """Check that the systems that options name are there, and the significance level."""
     for key in keys:

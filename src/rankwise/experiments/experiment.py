@@ -157,7 +157,7 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
     splitter = _splitter(config, mistakes)
     comparisons = comparisons_of(config, systems, mistakes)
     decision = decision_of(config, systems, mistakes)
-    settings, explicit = _evaluation(config, folder, systems, comparisons, decision, mistakes)
+    settings, explicit = _evaluation(config, folder, systems, comparisons, decision if systems else None, mistakes)
     mistakes.check()
     assert settings is not None
     notes += [f"evaluation.{key} has no effect here" for key in _NO_EFFECT if document.has(("evaluation", key))]

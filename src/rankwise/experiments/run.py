@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -485,7 +485,7 @@ def _write_report(
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     if not results:  # of logged requests alone
-        page = report(next(study for study in evidence if isinstance(study, OffPolicy)), title=output.title)
+        page = report(_log_of(evidence), title=output.title, decision=decision)
         page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
         return page.missing
     page = report(
@@ -613,10 +613,6 @@ def _executed(
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
     _write_results(experiment, out, results, comparisons)
-    decision = None if experiment.decision is None else decide(results, **experiment.decision)
-    if decision is not None:
-        decision.save(out / _DECISION)
-        done.append("the decision")
     again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
     studies: list[Evidence] = []
     for file, study in _evidence(experiment, inputs, results, again):
@@ -626,6 +622,11 @@ def _executed(
         if isinstance(study, OffPolicy):
             study.save(out / "off_policy")
         done.append(_EVIDENCE[file])
+    decision = None
+    if experiment.decision is not None:
+        decision = decide(results or _log_of(studies), **experiment.decision)
+        decision.save(out / _DECISION)
+        done.append("the decision")
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
     return Outcome(out, results, comparisons, audited, missing, decision, studies)
@@ -658,6 +659,10 @@ def _evidence(
         yield "agreement.json", rank_agreement(results, second, **agreement.model_dump(exclude={"truth"}))
     if experiment.config.off_policy is not None:
         yield "off_policy.json", _off_policy(experiment.config.off_policy, inputs)
+
+
+def _log_of(studies: Iterable[Evidence]) -> OffPolicy:
+    return next(study for study in studies if isinstance(study, OffPolicy))
 
 
 def _off_policy(section: Any, inputs: Inputs) -> OffPolicy:
