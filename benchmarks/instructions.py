@@ -7,8 +7,8 @@
 Each case runs in a process of its own, once and then five times; a call is a quarter of the difference, so that
 imports and first calls are not in it. The first case is a new process that evaluates one list, from its start to its
 end. Counts of two runs differ by about 1 %; versions of Python, NumPy or Polars that differ from those on record are
-named. The check fails where a case has a third more instructions than on record; where it has a third less, it says that
-the record may be renewed. With ``RANKWISE_KERNELS=off`` all are those without kernels.
+named. The check fails where a case has a third more instructions than on record; where it has a third less, it says
+that the record may be renewed. With ``RANKWISE_KERNELS=off`` all are those without kernels.
 """
 
 from __future__ import annotations

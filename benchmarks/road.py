@@ -11,7 +11,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,14 +68,14 @@ def against_polars(what: str, work: Workload, least: float) -> Line:
 def grouped(scale: int) -> Iterator[Line]:
     """Rows that lie as they should, against Polars and against reading them once."""
     work = workload.movielens(workload.MOVIELENS_USERS // scale)
-    yield against_polars("grouped, ranked", work, least=5 if COMPILED else 3.5)
+    yield against_polars("grouped, ranked", work, least=7 if COMPILED else 3.5)
     mine, once = in_turns([lambda: ours(work), lambda: peers.floor(work.recs)], memory=READY)
     note = f"a pass {statistics.median(once) * 1000:.1f} ms"
     yield Line(
         "grouped, ranked: NumPy passes over the columns",
         ratio(mine, once),
         " passes",
-        most=6 if COMPILED else 12,
+        most=3.5 if COMPILED else 12,
         note=note,
     )
 
@@ -84,12 +83,12 @@ def grouped(scale: int) -> Iterator[Line]:
 def shuffled_rank(scale: int) -> Iterator[Line]:
     """Rows in any order, with ranks."""
     work = workload.shuffled(workload.movielens(workload.MOVIELENS_USERS // scale))
-    yield against_polars("shuffled, with rank", work, least=2)
+    yield against_polars("shuffled, with rank", work, least=4 if COMPILED else 2)
 
 
 def shuffled_score(scale: int) -> Iterator[Line]:
     """Rows in any order, with scores."""
-    yield against_polars("shuffled, with score", _shuffled_score(scale), least=4 if COMPILED else 3)
+    yield against_polars("shuffled, with score", _shuffled_score(scale), least=7 if COMPILED else 3)
 
 
 def _shuffled_score(scale: int) -> Workload:
@@ -100,7 +99,51 @@ def _shuffled_score(scale: int) -> Workload:
 def strings(scale: int) -> Iterator[Line]:
     """Ids that are text."""
     work = workload.strings(workload.movielens(workload.MOVIELENS_USERS // scale))
-    yield against_polars("text ids, grouped, ranked", work, least=2.5)
+    yield against_polars("text ids, grouped, ranked", work, least=5 if COMPILED else 2.5)
+
+
+def objects(scale: int) -> Iterator[Line]:
+    """Time dictionaries against a loop in plain Python, and pandas and tuples against the same in Arrow."""
+    sys.path.append(str(Path(__file__).parent / "contest"))
+    import with_plain_python
+
+    del scale
+    work = workload.uniform(10_000, 10, 5000, 50_000)
+    lists, truth = (
+        dict(table.group_by("user", maintain_order=True).agg("item").iter_rows()) for table in (work.recs, work.truth)
+    )
+    given = lists, {user: set(items) for user, items in truth.items()}
+    six = [f"{name}@10" for name in peers.METRICS]
+    mine, plain = in_turns(
+        [lambda: rw.evaluate(*given, six), lambda: with_plain_python.evaluate(None, given)], times=15
+    )
+    note = f"{1000 * statistics.median(mine):.1f} ms, plain Python {1000 * statistics.median(plain):.1f} ms"
+    yield Line("dictionaries of 10,000 users: faster than plain Python", ratio(plain, mine), least=4, note=note)
+    text = workload.strings(workload.uniform(20_000, 20, MOVIELENS_ITEMS, 100_000))
+    tables = text.recs, text.truth
+    pairs = [list(table.select("user", "item").iter_rows()) for table in tables]
+    frames = [table.to_pandas().astype({"user": object, "item": object}) for table in tables]
+    sources = [table.to_arrow() for table in tables], frames, pairs
+    arrow, pandas, tuples = in_turns([partial(rw.evaluate, recs, truth, six) for recs, truth in sources], times=9)
+    for what, taken, most in (("pandas with text as objects", pandas, 1.5), ("lists of tuples of text", tuples, None)):
+        note = f"{1000 * statistics.median(taken):.0f} ms, Arrow {1000 * statistics.median(arrow):.0f} ms"
+        yield Line(f"{what}: over the same in Arrow", ratio(taken, arrow), most=most, note=note)
+
+
+def ties(scale: int) -> Iterator[Line]:
+    """Scores that tie, in lists of 100 rows in any order, over distinct ones: at k = 10, and at cut-offs up to 100."""
+    work = _shuffled_score(scale)
+    score = work.recs["score"].to_numpy()
+    levels = {"distinct": score, "ten levels": np.floor(10 * score / score.max()), "constant": np.zeros(len(score))}
+    for cutoffs, asked in (("k = 10", [f"{name}@10" for name in peers.METRICS]), ("k up to 100", ASKED)):
+        runs: list[Callable[[], object]] = [
+            partial(rw.evaluate, work.recs.with_columns(score=pl.Series(values)), work.truth, asked, progress=False)
+            for values in levels.values()
+        ]
+        distinct, ten, constant = in_turns(runs, 3, memory=READY)
+        for what, taken, most in (("ten levels", ten, 1.2), ("constant", constant, 1.5)):
+            note = f"{statistics.median(distinct):.2f} s → {statistics.median(taken):.2f} s"
+            yield Line(f"scores of {what}, {cutoffs}: over distinct ones", ratio(taken, distinct), most=most, note=note)
 
 
 def small_calls(scale: int) -> Iterator[Line]:
@@ -154,7 +197,7 @@ def files(scale: int) -> Iterator[Line]:
     ranked = workload.movielens(workload.MOVIELENS_USERS // scale).recs
     with tempfile.TemporaryDirectory() as folder:
         for what, frame, name, most in (
-            ("CSV of whole numbers", ranked, "ranked.csv", 1.6),
+            ("CSV of whole numbers", ranked, "ranked.csv", 1.2),
             ("CSV with scores", workload.scored(workload.Workload(ranked, ranked)).recs, "scored.csv", 1.6),
             ("Parquet", ranked, "ranked.parquet", 1.3),
         ):
@@ -233,16 +276,26 @@ def command(scale: int) -> Iterator[Line]:
 
 
 def first_call(scale: int) -> Iterator[Line]:
-    """Time a fresh process that evaluates next to nothing."""
+    """Time new processes that evaluate next to nothing, or print their usage."""
     del scale
     write_bytecode()
-    taken = []
-    for code in [*["pass"] * 3, *[TINY] * 5]:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        taken.append(time.perf_counter() - start)
-    note = f"a Python that does nothing: {statistics.median(taken[:3]):.2f} s"
-    yield Line("first call in a new process", statistics.median(taken[3:]), " s", note=note)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder) / f"{name}.csv") for name in ("recs", "truth")]
+        tiny = workload.uniform(10, 10, 100, 30)
+        tiny.recs.write_csv(files[0])
+        tiny.truth.write_csv(files[1])
+        calls = [
+            ["-c", "import polars, numpy"],
+            ["-c", TINY],
+            ["-m", "rankwise", "evaluate", *files],
+            ["-m", "rankwise", "--help"],
+        ]
+        runs = [partial(subprocess.run, [sys.executable, *call], check=True, capture_output=True) for call in calls]
+        alone, first, command, usage = map(statistics.median, in_turns(runs, 7))
+    note = f"Python with Polars and NumPy alone: {alone:.2f} s"
+    yield Line("first call in a new process", first, " s", most=0.25, note=note)
+    yield Line("`rankwise evaluate` of ten users", command, " s", most=0.3, note=note)
+    yield Line("`rankwise --help`", usage, " s", most=0.06)
 
 
 SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
@@ -250,6 +303,8 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
     "shuffled-rank": shuffled_rank,
     "shuffled-score": shuffled_score,
     "strings": strings,
+    "objects": objects,
+    "ties": ties,
     "small": small_calls,
     "digests": digests,
     "groups": groups,
@@ -263,7 +318,7 @@ SCENARIOS: dict[str, Callable[[int], Iterator[Line]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Metric rankwise; print a Markdown table.")
+    parser = argparse.ArgumentParser(description="Measure rankwise; print a Markdown table.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the users")
     parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
     options = parser.parse_args()

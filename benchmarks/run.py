@@ -1,4 +1,4 @@
-"""Metric rankwise beside every peer: ``python benchmarks/run.py --size small``.
+"""Measure rankwise beside every peer: ``python benchmarks/run.py --size small``.
 
 Each peer has an environment of its own, made on the first run, and each run of a peer is a new
 process, followed by one of rankwise that computes the same metrics under the peer's convention.
@@ -191,7 +191,7 @@ def _said(found: Found) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Metric rankwise beside its peers.")
+    parser = argparse.ArgumentParser(description="Measure rankwise beside its peers.")
     parser.add_argument("--size", choices=SIZES, action="append", help="default: small, ml1m")
     parser.add_argument("--peer", choices=OPPONENTS, action="append", help="default: all")
     parser.add_argument("--rounds", type=int, help="how often each pair runs")

@@ -312,9 +312,17 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
     return grouped.select(made.alias(name))[name]
 
 
+_NESTED = (list, tuple, np.ndarray)
+
+
+def _first_of(cells: Iterable[Any]) -> Any:
+    """Return the first value that is no gap, which tells of all; None if there is none."""
+    return next((cell for cell in cells if cell is not None and not (isinstance(cell, float) and cell != cell)), None)
+
+
 def _holds_records(column: Collection[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
-    nested = {kind for kind in {*map(type, column)} if issubclass(kind, list | tuple | np.ndarray)}
+    nested = {kind for kind in {*map(type, column)} if issubclass(kind, _NESTED)}
     first = next((value for value in column if type(value) in nested and len(value)), [None]) if nested else [None]
     return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
 
@@ -626,7 +634,8 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
     objects = (column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O")
-    records = [column for column in objects if _holds_records(source[column].to_numpy())]
+    nested = [column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)]
+    records = [column for column in nested if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
