@@ -346,8 +346,24 @@ def test_selected_rows_keep_their_times_and_their_unit():
     assert (len(chosen), chosen.time.values.tolist(), chosen.time.unit) == (3, [30, 40, 60], "s")
     assert chosen.table.frame["note"].to_list() == ["a", "d", "f"]
     assert rows_of(ROWS.drop("timestamp")).has_times is False
+    assert np.shares_memory(chosen.time.values, chosen.table.frame["timestamp"].to_numpy())
     fresh = rows_of().select(mask)  # its times were not read before
     assert fresh.time.values.tolist() == [30, 40, 60]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([20200914, 20200101], [1_600_041_600_000_000, 1_577_836_800_000_000]),  # written as whole numbers
+        ([7.0, 5.0], [7, 5]),
+        ([7.5, 5.0], [7.5, 5.0]),
+    ],
+)
+def test_selected_times_are_those_that_were_read(times, expected):
+    rows = rows_of(pl.DataFrame({"user": [1, 2], "item": [1, 1], "timestamp": times}))
+    assert rows.time.values.tolist() == expected
+    second = rows.select(np.array([False, True])).time.values
+    assert (second.tolist(), second.dtype) == (expected[1:], rows.time.values.dtype)
 
 
 def test_equal_rows_are_numbered_and_the_first_keeps_its_hash():

@@ -21,6 +21,7 @@ from rankwise.splits.audit import (
     _is_enough,
     _knows_moments,
     _knows_who,
+    _reached,
     _recall,
     _sample,
     _side,
@@ -176,6 +177,15 @@ def test_recall_counts_places_that_the_audited_lists_have():
     targets = rows([(1, 5), (1, 6), (2, 7), (3, 8)], places=pl.Series([2, 2, 1, 0]))
     lists = rows([(1, 9), (1, 5), (1, 6), (2, 7), (2, 5), (3, 8)], place=pl.Series([0, 1, 2, 0, 1, 0]))
     assert _recall(targets, lists) == (1 / 2 + 1 + 0) / 3
+
+
+@pytest.mark.parametrize(("n", "among"), [(1999, "1,999"), (2000, "2,000"), (2001, "2,000")])
+def test_neighbours_are_among_the_two_thousand_most_popular_items(n, among):
+    """Every item has one row, and the first user has all: each is a neighbour of each."""
+    history = rows([(0, item) for item in range(n)])
+    parts = parts_of(history, rows([(0, n)]), per_second=None)
+    targets = rows([(0, n)], places=10)
+    assert [*_reached(parts, targets)] == ["of the 10 most popular in test", f"of item neighbours among {among} items"]
 
 
 @pytest.mark.parametrize(("n", "expected"), [(3, [0, 1, 2]), (1000, range(1000)), (1999, range(0, 1999, 2))])
