@@ -32,10 +32,17 @@ def test_digits_are_those_of_the_number_of_sets():
     assert [splits.LeavePOut(p).count(n) for n, p in ((5, 2), (5, 5), (5, 6))] == [10, 1, 0]
 
 
-def test_a_number_of_sets_has_a_largest_size():
-    assert splits.LeavePOut(6640).count(13_280) > 10**3990
-    with pytest.raises(ParameterError, match=r"about 10\^4513 sets of 7500 of 15000 rows"):
-        splits.LeavePOut(7500).count(15_000)
+def test_a_number_of_sets_has_4000_digits_at_most():
+    assert len(str(splits.LeavePOut(6647).count(13_294))) == 4000
+    with pytest.raises(ParameterError, match=r"about 10\^4000 sets of 6648 of 13296 rows"):
+        splits.LeavePOut(6648).count(13_296)
+
+
+@pytest.mark.parametrize(("n", "first"), [(123, [1, 2, 3, 4, 7, 8, 9, 12]), (124, [1, 2, 3, 7, 10, 14, 15, 17])])
+def test_of_more_than_36_digits_of_sets_each_is_drawn_row_by_row(n, first):
+    """Of 123 rows there are 10^35.9 sets of 61, of 124 rows 10^36.2 sets of 62: others would be drawn the other way."""
+    (split,) = splits.LeavePOut(n // 2, draws=1, seed=1).split(table(n))
+    assert sorted(split.test["item"])[:8] == first
 
 
 @pytest.mark.parametrize("total", [10, 2**62 - 1, 2**62, 10**30])

@@ -232,6 +232,11 @@ def test_whole_numbers_are_dates_if_every_one_is(numbers, are_dates):
         assert found.dt.to_string("%Y%m%d").to_list() == text
 
 
+def test_years_from_1000_on_are_of_four_digits():
+    parsed = interactions._in_format(pl.Series(["1 Jan 1000", "1 Jan 0999", "1 Jan 20"]), "%d %b %Y")
+    assert parsed.to_list() == [datetime(1000, 1, 1), None, None]
+
+
 def test_a_format_is_shared_by_columns_of_which_one_shows_it():
     ambiguous, day_first, month_first = (pl.Series([text]) for text in ("01/02/2020", "13/02/2020", "01/13/2020"))
     assert shared_format([ambiguous, day_first]) == "%d/%m/%Y"

@@ -199,6 +199,12 @@ def test_folds_are_indexed_from_both_ends(monkeypatch):
     assert "the first 2 of 3 folds" in folds._repr_html_()
 
 
+@pytest.mark.parametrize(("n", "is_cut"), [(10, False), (11, True)])
+def test_ten_folds_are_shown(n, is_cut):
+    folds = splits.KFold(n).split(pl.DataFrame({"user": range(12), "item": range(12)}))
+    assert (f"the first 10 of {n} folds" in folds._repr_html_()) is is_cut
+
+
 def test_a_split_is_the_truth_or_what_is_known_before_it():
     split = splits.GlobalTime(at=50, validation=splits.GlobalTime(at=40)).split(TABLE)
     truth, train = split.as_table(), split.as_table("train")

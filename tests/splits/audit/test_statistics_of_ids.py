@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankwise.splits import audit as checks
+from rankwise import audit
 from rankwise.splits import audit_checks
 from rankwise.splits.audit import (
     _agreement,
@@ -36,6 +36,8 @@ from rankwise.splits.audit_checks import _listed_twice, _read_histories
 from rankwise.splits.audit_parts import Limits, Parts
 
 NAN = math.nan
+DAY = 86_400
+YEARS = 20_000 * DAY
 
 
 def parts_of(train, test, *, per_second=1.0, extra=None, **others):
@@ -200,12 +202,23 @@ def test_pairs_are_ordered_by_counts():
     assert _sides(pairs, counts).to_list() == [1, -1, 1, -1, 0]
 
 
-def test_popular_items_in_no_list_stand_below_the_listed(monkeypatch):
+def test_popular_items_in_no_list_stand_below_the_listed():
     parts = parts_of(TRAIN, TEST)
     assert sorted(_unlisted(parts, pl.Series([5])).rows()) == [(5, 6), (5, 7)]
-    monkeypatch.setattr(checks, "_LISTED", 2)
-    assert len(_unlisted(parts, pl.Series([5, 6]))) == 2  # 7 below each of them
-    assert len(_unlisted(parts, pl.Series([5, 6, 7]))) == 0
+    assert sorted(_unlisted(parts, pl.Series([5, 6])).rows()) == [(5, 7), (6, 7)]
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(200, 200), (201, 0)])
+def test_lists_of_more_than_two_hundred_items_are_of_no_popularity(n, pairs):
+    assert len(_unlisted(parts_of(rows([(0, 1000)]), rows([(0, 1000)])), pl.Series(range(n)))) == pairs
+
+
+def test_two_hundred_popular_items_of_training_and_of_test_stand_below_the_listed():
+    train, test = (
+        rows([(user, first + item) for item in range(201) for user in range(1 + (item < 200))]) for first in (0, 500)
+    )
+    below = _unlisted(parts_of(train, test), pl.Series([9999]))["below"]
+    assert sorted(below) == [*range(200), *range(500, 700)]
 
 
 def test_lists_follow_the_counts_of_test_where_training_is_otherwise():
@@ -217,18 +230,58 @@ def test_lists_follow_the_counts_of_test_where_training_is_otherwise():
     assert _follows(parts_of(train, test, per_second=None), lists) == (1.0, 1.0, 10)
     backwards = lists.with_columns(place=4 - pl.col("place"))
     assert _follows(parts_of(train, test, per_second=None), backwards) == (0.0, 0.0, 10)
-    short = lists.filter(pl.col("place") < 4)  # six pairs are too few
+    tied = parts_of(train, pl.concat([test, rows([(9, 4)], time=1)]), per_second=None)
+    assert _follows(tied, lists) == (0.0, 0.0, 0)  # nine pairs that counts in test order are too few
+    short = lists.filter(pl.col("place") < 4)
     assert _follows(parts_of(train, test, per_second=None), short) == (0.0, 0.0, 0)
     same = _follows(parts_of(test, test, per_second=None), lists)
     assert same == (1.0, 0.0, 0)  # training orders no pair otherwise
 
 
-DAY = 86_400
-YEARS = 20_000 * DAY
-
-
 def timed(n, first):
     return rows([(at, at) for at in range(n)], time=pl.Series([first + at * DAY for at in range(n)]))
+
+
+@pytest.mark.parametrize(("n_users", "limited"), [(19, False), (20, True)])
+def test_lists_of_twenty_test_users_have_a_limit(n_users, limited):
+    train = rows([(user, user % 30) for user in range(90)])
+    test = rows([(user, (user * 7 + 1) % 30) for user in range(n_users)])
+    perfect = {user: [(user * 7 + 1) % 30] for user in range(n_users)}
+    found = audit(train, test, recommendations=perfect)["L18"]
+    assert ("too few users for a limit" in found.said) != limited
+    assert found.status == ("warn" if limited else "pass")
+
+
+@pytest.mark.parametrize(("n_days", "limited"), [(19, False), (20, True)])
+def test_a_test_of_twenty_days_has_a_limit_for_the_busiest(n_days, limited):
+    busy = [(user, 0, 0) for user in range(50)]
+    days = [(100 + day, 0, day * DAY) for day in range(n_days)]
+    test = pl.DataFrame([*busy, *days], ["user", "item", "timestamp"], orient="row")
+    found = audit(test.with_columns(item=1), test)["L20"]
+    share = 51 / (50 + n_days)
+    assert found.said.endswith(
+        f"; busiest of {n_days} days {share:.2%}" + ("" if limited else ", too few days for a limit")
+    )
+    assert (found.status, found.value) == (("warn", share) if limited else ("pass", 1 / (50 + n_days)))
+
+
+@pytest.mark.parametrize(("n_new", "status"), [(2, "pass"), (3, "warn")])
+def test_three_ids_of_test_alone_that_are_the_largest_were_numbered_with_it(n_new, status):
+    train = rows([(user, user % 3) for user in range(30)])
+    test = rows([(user, 0) for user in range(30, 30 + n_new)])
+    found = audit(train, test)["L4"]
+    assert (found.status, found.value) == (status, n_new if status == "warn" else 0)
+
+
+@pytest.mark.parametrize(("apart", "status"), [(100, "pass"), (101, "warn")])
+def test_units_are_more_than_a_hundred_times_apart(apart, status):
+    """The last of the seconds and the first of the milliseconds: their medians are a thousand times apart."""
+    seconds = [1000 + at for at in range(99)] + [10_000]
+    thousands = [10_000 * apart] + [1_050_000 + at for at in range(99)]
+    times = sorted([*seconds, *thousands])
+    train = rows([(at, 0) for at in range(200)], timestamp=pl.Series(times))
+    test = rows([(1, 1)], timestamp=1_060_000)
+    assert audit(train, test, time_unit="s")["L22"].status == status
 
 
 def test_dates_are_moments_and_numbers_are_if_they_lie_among_the_times():
