@@ -1,6 +1,7 @@
 """Counts that tell lists of sampled negatives: they add up over pieces, and travel."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -91,6 +92,14 @@ def test_lists_of_a_tenth_of_the_items_are_short_and_of_half_of_them_if_items_oc
     uneven, even = [1000] + [1] * 99, [10] * 100
     for rows, negatives, expected in ((uneven, 9, 9), (uneven, 10, None), (even, 49, 49), (even, 50, None)):
         assert lists_with(rows, negatives).sampled_negatives == expected
+
+
+@pytest.mark.parametrize(("negatives", "expected"), [(818, 818), (819, None)])
+def test_the_largest_of_4096_hashes_tells_the_number_of_items(negatives, expected):
+    """If the largest is half of all numbers, there are 2 · 4,095 = 8,190 items: lists of 819 are a tenth."""
+    hashes = pl.Series("hash", [*range(4095), 2**62], dtype=pl.UInt64)
+    counts = lists_with([100_000] + [1] * 4095, negatives)
+    assert replace(counts, items=counts.items.with_columns(hashes)).sampled_negatives == expected
 
 
 @pytest.mark.parametrize(("negatives", "expected"), [(8, None), (9, 9)])
