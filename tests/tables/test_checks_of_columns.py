@@ -246,8 +246,8 @@ def test_lists_that_do_not_fit_are_named_by_their_row(columns, error, said, wher
 
 def test_a_user_has_one_row_of_lists_unless_rows_are_requests():
     with pytest.raises(InputError, match="a user has several rows of lists") as caught:
-        flat(user=[1, 2, 2, 2], item=[[5]] * 4)
-    assert (caught.value.where, caught.value.found) == ("a file, user 2", "3 rows")
+        flat(user=[1, 3, 2, 2, 3, 2], item=[[5]] * 6)
+    assert (caught.value.where, caught.value.found) == ("a file, user 3", "2 rows")
     assert flat(user=[1, 1], session=[1, 2], item=[[5], [6]])[0]["session"] == [1, 2]
     with pytest.raises(InputError, match="several rows of lists"):
         flat(user=[1, 1], session=[1, 1], item=[[5], [6]])

@@ -195,3 +195,16 @@ def test_blanks_and_comments_are_not_fields_of_trec():
     run = Format("trec run", "", ("user", "q0", "item", "rank", "score", "tag"))
     frame = read_delimited(b"1 Q0 d1 1 0.5 my own run\n", run, "a file")
     assert frame.select("user", "item", "rank", "score").rows() == [("1", "d1", "1", "0.5")]
+
+
+@pytest.mark.parametrize("text", [b'u,"i"\n1,2\n', b'\n\n"u","i"\r\n1,2', b'"u",i\n"1",2\n', b'u,"i"\n1,"a ""b"""\n'])
+def test_a_first_line_may_end_with_a_quoted_name(text):
+    frame = read_delimited(text, Format("csv", ",", ("u", "i"), has_header=True), "a file")
+    assert frame.rows() == [("1", 'a "b"' if b"b" in text else "2")]
+
+
+@pytest.mark.parametrize("text", [b'u,"i\n1,2\n', b'\n"u,i\n1,"2\n', b'u,"i'])
+def test_a_first_line_with_half_a_quotation_is_named(text):
+    with pytest.raises(FileError, match="a quotation mark inside a field") as caught:
+        read_delimited(text, Format("csv", ",", ("u", "i"), has_header=True), "a file")
+    assert caught.value.where == f"a file, line {1 + text.startswith(bytes([10]))}"
