@@ -384,6 +384,14 @@ def test_three_equal_items_beyond_chance_are_a_copy(n_items, copies):
     assert not common.equal().any()  # by chance: all have nearly the same
 
 
+@pytest.mark.parametrize(("n_others", "copies"), [(10, 0), (9, 2)])
+def test_a_set_that_chance_gives_once_in_a_thousand_times_is_no_copy(n_others, copies):
+    """Of 300 users 3, 3 and 10 have the items: 3 · 3 · 10 / 300³ is a thousandth of 1 / 300, and with 9 it is less."""
+    sets = [[1, 2, 3], [1, 2, 3], [1, 2], *([3] for _ in range(n_others - 2))]
+    found = histories([*sets, *([100 + user] for user in range(300 - len(sets)))])
+    assert found.equal().sum() == copies
+
+
 @pytest.mark.parametrize(("shared", "size", "near"), [(10, 10, True), (9, 10, False), (19, 20, True), (18, 20, False)])
 def test_sets_are_near_from_a_jaccard_index_of_nine_tenths(shared, size, near):
     """Of two sets of 20 that share 19, the index is 19 / 21; of two of 10 that share 9, it is 9 / 11."""
@@ -412,6 +420,20 @@ def titles(names, **columns):
     frame = pl.DataFrame({"item": range(len(names)), "name": names}).with_columns(**columns)
     items = type("Items", (), {"frame": frame})
     return _listed_twice(parts_of(TRAIN, TEST, extra={"items": items}))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "dates"])
+def test_features_may_have_another_clock_than_the_parts(unit):
+    """Known a second before the first test row of the user, at it, and a second after it."""
+    test = rows([(1, 5), (1, 6), (2, 5)], timestamp=pl.Series([YEARS + 10, YEARS + 20, YEARS + 30]))
+    train = rows([(1, 1), (2, 1)], timestamp=pl.Series([YEARS, YEARS]))
+    known = pl.Series("timestamp", [YEARS + 9, YEARS + 10, YEARS + 11, YEARS + 30, YEARS + 31])
+    factor = {"s": 1, "ms": 1000, "us": 10**6, "dates": 10**6}[unit]
+    times = (known * factor).cast(pl.Datetime("us")) if unit == "dates" else known * factor
+    features = pl.DataFrame({"user": [1, 1, 1, 2, 2], "x": range(5), "timestamp": times})
+    found = audit(train, test, features=features)
+    assert found["L13"].said == "2 of 5 features are later than the first test row of their user or item"
+    assert (found["L13"].status, found.rows("L13")["x"].to_list()) == ("fail", [2, 4])
 
 
 def test_a_column_of_mostly_different_texts_is_the_title():
