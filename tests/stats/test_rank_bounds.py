@@ -249,3 +249,13 @@ def test_sampled_ranks_that_nobody_has_leave_room_above():
     assert (whole.low.item(), half.low.item()) == (0.0, 0.0)
     assert whole.high.item() == pytest.approx(0.10779, abs=1e-5)
     assert half.high.item() == pytest.approx(whole.high.item(), rel=1e-9)
+
+
+def test_what_is_not_ranked_has_the_value_0_on_both_sides():
+    """Of a metric that is 1 at every rank half is ranked: a share 1 − 0.025^(1/40) of users may have none or both."""
+    probabilities = rank_probabilities(50, 10, replacement=False)
+    half = np.zeros((40, 11))
+    half[:, 10] = 0.5
+    bounds = rank_bounds(probabilities, np.ones((50, 1)), half)
+    missed = 1 - 0.025 ** (1 / 40)
+    assert (bounds.low.item(), bounds.high.item()) == pytest.approx((0.5 - missed / 2, 0.5 + missed / 2), abs=3e-4)

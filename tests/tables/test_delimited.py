@@ -201,6 +201,8 @@ def test_blanks_and_comments_are_not_fields_of_trec():
 def test_a_first_line_may_end_with_a_quoted_name(text):
     frame = read_delimited(text, Format("csv", ",", ("u", "i"), has_header=True), "a file")
     assert frame.rows() == [("1", 'a "b"' if b"b" in text else "2")]
+    head = text.strip().splitlines()[0]  # alone, and without an end
+    assert len(read_delimited(head, Format("csv", ",", ("u", "i"), has_header=True), "a file")) == 0
 
 
 @pytest.mark.parametrize("text", [b'u,"i\n1,2\n', b'\n"u,i\n1,"2\n', b'u,"i'])
