@@ -423,3 +423,22 @@ def test_timestamps_are_numbers_or_dates():
         _ = rows_of(ROWS.drop("timestamp")).time
     wide = rows_of(ROWS.with_columns(pl.col("timestamp").cast(pl.Int128))).time
     assert (wide.values.dtype, wide.values.tolist()) == (np.int64, ROWS["timestamp"].to_list())
+
+
+DAYS = pl.Series("timestamp", [date(1970, 1, 2), date(1970, 1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "values"),
+    [
+        (DAYS, "us", [86_400 * 10**6, 0]),
+        (DAYS.cast(pl.Datetime("ms")), "us", [86_400 * 10**6, 0]),
+        (DAYS.cast(pl.Datetime("ns")), "us", [86_400 * 10**6, 0]),
+        ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 1000).cast(pl.Datetime("ns")), "us", [86_400 * 10**6 + 1, 1]),
+        ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")), "ns", [86_400 * 10**9 + 7, 7]),
+        (DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("Etc/GMT+2"), "us", [(86_400 + 7200) * 10**6, 7200 * 10**6]),
+    ],
+)
+def test_dates_are_microseconds_in_utc_unless_they_have_nanoseconds(column, unit, values):
+    times = rows_of(pl.DataFrame({"user": [1, 2], "item": [1, 1], "timestamp": column})).time
+    assert (times.unit, times.values.tolist(), times.is_date, times.unit_source) == (unit, values, True, "dates")
