@@ -12,6 +12,7 @@ import pytest
 from rankwise.blocks.block import Groups
 from rankwise.core.arrays import ExactTotal
 from rankwise.metrics import NDCG
+from rankwise.metrics.base import reduce_groups, reduce_users
 from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups, mean_of
 
 NAN = math.nan
@@ -77,6 +78,12 @@ def test_totals_of_groups_are_the_states_of_their_users(weights, own):
         total, size = users(weights=weights).mean_state(VALUES, own, rows)
         assert (totals[group], sizes[group]) == (total.value, size.value)
     assert groups.counts(np.array([True, False, True, True])).tolist() == [1, 2, 0]
+
+
+def test_groups_count_their_users_their_lists_and_those_without_relevant_items():
+    groups = UsersByGroup.of(users(), np.array([1, 0, 1, 0]), 3)
+    assert reduce_groups([], groups) == [state(2, 1, 2), state(2, 1, 0), state(0, 0, 0)]
+    assert reduce_users([], users()) == state(4, 2, 2)
 
 
 def test_infinite_values_have_infinite_totals():

@@ -436,6 +436,11 @@ DAYS = pl.Series("timestamp", [date(1970, 1, 2), date(1970, 1, 1)])
         (DAYS.cast(pl.Datetime("ns")), "us", [86_400 * 10**6, 0]),
         ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 1000).cast(pl.Datetime("ns")), "us", [86_400 * 10**6 + 1, 1]),
         ((DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")), "ns", [86_400 * 10**9 + 7, 7]),
+        (
+            (DAYS.cast(pl.Int64) * 86_400 * 10**9 + 7).cast(pl.Datetime("ns")).dt.replace_time_zone("Etc/GMT+2"),
+            "ns",
+            [(86_400 + 7200) * 10**9 + 7, 7200 * 10**9 + 7],
+        ),
         (DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("Etc/GMT+2"), "us", [(86_400 + 7200) * 10**6, 7200 * 10**6]),
     ],
 )
