@@ -261,7 +261,7 @@ def reorder(
 
     def work(segments: Ints) -> None:
         rows, filled = padded(starts, segments)
-        if rows.shape[1] < 2:  # nothing to order
+        if rows[0].size < 2:  # nothing to order
             return
         matrix = np.negative(keys[rows], dtype=np.float64) if descending else keys[rows]
         matrix = matrix if filled is None else np.where(filled, matrix, _padding(matrix.dtype))
