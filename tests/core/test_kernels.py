@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import zlib
 from dataclasses import astuple
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -391,3 +392,72 @@ def test_sanitizers_find_nothing(tmp_path):
     subprocess.run(["gcc", *flags, *sanitizers, driver, "-o", program, "-lm"], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "all kernels agree\n"), done.stderr
+
+
+@needs_kernels
+def test_arrays_of_other_types_are_for_the_other_road():
+    """Each function of the loops, with the arrays that it takes and with those that it does not."""
+    user, rank, values = np.array([0, 0, 2]), np.array([1, 2, 1]), np.array([0.5, 0.25, 4.0])
+    starts, small = np.array([0, 2, 3]), np.int32
+    ends = kernels.ends(user, rank, [1, 2], 3)
+    assert ends.tolist() == [[1, 0, 3], [2, 0, 3]]
+    assert kernels.ends(user.astype(small), rank, [1], 3) is kernels.ends(user, rank.astype(small), [1], 3) is None
+    assert kernels.positions(user).tolist() == [1.0, 2.0, 1.0]
+    assert kernels.positions(user.astype(small)) is None
+    assert kernels.sums(user, values, ends).tolist() == [[0.5, 0.0, 4.0], [0.75, 0.0, 4.0]]
+    assert kernels.sums(user, values.astype(np.float32), ends) is None
+    assert kernels.counts_up(rank, starts, 0, 2, 1) is True
+    assert kernels.counts_up(rank, starts, 0, 2, 0) is False
+    assert kernels.counts_up(rank.astype(small), starts, 0, 2, 1) is None
+    assert kernels.counts_up(np.repeat(rank, 2)[::2], starts, 0, 2, 1) is None
+    assert kernels.ranks(values, np.arange(3), starts, np.array([1, 0, 2]), np.array([0, 0, 1])).tolist() == [2, 1, 1]
+    assert kernels.ranks(values.astype(np.float32), np.arange(3), starts, user, user) is None
+    assert kernels.changes(user.astype(np.int16), 1, 3) is None
+    assert kernels.changes(np.repeat(user, 2)[::2], 1, 3) is None
+    assert kernels.changes(user.astype(np.uint64), 1, 3).tolist() == [2]
+    assert kernels.changes(user, 3, 1).tolist() == []
+
+
+@needs_kernels
+def test_few_values_or_one_that_is_huge_or_infinite_are_summed_elsewhere():
+    assert kernels.exact_parts(np.full(63, 0.1)) is None
+    assert sum(kernels.exact_parts(np.full(64, 0.5))) == 32.0
+    assert sum(kernels.exact_parts(np.ones(64 * 2)[::2])) == 64.0
+    for bad in (np.inf, np.nan, 1e305):
+        assert kernels.exact_parts(np.append(np.full(64, 0.5), bad)) is None
+    many = np.full((1 << 14) + 1, 0.1)
+    assert ExactTotal.of(many).exact == len(many) * Fraction(0.1)
+
+
+@needs_kernels
+def test_scores_are_read_where_rows_are_contiguous():
+    scores = np.array([[3.0, 1.0, 2.0, 9.0], [0.0, 5.0, 5.0, 9.0]])
+    for rows in (scores[:, :3], scores[:, :3].astype(np.float32)):
+        above, equal = kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2]))
+        assert (above.tolist(), equal.tolist()) == ([1, 0], [1, 2])
+        lengths, items, best = kernels.top(rows, 1, 4)
+        assert (lengths.tolist(), sorted(items.tolist()[1:]), best.tolist()) == ([1, 2], [1, 2], [3.0, 5.0, 5.0])
+        assert items[0] == 0
+    for rows in (scores[:, ::2], np.asfortranarray(scores), scores.astype(np.int64), scores.astype(np.float16)):
+        assert kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2])) is None
+        assert kernels.top(rows, 1, 4) is None
+    assert kernels.top(scores[::-1], 1, 4)[2].tolist() == [9.0, 9.0]  # rows may come in any order
+
+
+def test_the_road_is_numpy_while_loops_are_disabled_however_often():
+    before = kernels.road()
+    with kernels.disabled():
+        with kernels.disabled():
+            assert kernels.loaded() is None
+        assert kernels.road() == "numpy (turned off)"
+        assert kernels.loaded() is None
+    assert kernels.road() == before
+
+
+@needs_kernels
+def test_unsigned_ids_of_64_bits_match_by_their_bits():
+    items, judged = np.array([2**63 + 1, 4, 2**64 - 1], dtype=np.uint64), np.array([2**64 - 1, 4], dtype=np.uint64)
+    rows, judged_rows, lists, repeated = kernels.match(items, np.array([0, 3]), judged, np.array([0, 2]), np.array([0]))
+    assert (rows.tolist(), judged_rows.tolist(), lists.tolist(), repeated.tolist()) == ([1, 2], [1, 0], [0, 0], [])
+    rows, *_, repeated = kernels.match(items[[1, 1]], np.array([0, 2]), judged, np.array([0, 2]), np.array([-1]))
+    assert (rows.tolist(), repeated.tolist()) == ([], [0])  # row 0, whose item comes again

@@ -1,12 +1,33 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.core import kernels, ragged
-from rankwise.core.ragged import bucket, offsets, reorder, rows_of_groups, similar
+from rankwise.core.ids import IntegerVocabulary, vocabulary_for
+from rankwise.core.ragged import (
+    UserItems,
+    are_distinct,
+    are_small,
+    bucket,
+    group,
+    offsets,
+    owners,
+    padded,
+    positions,
+    ragged_rows,
+    reorder,
+    rows_of_groups,
+    runs,
+    similar,
+    spread,
+    user_runs,
+)
 
 
 @given(st.lists(st.integers(0, 9)))
@@ -91,3 +112,194 @@ def test_rows_whose_id_is_not_that_before(dtype):
         rows = kernels.changes(ids, first, stop)
         assert (rows is None) == (kernels.loaded() is None)  # without compiled loops NumPy finds them
         assert rows is None or rows.tolist() == [at for at in (2, 5, 6) if first <= at < stop]
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [0, 0], [2, 2, 2], [2, 0, 3, 1], [0, 3]])
+def test_every_row_has_its_segment_and_its_position_there(lengths):
+    starts = offsets(np.array(lengths, dtype=np.int64))
+    expected = [(segment, at) for segment, length in enumerate(lengths) for at in range(length)]
+    assert starts.tolist() == [0, *np.cumsum(lengths, dtype=int).tolist()]
+    rows = np.arange(len(expected))
+    assert list(zip(owners(starts, rows).tolist(), positions(starts).tolist(), strict=True)) == expected
+    assert owners(starts, rows[::-1]).tolist() == [segment for segment, _ in expected[::-1]]
+
+
+@pytest.mark.parametrize(
+    ("keys", "starts"),
+    [
+        ([[]], [0]),
+        ([[7]], [0, 1]),
+        ([[7, 7]], [0, 2]),
+        ([[7, 8]], [0, 1, 2]),
+        ([[1, 1, 2, 2, 1], [3, 3, 3, 4, 4]], [0, 2, 3, 4, 5]),
+        ([[1, 1, 1], [2, 2, 2], [5, 6, 6]], [0, 1, 3]),
+    ],
+)
+def test_a_run_ends_where_any_key_changes(keys, starts):
+    assert runs(*(np.array(key, dtype=np.int64) for key in keys)).tolist() == starts
+
+
+def test_ranges_of_rows_stand_one_after_the_other():
+    assert ragged_rows(np.array([5, 9, 0]), np.array([2, 0, 3])).tolist() == [5, 6, 0, 1, 2]
+    assert ragged_rows(np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "rows", "edges"),
+    [
+        ([], [], [0]),
+        ([0], [0, 1, 2], [0, 3]),
+        ([-1], [], [0, 0]),
+        ([-1, 0], [0, 1, 2], [0, 0, 3]),
+        ([0, -1, 3], [0, 1, 2, 4, 5], [0, 3, 3, 5]),
+        ([1, 0], [3, 0, 1, 2], [0, 1, 4]),
+        ([0, 1, 3], [0, 1, 2, 3, 4, 5], [0, 3, 4, 6]),
+    ],
+)
+def test_rows_of_groups_in_any_order(groups, rows, edges):
+    found, starts = rows_of_groups(np.array([0, 3, 4, 4, 6]), np.array(groups, dtype=np.int64))
+    found = np.arange(6)[found]
+    assert (found.tolist(), starts.tolist()) == (rows, edges)
+
+
+def test_segments_are_similar_up_to_twice_the_shortest_and_few_rows_together():
+    starts = offsets(np.array([1, 2, 3, 4, 5, 0, 8, 9]))
+    assert [part.tolist() for part in similar(starts, 100)] == [[0], [1], [2, 3], [4, 6], [7]]
+    assert [part.tolist() for part in similar(starts, 8)] == [[0], [1], [2, 3], [4], [6], [7]]
+    assert [part.tolist() for part in similar(np.arange(6), 2)] == [[0, 1], [2, 3], [4]]
+    assert [part.tolist() for part in similar(np.arange(4), 0)] == [[0], [1], [2]]
+
+
+def test_segments_of_one_length_are_a_matrix_without_padding():
+    starts = np.array([0, 2, 3, 5])
+    rows, filled = padded(starts, np.array([2, 0]))
+    assert (rows.tolist(), filled) == ([[3, 4], [0, 1]], None)
+    rows, filled = padded(starts, np.array([1, 2]))
+    assert filled.tolist() == [[True, False], [True, True]]
+    assert rows[filled].tolist() == [2, 3, 4]
+    assert rows.max() <= 4
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_largest_keys_stay_before_padding(descending, dtype, in_place):
+    top = np.inf if dtype is np.float64 else np.iinfo(np.int64).max
+    if descending and dtype is np.int64:
+        top = 2**40
+    keys = np.array([top, 1, top, 5, top, 2, 2], dtype=dtype)
+    starts, rows = np.array([0, 3, 4, 7]), np.arange(7)
+    (order,) = reorder(starts, keys, [rows], descending=descending, in_place=in_place)
+    assert order.tolist() == ([0, 2, 1, 3, 4, 5, 6] if descending else [1, 0, 2, 3, 5, 6, 4])
+    assert (order is rows) == in_place
+    assert rows.tolist() == (order.tolist() if in_place else list(range(7)))
+
+
+def test_the_breaker_orders_equal_keys_upwards_beside_padding():
+    keys = np.array([np.inf, 1.0, np.inf, 5.0, 5.0])
+    tie = np.array([9, 8, 3, 2, 1])
+    for descending, expected in ((False, [1, 2, 0, 4, 3]), (True, [2, 0, 1, 4, 3])):
+        (order,) = reorder(
+            np.array([0, 3, 5]), keys, [np.arange(5)], breaker=lambda rows: tie[rows], descending=descending
+        )
+        assert order.tolist() == expected
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_codes_are_bucketed_in_order_and_out_of_it(compiled, dtype):
+    for codes in ([], [0], [2], [0, 0, 2], [2, 0, 2, 1], [1, 0]):
+        with nullcontext() if compiled else kernels.disabled():
+            starts, order = bucket(np.array(codes, dtype=dtype), 4)
+        assert starts.tolist() == [0, *np.cumsum([codes.count(code) for code in range(4)]).tolist()]
+        assert order.tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
+        assert starts.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("codes", "size", "distinct"),
+    [
+        ([], 0, True),
+        ([], 3, True),
+        ([2], 3, True),
+        ([0, 2], 3, True),
+        ([2, 0], 3, True),
+        ([2, 0, 1], 3, True),
+        ([2, 0, 2], 3, False),
+        ([0, 0], 3, False),
+        ([0, 1, 0, 2], 3, False),
+    ],
+)
+def test_codes_are_distinct_if_none_comes_twice(codes, size, distinct):
+    assert are_distinct(np.array(codes, dtype=np.int64), size) is distinct
+
+
+@pytest.mark.parametrize(
+    ("items", "dtype", "small"),
+    [
+        ([], np.int64, True),
+        ([2**31 - 1, 0], np.int64, True),
+        ([2**31, 0], np.int64, False),
+        ([-1], np.int64, False),
+        ([2**31 - 1], np.int32, True),
+        ([-1], np.int32, False),
+        ([2**31 - 1], np.uint32, True),
+        ([2**31], np.uint32, False),
+        ([2**64 - 1], np.uint64, False),
+        ([127], np.int8, True),
+        ([-1], np.int8, False),
+        ([255], np.uint8, True),
+    ],
+)
+def test_small_items_are_from_0_and_fit_31_bits(items, dtype, small):
+    assert are_small(np.array(items, dtype=dtype)) is small
+
+
+def test_users_beyond_the_last_have_no_items_and_users_may_repeat():
+    held = UserItems(np.array([0, 2, 2, 3]), np.array([7, 8, 9]))
+    rows, starts = held.rows_of(np.array([2, 5, 0, 3]))
+    assert (rows.tolist(), starts.tolist()) == ([2, 0, 1], [0, 1, 1, 3, 3])
+    again = held.of(np.array([0, 1, 0, 2]))
+    assert (again.starts.tolist(), again.items.tolist()) == ([0, 2, 2, 4, 5], [7, 8, 7, 8, 9])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("ids", [[3, 3, 3, 5, 5, 3, 3, 3], [3] * 8, [3, 5, 3, 5, 3], [3], [], [3, 4]])
+def test_runs_of_users_are_found_unless_nearly_every_row_is_one(compiled, ids):
+    users = pl.Series(ids, dtype=pl.Int64)
+    heads = [at for at, user in enumerate(ids) if not at or user != ids[at - 1]]
+    for column in (users, users.cast(pl.String)):
+        vocabulary = vocabulary_for([column], dense=True)
+        with nullcontext() if compiled else kernels.disabled():
+            starts, codes = user_runs(column, vocabulary, 2)
+        hardly_grouped = len(ids) > 1 and len(heads) - 1 > (len(ids) - 1) // 2
+        assert (starts is None) == hardly_grouped
+        assert vocabulary.decode(codes).cast(pl.Int64).to_list() == (
+            ids if hardly_grouped else [ids[at] for at in heads]
+        )
+        assert starts is None or starts.tolist() == [*heads, len(ids)]
+        assert spread(codes, starts, len(ids)).tolist() == vocabulary.encode(column).tolist()
+
+
+@pytest.mark.parametrize("ids", [[4, 4, 2, 2, 2], [4, 2, 4], [4, 4, 2, 4], [2, 2, 2], [], [1]])
+def test_rows_of_a_user_are_one_group_wherever_they_stand(ids):
+    groups = group(pl.Series(ids, dtype=pl.Int64), IntegerVocabulary(10))
+    order = np.arange(len(ids)) if groups.order is None else groups.order
+    bounds = zip(groups.user.tolist(), groups.starts[:-1].tolist(), groups.starts[1:].tolist(), strict=True)
+    found = {user: order[first:stop].tolist() for user, first, stop in bounds}
+    assert found == {user: [row for row, other in enumerate(ids) if other == user] for user in set(ids)}
+    assert (groups.order is None) == (len(set(ids)) == sum(a != b for a, b in zip(ids, [None, *ids], strict=False)))
+    assert groups.starts.dtype == np.int64
+
+
+def test_counts_are_of_items_that_compiled_loops_take():
+    codes = np.array([1, 0, 1])
+    for items in (np.array([5, 2**31, 1]), np.array([5, -1, 1]), np.array([5, 6, 1], dtype=np.int32)):
+        assert ragged.Counts.of(codes, 3, items, 2) is None
+    with kernels.disabled():
+        assert ragged.Counts.of(codes, 3, np.array([5, 6, 1]), 2) is None
+    counts = ragged.Counts.of(codes, 3, np.array([5, 6, 1]), 2)
+    if kernels.loaded() is not None:
+        assert counts.starts.tolist() == [0, 1, 3, 3]
+        assert (counts.groups.user.tolist(), counts.groups.starts.tolist()) == ([0, 1], [0, 1, 3])
+        assert counts.shares == [(0, 3)]  # few rows are for one thread

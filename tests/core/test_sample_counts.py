@@ -1,6 +1,7 @@
 """Counts that tell lists of sampled negatives: they add up over pieces, and travel."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -91,6 +92,16 @@ def test_lists_of_a_tenth_of_the_items_are_short_and_of_half_of_them_if_items_oc
     uneven, even = [1000] + [1] * 99, [10] * 100
     for rows, negatives, expected in ((uneven, 9, 9), (uneven, 10, None), (even, 49, 49), (even, 50, None)):
         assert lists_with(rows, negatives).sampled_negatives == expected
+
+
+@pytest.mark.parametrize(
+    ("most", "negatives", "expected"), [(100_000, 818, 818), (100_000, 819, None), (1, 4094, 4094), (1, 4095, None)]
+)
+def test_the_largest_of_4096_hashes_tells_the_number_of_items(most, negatives, expected):
+    """If it is half of all numbers there are 2 · 4,095 items, of which 819 are a tenth, and 4,095 a half."""
+    hashes = pl.Series("hash", [*range(4095), 2**62], dtype=pl.UInt64)
+    counts = lists_with([most] + [1] * 4095, negatives)
+    assert replace(counts, items=counts.items.with_columns(hashes)).sampled_negatives == expected
 
 
 @pytest.mark.parametrize(("negatives", "expected"), [(8, None), (9, 9)])

@@ -157,3 +157,59 @@ def test_negative_ids_that_tie_are_ordered_as_numbers_or_as_text(ids, ordered):
     lists = pl.DataFrame({"user": [1] * 4, "item": [2, -3, 10, -20], "score": [0.5] * 4})
     for rank, item in enumerate(ordered, start=1):
         assert rw.evaluate(lists, {1: {item}}, "mrr", ties="item", ids=ids)["mrr"] == 1 / rank
+
+
+@pytest.mark.parametrize(("n", "limit"), [(3, 1036), (100, 1424)])
+def test_integers_are_their_own_codes_up_to_four_times_the_number_of_rows(n, limit):
+    columns = [pl.Series(range(n - 1)), pl.Series([7])]
+    assert vocabulary_for(columns, dense=True).encode(pl.Series([limit - 1])).tolist() == [limit - 1]
+    vocabulary = vocabulary_for(columns, dense=True)
+    assert vocabulary.encode(pl.Series([limit, 5])).tolist() == [6, 5]
+    assert vocabulary.size == 7
+
+
+def test_kinds_of_columns_have_vocabularies_of_their_own():
+    text, numbers = [pl.Series(["a"])], [pl.Series([1])]
+    made = [vocabulary_for(text, dense=dense, hashed=hashed) for dense in (True, False) for hashed in (True, False)]
+    assert [type(one) for one in made] == [HashedStrings, StringVocabulary] * 2
+    assert type(vocabulary_for(numbers, dense=True, hashed=True)) is IntegerVocabulary
+    assert type(vocabulary_for(numbers, dense=False)) is PlainIntegers
+
+
+def test_sizes_are_one_more_than_the_largest_code():
+    strings, integers = StringVocabulary(), IntegerVocabulary(10)
+    assert (strings.size, integers.size) == (0, 0)
+    strings.encode(pl.Series(["b", "a", "b"]))
+    integers.encode(pl.Series([0, 4], dtype=pl.UInt64))
+    assert (strings.size, integers.size) == (2, 5)
+    assert strings.encode(pl.Series([], dtype=pl.String)).tolist() == []
+    assert integers.encode(pl.Series([], dtype=pl.Int64)).tolist() == []
+    strings.encode(pl.Series(["a"]))
+    integers.encode(pl.Series([2]))
+    assert (strings.size, integers.size) == (2, 5)
+    assert strings.ordered(np.array([0, 1])).tolist() == [1, 0]
+    integers.encode(pl.Series([-7, 99]))
+    assert integers.ordered(np.array([5, 4, 6])).tolist() == [-7, 4, 99]
+
+
+def test_hashes_have_no_order_and_no_number_and_are_sought_for_messages():
+    vocabulary = HashedStrings(2)
+    first, second = (vocabulary.encode(pl.Series(ids)) for ids in (["a", "b"], ["c", "a"]))
+    assert first[0] == second[1]
+    latest = vocabulary.encode(pl.Series(["d"]))
+    assert vocabulary.decode(np.concatenate([latest, first])).to_list() == ["d", "a", "b"]
+    with pytest.raises(KeyError):  # neither of the first column nor of the latest
+        vocabulary.decode(second)
+    for asked in (lambda: vocabulary.size, lambda: vocabulary.ordered(first)):
+        with pytest.raises(TypeError, match="hashes"):
+            asked()
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int16, pl.UInt8, pl.UInt64, pl.Int64])
+def test_the_largest_id_of_a_type_is_its_own_code_within_the_limit(dtype):
+    vocabulary = IntegerVocabulary(1000)
+    assert vocabulary.encode(pl.Series([127, 0], dtype=dtype)).tolist() == [127, 0]
+    assert vocabulary.size == 128
+    if dtype not in (pl.UInt8, pl.UInt64):
+        assert vocabulary.encode(pl.Series([-1, 3], dtype=dtype)).tolist() == [128, 3]
+        assert vocabulary.decode(np.array([128, 3])).to_list() == [-1, 3]

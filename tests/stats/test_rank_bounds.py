@@ -237,3 +237,25 @@ def test_users_do_not_choose_their_own_bounding_functions():
         found = rank_bounds(given_rank, hit, np.eye(m + 1)[sampled], seed=run)
         held += found.low[0] <= (ranks @ hit)[0] <= found.high[0]
     assert held >= 150 * (0.95 - 2 * 0.018)
+
+
+def test_sampled_ranks_that_nobody_has_leave_room_above():
+    """All items are below their whole sample; that half of them were not ranked takes no room away."""
+    probabilities = rank_probabilities(50, 10, replacement=False)
+    hit = (np.arange(50) < 5).astype(float)[:, None]
+    last = np.zeros((40, 11))
+    last[:, 10] = 1.0
+    whole, half = (rank_bounds(probabilities, hit, weight * last) for weight in (1.0, 0.5))
+    assert (whole.low.item(), half.low.item()) == (0.0, 0.0)
+    assert whole.high.item() == pytest.approx(0.10779, abs=1e-5)
+    assert half.high.item() == pytest.approx(whole.high.item(), rel=1e-9)
+
+
+def test_what_is_not_ranked_has_the_value_0_on_both_sides():
+    """Of a metric that is 1 at every rank half is ranked: a share 1 − 0.025^(1/40) of users may have none or both."""
+    probabilities = rank_probabilities(50, 10, replacement=False)
+    half = np.zeros((40, 11))
+    half[:, 10] = 0.5
+    bounds = rank_bounds(probabilities, np.ones((50, 1)), half)
+    missed = 1 - 0.025 ** (1 / 40)
+    assert (bounds.low.item(), bounds.high.item()) == pytest.approx((0.5 - missed / 2, 0.5 + missed / 2), abs=3e-4)

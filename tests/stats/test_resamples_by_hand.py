@@ -221,6 +221,19 @@ def test_the_bootstrap_test_and_its_interval_by_hand():
     assert bootstrap_t_interval(differences([0.5, 0.5]), confidence=0.9, n_resamples=9, seed=1).low == NAN
 
 
+def test_a_resample_of_one_value_is_as_extreme_as_can_be():
+    """Of 0, 1 and 2 a resample may have one of them alone: its t is infinite, also that of the mean itself."""
+    drawn = weights(3, 300, 2)
+    alone = (drawn == 3).any(axis=1)
+    assert (drawn[:, 1] == 3).any()
+    means = drawn @ [-1.0, 0.0, 1.0] / 3
+    variances = (drawn * (np.array([-1.0, 0.0, 1.0]) - means[:, None]) ** 2).sum(axis=1) / 2
+    t = np.abs(means[~alone]) / np.sqrt(variances[~alone] / 3)
+    observed = 1 / math.sqrt(1 / 3)
+    test = stats.bootstrap_test([0.0, 1.0, 2.0], n_resamples=300, seed=2)
+    assert test.p == (1 + alone.sum() + (t >= observed * (1 - 1e-12)).sum()) / 301
+
+
 @pytest.mark.parametrize("method", ["percentile", "basic", "studentised", "bca"])
 def test_bootstrap_intervals_by_hand(method):
     drawn, n = weights(30, 400, seed=6), 30

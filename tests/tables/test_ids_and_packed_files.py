@@ -34,7 +34,9 @@ TABLE = read_table(pl.DataFrame({"user": ["a", "b"], "item": [1, 2]}), "interact
     ],
 )
 def test_ids_that_fit_are_as_they_were(ids):
-    assert checked_ids(ids, "item", TABLE).to_list() == ids.to_list()
+    found = checked_ids(ids, "item", TABLE)
+    assert found.to_list() == ids.to_list()
+    assert found.dtype == (pl.Int64 if ids.dtype in (pl.Int128, pl.UInt128) else ids.dtype)
 
 
 @pytest.mark.parametrize(

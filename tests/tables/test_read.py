@@ -15,7 +15,7 @@ from scipy import sparse
 
 import rankwise as rw
 from rankwise.errors import FileError
-from rankwise.tables.read import read_table, read_tables
+from rankwise.tables.read import read_chunks, read_table, read_tables
 
 RANKED = {1: [3, 1], 2: [2]}
 SCORED = {1: [(3, 0.9), (1, 0.2)], 2: [(2, 0.5)]}
@@ -188,3 +188,20 @@ def test_files_are_read_at_the_same_time_and_the_first_error_is_told(tmp_path):
     for _ in range(5):
         with pytest.raises(FileError, match="column 'item' is empty"):
             read_tables(None, **roles)
+
+
+def test_columns_that_are_not_read_are_named_once_in_the_order_of_the_file(tmp_path):
+    rows = pl.DataFrame({"note": ["a"], "user": [1], "at": ["b"], "item": [2], "score": [0.5], "time": [3]})
+    rows.write_parquet(tmp_path / "rows.parquet")
+    rows.write_csv(tmp_path / "rows.csv")
+    for source in (rows, tmp_path / "rows.parquet", tmp_path / "rows.csv", [tmp_path / "rows.parquet"]):
+        assert read_table(source, "recommendations").unread == ("note", "at", "time")
+    (chunk,) = read_chunks(tmp_path / "rows.parquet", 10)
+    assert chunk.unread == ("note", "at", "time")
+
+
+def test_fields_of_records_that_are_not_read_are_named_after_the_columns_of_the_file(tmp_path):
+    rows = pl.DataFrame({"user": [1], "recs": [[{"item": 5, "score": 0.5, "why": "x"}]], "note": ["a"]})
+    rows.write_parquet(tmp_path / "rows.parquet")
+    table = read_table(tmp_path / "rows.parquet", "recommendations")
+    assert (table.frame.rows(), table.unread) == ([(1, 5, 0.5)], ("note", "why"))

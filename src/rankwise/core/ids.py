@@ -225,7 +225,7 @@ def id_numbers(column: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _hash_of_text(text: str) -> int:
     """Return the hash that the compiled loop gives a text, as a signed number."""
     data = text.encode()
-    words = [len(data) % 2**32 | int.from_bytes(data[:4], "little") << 32]
+    words = [len(data) | int.from_bytes(data[:4], "little") << 32]  # Arrow's texts are shorter than 2^32 bytes
     words += [int.from_bytes(data[at : at + 8], "little") for at in range(4, max(len(data), 5), 8)]
     hash_ = 0
     for word in words:

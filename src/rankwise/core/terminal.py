@@ -180,7 +180,7 @@ def brief(value: float | None, places: int | None = None) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else f"{_MINUS}inf"
     if value == round(value) and (not value or abs(value) > 1):
-        return f"{value:,.0f}".replace("-", _MINUS)
+        return f"{value + 0.0:,.0f}".replace("-", _MINUS)  # -0.0 becomes 0.0
     text = f"{value:,.{decimals(value) if places is None else places}f}"
     return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", _MINUS)
 

@@ -681,7 +681,7 @@ class Rows:
         selected = replace(self, table=self.table.with_frame(frame))
         if "time" in self.__dict__:
             time, column = self.time, frame["timestamp"]
-            same = not time.is_date and column.dtype == pl.Int64 and time.values.dtype.kind == "i"
+            same = not time.is_date and column.dtype == pl.Int64
             values = column.to_numpy() if same else time.values[mask]  # shared with the frame
             selected.__dict__["time"] = replace(time, values=values)
         return selected

@@ -344,7 +344,7 @@ def _separated(name: str, line: str, suffix: str) -> Format:
         raise FileError(
             "the format of this file was not recognised",
             where=name,
-            found=repr(line[:80]) if line else "an empty file",
+            found=repr(line[:80]),
             hint="rankwise reads Parquet, CSV/TSV with a header, JSON, JSON lines, MovieLens '::', "
             "RecBole .inter, TREC run and qrels; also compressed: gz, bz2, xz, zst, zip",
         )

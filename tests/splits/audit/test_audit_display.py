@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 import rankwise as rw
@@ -33,3 +35,11 @@ def test_hostile_names_are_text():
     found = rw.audit(TRAIN, pl.DataFrame({"user": [2], "item": [6]}), items=items)
     (table,), _ = read_html(found._repr_html_())
     assert "</td><script>alert(1)</script>  [31m &amp; with another" in table[15][3]
+
+
+def test_json_has_names_as_they_are_written():
+    rows = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
+    audit = rw.audit(rows, rows, items=pl.DataFrame({"item": [1, 2], "película": ["a", "b"]}))
+    text = audit.export("json")
+    assert "0 of 2 items share their película with another" in text
+    assert text == json.dumps(audit.to_dict(), indent=2, ensure_ascii=False) + "\n"
