@@ -16,6 +16,7 @@ def right() -> None:
     """Call what there is."""
     rw.evaluate({}, {}, [NDCG(k=5), rw.MAP(5), rw.NDCG(k=[5, 10]), rw.F1(3)], threshold=3.5)
     rw.evaluate({}, {}, "ndcg", k=10)
+    rw.decide(rw.off_policy({}, targets={"new": "p"}), success="reward")
 
 
 def wrong() -> None:
