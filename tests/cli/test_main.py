@@ -82,6 +82,7 @@ for name, files.read_file in broken.items():
 """
 
 
+@pytest.mark.slow
 def test_what_is_raised_inside():
     done = subprocess.run([sys.executable, "-c", INSIDE], capture_output=True, text=True, timeout=60)
     assert dict(line.split() for line in done.stdout.splitlines()) == {

@@ -93,6 +93,7 @@ def test_chunks_threads_and_a_report(folder):
     assert "new is better than logged" in (folder / "page.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_saved_log_is_reported(folder):
     assert run(folder, *LOG, "--target", "new=new.csv", "--save", "ope")[0] == 0
     code, out, _ = run(folder, "ope", "-o", "page.html", command="report")

@@ -72,11 +72,13 @@ def test_one_result_with_names_and_files(folder, tmp_path):
     assert kinds == {"csv", "svg", "png"}
 
 
+@pytest.mark.slow
 def test_tables_of_users(folder, tmp_path):
     assert not run(folder, tmp_path, "a-users.csv", "b-users.csv").returncode
     assert "b-users beats a-users" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_saved_comparison(folder, tmp_path):
     assert not run(folder, tmp_path, "compared").returncode
     first = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -104,6 +106,7 @@ def test_wrong_questions(folder, tmp_path, arguments, says):
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_columns_are_named(folder, tmp_path):
     table(TRUTH).rename({"user": "who", "item": "what"}).write_csv(tmp_path / "odd.csv")
     columns = ["--column", "truth.user=who", "--column", "truth.item=what"]

@@ -23,6 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_split_by_time(folder):
     done = rankwise(folder, "split", "ratings.csv", "--by", "time", "--test-ratio", "0.2", "-o", "out")
     assert done.returncode == 0, done.stderr

@@ -73,6 +73,7 @@ def differing(ours, theirs):
 SCORED = worlds(scores=True, judged=True).map(with_chances)
 
 
+@pytest.mark.slow
 @fewer(12)
 @given(SCORED)
 def test_values_are_within_the_range(world):

@@ -255,6 +255,7 @@ def test_a_decision_and_slices_take_users_as_clusters():
     assert rw.compare(pair, by="team").table["clusters"].drop_nulls().to_list() == [40] * 4
 
 
+@pytest.mark.slow
 def test_a_report_of_requests_says_what_it_does_not_draw():
     one, two = results(["ndcg@8", "recall@[2,8]"])
     page = rw.report({"one": one, "two": two}).html

@@ -83,6 +83,7 @@ def same(ours, theirs):
     assert ours.provenance["facts"] == theirs.provenance["facts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_partials_merge_in_any_order_to_the_same_result(whole):
     job = job_of(whole=whole)

@@ -180,6 +180,7 @@ def test_lists_without_any_candidate_are_an_error(files):
         over_candidates(read_table({1: [2]}, "recommendations"), drawn)
 
 
+@pytest.mark.slow
 def test_a_decision_is_that_of_the_library(files):
     outcome = run(files, RUNS["decision"] + PLAIN)
     by_hand = rw.decide(
@@ -267,6 +268,7 @@ def test_a_single_system_is_evaluated_without_a_comparison(files):
     assert rw.load(outcome.folder / "results" / "near")["ndcg@10"] == outcome.results["near"]["ndcg@10"]
 
 
+@pytest.mark.slow
 def test_an_earlier_run_in_the_same_folder_leaves_nothing_to_mistake(files):
     run(files, RUNS["significance"] + PLAIN)
     run(files, RUNS["split"] + PLAIN)

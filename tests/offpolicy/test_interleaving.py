@@ -35,6 +35,7 @@ def drafts(function, k=4, **options):
     )
 
 
+@pytest.mark.slow
 def test_team_draft_has_the_golden_drafts_in_their_shares():
     counts = drafts(rw.interleave.team_draft)
     expected = {("".join(d["list"]), d["teams"]): Fraction(d["p"]) for d in DRAFTS["team_draft"]}

@@ -160,6 +160,7 @@ def test_differences_are_the_rows_of_the_comparison(full, comparison):
         assert [row.low, row.high] == pytest.approx(sorted(sign * pair[name] for name in ("low", "high")))
 
 
+@pytest.mark.slow
 def test_every_value_is_on_the_page(full, results):
     assert "All " in full.html
     for result in results.values():
@@ -253,6 +254,7 @@ def test_examples_are_the_largest_differences(full, results):
     assert float(values[1]) - float(values[0]) == pytest.approx(largest, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_titles_of_strangers_are_text(full):
     assert "<b>One" not in full.html
     assert "&lt;b&gt;One" in full.html

@@ -82,6 +82,7 @@ def test_mlflow_starts_and_ends_a_run(result, tmp_path, monkeypatch):
     assert back["ndcg@2"] == result["ndcg@2"]
 
 
+@pytest.mark.slow
 def test_mlflow_logs_into_the_active_run(result, tmp_path, monkeypatch):
     long = {**result.provenance["settings"], "catalogue": "x" * 6001}
     result.provenance["settings"] = long

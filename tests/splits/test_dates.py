@@ -149,6 +149,7 @@ def test_an_index_of_dates_is_the_time():
         assert LeaveOut(1).split(frame).test["item"].to_list() == [5, 7]
 
 
+@pytest.mark.slow
 def test_a_saved_split_keeps_its_format(tmp_path):
     for form in ("parquet", "csv", "recbole", "elliot", "warprec"):
         for dates in (EITHER, [20200202, 20200311, 20200701, 20200503]):

@@ -242,6 +242,7 @@ def test_leave_p_out_takes_every_set_once():
         splits.LeavePOut(2, draws=11).split(table)
 
 
+@pytest.mark.slow
 def test_folds_of_a_large_table_cost_what_they_hold():
     """The number of sets has 90,000 digits: nothing may compute it, nor go through the sets."""
     large = pl.DataFrame({"user": [1] * 300_000, "item": range(300_000)})

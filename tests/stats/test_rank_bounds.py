@@ -57,6 +57,7 @@ def test_bounding_functions_are_above_the_metric_at_every_rank(decided):
             assert (above >= sign * metric - 1e-12).all()
 
 
+@pytest.mark.slow
 def test_bounds_hold_where_a_solver_fails(monkeypatch):
     """Another solver gives the same limits; without any, the limits are the smallest and the largest value."""
     given_rank, values = rank_probabilities(60, 10, replacement=True), metrics(60)

@@ -153,6 +153,7 @@ def test_lists_of_complete_rankings(world, ties, tied):
     assert not differences(metrics.result(), theirs)
 
 
+@pytest.mark.slow
 @fewer(6)
 @given(worlds(judged=True), st.integers(1, 3))
 def test_ready_lists(world, batch):

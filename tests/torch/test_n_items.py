@@ -208,6 +208,7 @@ def test_trackers_windows_and_collections(expected):
         several.reset()
 
 
+@pytest.mark.slow
 def test_callback_of_lightning(expected):
     pytest.importorskip("lightning.pytorch", reason="Lightning is not installed")
     from types import SimpleNamespace

@@ -181,6 +181,7 @@ def test_recall_counts_places_that_the_audited_lists_have():
     assert _recall(targets, lists) == (1 / 2 + 1 + 0) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "among"), [(1999, "1,999"), (2000, "2,000"), (2001, "2,000")])
 def test_neighbours_are_among_the_two_thousand_most_popular_items(n, among):
     """Every item has one row, and the first user has all: each is a neighbour of each."""
