@@ -806,15 +806,15 @@ RW_API void rw_sort_keys(uint64_t *keys, int64_t n, uint64_t *room) {
         memcpy(keys, from, (size_t)n * sizeof *keys);
 }
 
-/* Add to above[x * k + y], for any two of k columns, over all values of x how many of y are below, twice,
-   and how many are equal. Sorted keys have the number of their column in their lowest bits; values are
-   equal whose other bits are the same, or neighbours. `known` has room for 2 * k counts, which are 0. */
 static inline void rw_add_below(int64_t *restrict row, const int64_t *restrict below,
                                 const int64_t *restrict equal, int64_t times, int64_t k) {
     for (int64_t column = 0; column < k; column++)
         row[column] += times * (2 * below[column] + equal[column]);
 }
 
+/* Add to above[x * k + y], for any two of k columns, over all values of x how many of y are below, twice,
+   and how many are equal. Sorted keys have the number of their column in their lowest bits; values are
+   equal whose other bits are the same, or neighbours. `known` has room for 2 * k counts, which are 0. */
 RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, int64_t k, int64_t *known, int64_t *above) {
     static const uint64_t mark = (1 << RW_MARK) - 1;
     int64_t *below = known, *equal = known + k;

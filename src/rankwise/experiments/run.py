@@ -613,6 +613,7 @@ def _executed(
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
     _write_results(experiment, out, results, comparisons)
+    decision = _decided(experiment, out, results, done) if results else None
     again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
     studies: list[Evidence] = []
     for file, study in _evidence(experiment, inputs, results, again):
@@ -622,14 +623,23 @@ def _executed(
         if isinstance(study, OffPolicy):
             study.save(out / "off_policy")
         done.append(_EVIDENCE[file])
-    decision = None
-    if experiment.decision is not None:
-        decision = decide(results or _log_of(studies), **experiment.decision)
-        decision.save(out / _DECISION)
-        done.append("the decision")
+    if not results:
+        decision = _decided(experiment, out, _log_of(studies), done)
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
     return Outcome(out, results, comparisons, audited, missing, decision, studies)
+
+
+def _decided(
+    experiment: Experiment, out: Path, results: Mapping[str, Result] | OffPolicy, done: list[str]
+) -> Decision | None:
+    """Return the decision about systems, or about policies on a log, and write it; None if none is asked for."""
+    if experiment.decision is None:
+        return None
+    decision = decide(results, **experiment.decision)
+    decision.save(out / _DECISION)
+    done.append("the decision")
+    return decision
 
 
 _EVIDENCE = {

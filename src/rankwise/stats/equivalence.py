@@ -201,7 +201,7 @@ class MarginClaim:
     @cached_property
     def _mean(self) -> BoundedMean:
         assert isinstance(self.pairs, Differences)
-        return BoundedMean.of(self.side * self.pairs.d, self.most)
+        return BoundedMean.of_pairs(self.pairs, self.most, self.side)
 
     def p(self, cluster: Any = None) -> float:
         """Return the one-sided p-value of the opposite; 1 if neither the bound nor t carries the claim."""

@@ -194,10 +194,12 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     single = {kind for kind in {*map(type, values)} if _is_id(kind)}
     items: list[Any] = [[value] if type(value) in single else value for value in values] if single else values
     layout = "{user: item}" if single else "{user: [items]}"
-    _check_kinds(users, items, role)
+    examples = dict(zip(map(type, items), items, strict=True))  # of each type: checks need no look at all values
+    _check_kinds(users, items, examples, role)
     lengths = list(map(len, items))
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
-    _check_alike(users, items, first, role)
+    if len({isinstance(example, Mapping) for example in examples.values()}) > 1:
+        _check_alike(users, items, first, role)
     flat = list(chain.from_iterable(items))
     owner = np.repeat(np.arange(len(users)), lengths)
     ids = id_series("user", users, role).gather(owner)
@@ -317,7 +319,11 @@ _NESTED = (list, tuple, np.ndarray)
 
 def _first_of(cells: Iterable[Any]) -> Any:
     """Return the first value that is no gap, which tells of all; None if there is none."""
-    return next((cell for cell in cells if cell is not None and not (isinstance(cell, float) and cell != cell)), None)
+    return next((cell for cell in cells if not _is_gap(cell)), None)
+
+
+def _is_gap(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and cell != cell)
 
 
 def _holds_records(column: Collection[Any]) -> bool:
@@ -361,7 +367,7 @@ def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mappin
         for row, cell in enumerate(cells, start=1):
             if isinstance(cell, tuple):
                 raise parts_of_id(cell, f"{role}, column {plain!r}, row {row}")
-            if cell is not None and not (isinstance(cell, float) and cell != cell):
+            if not _is_gap(cell):
                 break  # the first that is no gap tells of all
 
 
@@ -426,9 +432,9 @@ def _pairs(flat: list[Any], role: TableRole) -> tuple[list[Any], list[Any]]:
     return [item for item, _ in flat], [number for _, number in flat]
 
 
-def _check_kinds(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> None:
-    """Raise if users have values that cannot be read, or that have no order where it counts: one look at each type."""
-    for kind, example in dict(zip(map(type, items), items, strict=True)).items():
+def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[type, Any], role: TableRole) -> None:
+    """Raise if users have values of a type that cannot be read, or that has no order where it counts."""
+    for kind, example in examples.items():
         if is_masked(example):
             raise masked(role)
         readable = not isinstance(example, bytes) and hasattr(example, "__len__")
@@ -450,8 +456,6 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], role: TableRole) ->
 
 def _check_alike(users: Sequence[Any], items: Sequence[Any], first: Any, role: TableRole) -> None:
     """Raise if some users have lists, and others dicts of numbers."""
-    if len({isinstance(example, Mapping) for example in dict(zip(map(type, items), items, strict=True)).values()}) < 2:
-        return
     for user, value in zip(users, items, strict=True):
         if len(value) and isinstance(value, Mapping) != isinstance(first, Mapping):
             raise InputError(
