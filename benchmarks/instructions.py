@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import workload
 from timing import write_bytecode
 
 import rankwise as rw
@@ -49,11 +50,6 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
     return recs, pl.DataFrame({"user": user, "item": (place * 7 * (1 + user % 9) + user * 13) % ITEMS})
 
 
-def as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose ids are text."""
-    return frame.with_columns(pl.format("user_{}", "user").alias("user"), pl.format("item_{}", "item").alias("item"))
-
-
 def cases() -> dict[str, Callable[[], object]]:
     """Return what is counted, by name."""
     recs, truth = tables()
@@ -66,14 +62,16 @@ def cases() -> dict[str, Callable[[], object]]:
     towns = pl.DataFrame({"user": np.arange(USERS), "town": np.arange(USERS) % 100})
     results = [evaluate(frame, truth) for frame in (recs, scored.with_columns(pl.col("item") ^ 1), levels)]
     log = rw.datasets.logged(users=2000, seed=1).exposures
+    text = workload.strings(workload.Workload(recs, truth))
+    frames = [table.to_pandas().astype({"user": object}) for table in (text.recs, text.truth)]
     return {
         "grouped": partial(evaluate, recs, truth),
         "shuffled-rank": partial(evaluate, shuffled, truth),
         "shuffled-score": partial(evaluate, scored, truth),
         "tied-scores": partial(evaluate, levels, truth),
-        "text": partial(evaluate, as_text(recs), as_text(truth)),
+        "text": partial(evaluate, text.recs, text.truth),
         "dictionaries": partial(evaluate, lists, relevant),
-        "pandas-text": partial(evaluate, *(as_text(t).to_pandas().astype({"user": object}) for t in (recs, truth))),
+        "pandas-text": partial(evaluate, *frames),
         "tuples": partial(evaluate, list(recs.select("user", "item").iter_rows()), list(truth.iter_rows())),
         "groups": partial(evaluate, recs, truth, users=towns, by="town"),
         "catalogue-jackknife": partial(rw.evaluate, recs, truth, ["coverage@10", "gini@10"], jackknife=16, threads=1),

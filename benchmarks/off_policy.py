@@ -215,22 +215,31 @@ def calibrated(logs: int) -> pl.DataFrame:
     return pl.DataFrame(out)
 
 
+def many_exposures(rows: int, users: int, seed: int) -> pl.DataFrame:
+    """Return a large log of one row per request, grouped by user, without any structure."""
+    rng = np.random.default_rng(seed)
+    propensity = rng.uniform(0.05, 1.0, rows)
+    return pl.DataFrame(
+        {
+            "request": np.arange(rows),
+            "user": np.sort(rng.integers(0, users, rows)),
+            "item": rng.integers(0, 100, rows),
+            "propensity": propensity,
+            "p_new": rng.uniform(0, 1, rows) * propensity,
+            "click": (rng.random(rows) < 0.1).astype(np.float64),
+        }
+    )
+
+
 def from_file(rows: int, chunk_rows: int) -> None:
     """Print the time and the peak memory of a log in Parquet, with ten rows per user."""
     piece = 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rows // piece):
-            rng = np.random.default_rng(number)
-            propensity = rng.uniform(0.05, 1.0, piece)
-            table = {
-                "request": np.arange(piece) + number * piece,
-                "user": np.sort(rng.integers(0, piece // 10, piece)) + number * (piece // 10),
-                "item": rng.integers(0, 100, piece),
-                "propensity": propensity,
-                "p_new": rng.uniform(0, 1, piece) * propensity,
-                "click": (rng.random(piece) < 0.1).astype(np.int8),
-            }
-            pl.DataFrame(table).write_parquet(f"{folder}/{number:04}.parquet", row_group_size=1_000_000)
+            log = many_exposures(piece, piece // 10, number)
+            ids = pl.col("request") + number * piece, pl.col("user") + number * (piece // 10)
+            log = log.with_columns(*ids, pl.col("click").cast(pl.Int8))
+            log.write_parquet(f"{folder}/{number:04}.parquet", row_group_size=1_000_000)
         code = (
             "import sys, time, resource, rankwise as rw; start = time.perf_counter();"
             "rw.off_policy(sys.argv[1], targets={'new': 'p_new'}, chunk_rows=int(sys.argv[2]), progress=False);"
@@ -243,18 +252,7 @@ def from_file(rows: int, chunk_rows: int) -> None:
 
 def speed(rows: int, users: int) -> None:
     """Print the time of a large log in memory, against NumPy passes over its columns."""
-    rng = np.random.default_rng(1)
-    propensity = rng.uniform(0.05, 1.0, rows)
-    frame = pl.DataFrame(
-        {
-            "request": np.arange(rows),
-            "user": np.sort(rng.integers(0, users, rows)),
-            "item": rng.integers(0, 100, rows),
-            "propensity": propensity,
-            "p_new": rng.uniform(0, 1, rows) * propensity,
-            "click": (rng.random(rows) < 0.1).astype(np.float64),
-        }
-    )
+    frame = many_exposures(rows, users, 1)
     started = perf_counter()
     w = (frame["p_new"] / frame["propensity"]).to_numpy()
     ips(w, frame["click"].to_numpy())
