@@ -2,6 +2,7 @@
 
     python benchmarks/torch/on_tensors.py             # on a GPU, else on the CPU
     python benchmarks/torch/on_tensors.py --quick     # smaller, a minute
+    python benchmarks/torch/on_tensors.py --only embeddings   # or torchmetrics, dense, lists; may be repeated
     python benchmarks/torch/on_tensors.py --device cpu
 
 Every row is a ratio of times taken in turns in one run. Values are compared before anything is
@@ -168,19 +169,22 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--turns", type=int, default=5)
+    options.add_argument("--only", action="append", choices=["torchmetrics", "dense", "lists", "embeddings"])
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     asked = options.parse_args()
     device, small = torch.device(asked.device), 10 if asked.quick else 1
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "processor"
     print(f"PyTorch {torch.__version__} on: {name}, {torch.get_num_threads()} threads\n")
     print("| what | found | target | note |\n|---|--:|--:|---|")
-    against_torchmetrics(device, 10_000 // small, asked.turns)
-    against_dense(device, 8192 // small, 20_000, asked.turns)
-    against_reading(device, 100_000 // small, asked.turns)
-    if device.type == "cuda":
-        from_embeddings(device, 1_000_000 // small, 100_000, asked.turns)
-    else:
-        from_embeddings(device, 20_000 // small, 20_000, asked.turns)
+    catalogue = (1_000_000 // small, 100_000) if device.type == "cuda" else (20_000, 20_000)
+    parts: dict[str, Callable[[], None]] = {
+        "torchmetrics": lambda: against_torchmetrics(device, 10_000 // small, asked.turns),
+        "dense": lambda: against_dense(device, 8192 // small, 20_000, asked.turns),
+        "lists": lambda: against_reading(device, 100_000 // small, asked.turns),
+        "embeddings": lambda: from_embeddings(device, *catalogue, asked.turns),
+    }
+    for part in asked.only or parts:
+        parts[part]()
 
 
 if __name__ == "__main__":

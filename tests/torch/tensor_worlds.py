@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ import rankwise as rw
 from rankwise.metrics import registry
 from rankwise.torch import Collection
 from strategies import World
+
+DEVICE = os.environ.get("RANKWISE_TEST_DEVICE", "cpu")
+"""Where tensors are evaluated: "cuda" runs these tests on a GPU."""
 
 MORE = [
     "precision(denominator=length)@3",
@@ -103,10 +107,11 @@ def around(world: World) -> dict:
 def collected(tensors, *args, batch=2, **options):
     """A collection that is updated with the users of each batch: all, unless a convention says who counts."""
     everyone = {} if "convention" in options else {"population": "all"}
-    metrics = Collection(*args, **everyone | options)
+    metrics = Collection(*args, **everyone | options).to(DEVICE)
     for first in range(0, len(tensors.users), batch):
         rows = slice(first, first + batch)
-        metrics.update(tensors.scores[rows], sparse(tensors.truth[rows]), users=tensors.users[rows])
+        scores, truth, users = tensors.scores[rows], sparse(tensors.truth[rows]), tensors.users[rows]
+        metrics.update(scores.to(DEVICE), truth.to(DEVICE), users=users.to(DEVICE))
     return metrics
 
 

@@ -19,7 +19,7 @@ from strategies import examples, fewer, worlds
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
-from tensor_worlds import EVERY, around, collected, differences, evaluated, sparse, tensors_of  # noqa: E402
+from tensor_worlds import DEVICE, EVERY, around, collected, differences, evaluated, sparse, tensors_of  # noqa: E402
 
 from rankwise.torch import Collection  # noqa: E402
 
@@ -105,8 +105,9 @@ def test_items_in_a_list_that_tie_with_its_last_keep_their_place():
     scores, truth = rng.integers(0, 4, (40, 30)) * 1.0, rng.integers(-1, 2, (40, 30)) * 1.0
     truth[rng.random((40, 30)) < 0.7] = np.nan
     names = ["iprec@3", "judged@3", "ndcg@3"]
-    metrics = Collection(names, ties="expected", n_items=30)
-    metrics.update(torch.tensor(scores), sparse(torch.tensor(truth)), users=torch.arange(40))
+    metrics = Collection(names, ties="expected", n_items=30).to(DEVICE)
+    tensors = torch.tensor(scores), sparse(torch.tensor(truth)), torch.arange(40)
+    metrics.update(*(x.to(DEVICE) for x in tensors[:2]), users=tensors[2].to(DEVICE))
     judged = {user: {i: row[i] for i in np.flatnonzero(~np.isnan(row))} for user, row in enumerate(truth)}
     theirs = rw.evaluate(rw.rank(scores, 3, ties="expected"), judged, names)
     assert theirs["iprec@3"] > 0.05
@@ -163,10 +164,11 @@ def test_ready_lists(world, batch):
     width = max(map(len, world.lists.values()))
     lists = torch.tensor([[*world.lists.get(u, []), *[-1] * (width - len(world.lists.get(u, [])))] for u in users])
     full = tensors_of(replace(world, lists={u: {} for u in world.lists}), ties=False).truth
-    metrics = Collection(names, population="all", **around(world))
+    metrics = Collection(names, population="all", **around(world)).to(DEVICE)
     for first in range(0, len(users), batch):
         rows = slice(first, first + batch)
-        metrics.update(lists[rows], sparse(full[rows]), users=torch.tensor(users[rows]))
+        truth, of_users = sparse(full[rows]).to(DEVICE), torch.tensor(users[rows], device=DEVICE)
+        metrics.update(lists[rows].to(DEVICE), truth, users=of_users)
     theirs = evaluated(world, world.lists, names, population="all")
     assert not differences(metrics.result(), theirs)
 
@@ -179,8 +181,8 @@ def test_ties_follow_the_rule_at_every_precision(kind, ties):
     scores = torch.randn((40, 60), generator=generator).to(kind)
     truth = (torch.rand((40, 60), generator=generator) < 0.1).double()
     names = ["ndcg@[3,10]", "recall@10", "mrr", "gauc(seen=included)", "gini@5", "coverage@5"]
-    metrics = Collection(names[:3], ties=ties)
-    metrics.update(scores, truth)
+    metrics = Collection(names[:3], ties=ties).to(DEVICE)
+    metrics.update(scores.to(DEVICE), truth.to(DEVICE))
     lists = {u: dict(enumerate(row)) for u, row in enumerate(scores.double().tolist())}
     own = {u: {i: 1.0 for i, v in enumerate(row) if v} for u, row in enumerate(truth.tolist())}
     theirs = rw.evaluate(lists, {u: v for u, v in own.items() if v}, names[:3], ties=ties)
@@ -188,8 +190,8 @@ def test_ties_follow_the_rule_at_every_precision(kind, ties):
 
 
 def test_values_come_as_scalars_of_both_kinds():
-    metrics = Collection(["recall@1", "gini@1"], n_items=3)
-    metrics.update(torch.tensor([[0.3, 0.2, 0.1]]), torch.tensor([0]))
+    metrics = Collection(["recall@1", "gini@1"], n_items=3).to(DEVICE)
+    metrics.update(torch.tensor([[0.3, 0.2, 0.1]], device=DEVICE), torch.tensor([0], device=DEVICE))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         values = metrics.compute()
@@ -204,8 +206,8 @@ def test_levels_of_recall_are_rounded_in_64_bits(level):
     scores = torch.arange(8, 0, -1, dtype=torch.float64).expand(8, 8)
     truth = torch.ones(8, 8, dtype=torch.float64).tril()  # 1 to 8 relevant items
     name = f"iprec(level={level},rounding=trec_eval)@2"
-    metrics = Collection(name)
-    metrics.update(scores, truth)
+    metrics = Collection(name).to(DEVICE)
+    metrics.update(scores.to(DEVICE), truth.to(DEVICE))
     lists = {user: dict(enumerate(row)) for user, row in enumerate(scores.tolist())}
     relevant = {user: set(range(user + 1)) for user in range(8)}
     assert metrics.result().per_user[name].to_list() == rw.evaluate(lists, relevant, name).per_user[name].to_list()

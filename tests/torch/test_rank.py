@@ -11,6 +11,8 @@ from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchmetrics", reason="TorchMetrics is not installed")
 
+from tensor_worlds import DEVICE  # noqa: E402
+
 from rankwise.torch import Collection, rank, rank_relevant  # noqa: E402
 
 N_USERS, N_ITEMS = 30, 50
@@ -22,7 +24,7 @@ def factors():
     users = torch.randn((N_USERS, 6), generator=generator, dtype=torch.float64)
     items = torch.randn((N_ITEMS, 6), generator=generator, dtype=torch.float64)
     bias = torch.randn(N_ITEMS, generator=generator, dtype=torch.float64)
-    return (users * 2).round(), (items * 2).round(), (bias * 2).round()  # with ties
+    return tuple((x * 2).round().to(DEVICE) for x in (users, items, bias))  # with ties
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def pairs():
     target = (torch.rand((N_USERS, N_ITEMS), generator=generator) < 0.1) & ~seen
     target[:, 7] = True
     seen[:, 7] = False
-    return seen, target
+    return seen.to(DEVICE), target.to(DEVICE)
 
 
 def as_dict(matrix):
@@ -45,7 +47,12 @@ def test_top_items(factors, pairs, ties, block_size):
     users, items, bias = factors
     seen, _ = pairs
     theirs = rw.rank(
-        users=users.numpy(), items=items.numpy(), bias=bias.numpy(), k=8, ties=ties, exclude=as_dict(seen)
+        users=users.cpu().numpy(),
+        items=items.cpu().numpy(),
+        bias=bias.cpu().numpy(),
+        k=8,
+        ties=ties,
+        exclude=as_dict(seen),
     ).frame
     ours = rank(users=users, items=items, bias=bias, k=8, ties=ties, exclude=seen, block_size=block_size)
     assert ours.items.ravel().tolist() == theirs["item"].to_list()
@@ -60,7 +67,11 @@ def test_ranks_of_relevant_items(factors, pairs, block_size):
     users, items, bias = factors
     seen, target = pairs
     theirs = rw.rank_relevant(
-        users=users.numpy(), items=items.numpy(), bias=bias.numpy(), truth=as_dict(target), exclude=as_dict(seen)
+        users=users.cpu().numpy(),
+        items=items.cpu().numpy(),
+        bias=bias.cpu().numpy(),
+        truth=as_dict(target),
+        exclude=as_dict(seen),
     )
     ours = rank_relevant(users=users, items=items, bias=bias, target=target, exclude=seen, k=5, block_size=block_size)
     frame = theirs.frame.sort("user", "item")
@@ -78,7 +89,7 @@ def test_few_and_many_relevant_items_are_counted_alike(factors):
     scores = users @ items.T
     many = rank_relevant(scores, target=torch.ones_like(scores, dtype=torch.bool))
     for at in (0, 13, 49):
-        one = rank_relevant(scores, target=torch.full((N_USERS,), at))
+        one = rank_relevant(scores, target=torch.full((N_USERS,), at, device=DEVICE))
         here = many.item == at
         assert torch.equal(one.first, many.first[here])
         assert torch.equal(one.last, many.last[here])
@@ -87,7 +98,7 @@ def test_few_and_many_relevant_items_are_counted_alike(factors):
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 def test_half_precision_products_are_kept_in_float32(kind):
     generator = torch.Generator().manual_seed(6)
-    users, items = (torch.randn((200, 16), generator=generator) for _ in range(2))
+    users, items = (torch.randn((200, 16), generator=generator).to(DEVICE) for _ in range(2))
     ours = rank(users=users, items=items, k=20, dtype=kind)
     assert ours.scores.dtype == torch.float32
     rounded = (users.to(kind) @ items.to(kind).T).topk(20).values
@@ -103,10 +114,10 @@ def test_metrics_from_embeddings(factors, pairs, names):
     seen, target = pairs
     results = []
     for size in (None, 7):
-        metrics = Collection(names, n_items=N_ITEMS, block_size=size)
+        metrics = Collection(names, n_items=N_ITEMS, block_size=size).to(DEVICE)
         metrics.update_factors(users, items, target, bias=bias, exclude=seen)
         results.append(metrics.result())
-    whole = Collection(names, n_items=N_ITEMS)
+    whole = Collection(names, n_items=N_ITEMS).to(DEVICE)
     whole.update(users @ items.T + bias, target, exclude=seen)
     assert results[0].values == results[1].values == whole.result().values
     assert metrics.compute()[names[0]].item() == results[0][names[0]]
@@ -114,10 +125,11 @@ def test_metrics_from_embeddings(factors, pairs, names):
 
 def test_users_without_candidates(factors):
     users, items, _ = factors
-    everything = torch.ones((N_USERS, N_ITEMS), dtype=torch.bool)
+    everything = torch.ones((N_USERS, N_ITEMS), dtype=torch.bool, device=DEVICE)
     top = rank(users=users, items=items, k=3, exclude=everything)
     assert top.items.unique().tolist() == [-1]
-    ranks = rank_relevant(users=users, items=items, exclude=everything, target=torch.zeros(N_USERS, dtype=torch.int64))
+    first = torch.zeros(N_USERS, dtype=torch.int64, device=DEVICE)
+    ranks = rank_relevant(users=users, items=items, exclude=everything, target=first)
     assert ranks.first.unique().tolist() == [0]
     assert bool(ranks.score.isnan().all())
     assert rank(users @ items.T, N_ITEMS + 5).items.shape == (N_USERS, N_ITEMS)
@@ -148,4 +160,4 @@ def test_what_is_refused(factors):
     with pytest.raises(ScoreError, match="NaN"):
         rank(torch.tensor([[torch.nan, 0.0]]), 1)
     with pytest.raises(IdError, match="outside the catalogue"):
-        rank_relevant(users @ items.T, target=torch.full((N_USERS,), N_ITEMS))
+        rank_relevant(users @ items.T, target=torch.full((N_USERS,), N_ITEMS, device=DEVICE))

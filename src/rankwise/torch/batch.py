@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import torch
@@ -22,10 +23,10 @@ from rankwise.options import ANY_ROW, Ties
 from rankwise.ranking.scores import Axis
 from rankwise.tables.table import TableRole, Tables
 from rankwise.torch.blocks import SideTensors, as_source, check_positions, is_by_position, read_facts
-from rankwise.torch.ranked import Ranked, TieOrder, cells_of, rank_lists, rank_scores
+from rankwise.torch.factors import CELLS, Factors, shortlist, shortlist_rows
+from rankwise.torch.ranked import Ranked, Scored, TieOrder, cells_of, rank_lists, rank_scores
 from rankwise.torch.user_items import (
     PAD,
-    Factors,
     Rows,
     check_device,
     check_lists,
@@ -38,7 +39,7 @@ from rankwise.torch.user_items import (
     uncoalesced,
 )
 
-__all__ = ["Batch", "MetricOptions", "MetricSpec", "block_rows", "checked_scores", "read_batch"]
+__all__ = ["Batch", "MetricOptions", "MetricSpec", "checked_scores", "read_batch"]
 
 
 class MetricOptions(AveragingOptions, total=False):
@@ -261,7 +262,6 @@ class MetricSpec:
         return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-_CELLS = 1 << 26  # scores per block: larger batches are ranked a block of users at a time
 _READ_BY: dict[str, Needs] = {
     "history": frozenset({"history", "overlap_history"}),
     "reference": frozenset({"overlap_reference"}),
@@ -289,8 +289,6 @@ class Batch:
         The ground truth.
     exclude : Rows or None
         Items that are not ranked.
-    is_product : bool
-        Whether ``scores`` were made here, of embeddings, and may be written to.
     """
 
     user: Tensor
@@ -300,7 +298,6 @@ class Batch:
     mask: Tensor | None
     target: Rows
     exclude: Rows | None
-    is_product: bool = False
 
     @property
     def size(self) -> int:
@@ -319,63 +316,83 @@ class Batch:
         """The number of items that scores of all items tell; None for lists and for scores of candidates."""
         return None if self.scores is None or self.items is not None else self.scores.shape[1]
 
+    def blocks(self, depth: int | None, block_size: int | None) -> Iterator[Batch]:
+        """Yield consecutive users, so many at a time as are given, or as suit lists of a length."""
+        return self.parts(block_size or (shortlist_rows(self.scores, depth) or self._rows))
+
+    @property
+    def _rows(self) -> int:
+        """The number of users with as many scores as a block has."""
+        return max(1, CELLS // max(1, self.width))
+
     def parts(self, step: int) -> Iterator[Batch]:
         """Yield consecutive users, so many at a time."""
         starts = range(0, self.size, step)
         targets = self.target.parts(step)
         excludes = [None] * len(starts) if self.exclude is None else self.exclude.parts(step)
-        is_product = isinstance(self.scores, Factors)
         for first, target, exclude in zip(starts, targets, excludes, strict=True):
             rows = slice(first, first + step)
             scores = None if self.scores is None else self.scores[rows]
             items, mask = (None if x is None else x[rows] for x in (self.items, self.mask))
-            yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude, is_product)
+            yield Batch(self.user[rows], self.has_users, scores, items, mask, target, exclude)
 
-    def rank(self, spec: MetricSpec, facts: SideTensors) -> Ranked:
-        """Return the ranked lists."""
+    def rank(self, spec: MetricSpec, facts: SideTensors) -> Iterator[Ranked]:
+        """Yield the ranked lists."""
         from_scores, code = self.scores is not None, facts.users.codes(self.user)
         needs = spec.job(from_scores=from_scores).plan.needs
         names = [name for name in facts.user_items if needs & _READ_BY[name]]
         item_sets = {name: facts.user_items[name].rows_of(code) for name in names}
-        excluded = [] if self.exclude is None else [self.exclude]
+        batch = self
         if spec.exclude_seen:
             seen = item_sets.get("history")
-            excluded.append(facts.user_items["history"].rows_of(code) if seen is None else seen)
+            seen = facts.user_items["history"].rows_of(code) if seen is None else seen
+            batch = replace(self, exclude=seen if self.exclude is None else self.exclude.together(seen))
         _check_threshold(spec, self.target)
         with checks_at_end():
             if from_scores:
-                ranked = rank_scores(
-                    self.user,
-                    self.masked(excluded),
-                    self.items,
-                    self.target,
-                    item_sets,
-                    order=spec.tie_order(facts),
-                    depth=spec.depth,
-                    top=spec.top,
-                )
+                order = spec.tie_order(facts)
+                ranked = [*batch.rank_scores(item_sets, order=order, depth=spec.depth, top=spec.top)]
             else:
                 assert self.items is not None
-                lists = _without(self.items, excluded)
-                ranked = rank_lists(self.user, lists, self.target, item_sets)
-                ranked = replace(ranked, n_taken_out=(lists != self.items).sum(1))
+                lists = _without(self.items, batch.exclude)
+                of_lists = rank_lists(self.user, lists, self.target, item_sets)
+                ranked = [replace(of_lists, n_taken_out=(lists != self.items).sum(1))]
         has_candidates = from_scores and (self.items is not None or self.mask is not None)
-        return replace(ranked, has_users=self.has_users, has_candidates=has_candidates)
+        for block in ranked:
+            yield replace(block, has_users=self.has_users, has_candidates=has_candidates)
 
-    def masked(self, excluded: list[Rows]) -> Tensor:
+    def rank_scores(
+        self, item_sets: dict[str, Rows], *, order: TieOrder, depth: int | None, top: int
+    ) -> Iterator[Ranked]:
+        """Yield the ranked candidates of the users: in parts where shortlists of embeddings do not do."""
+        options: Any = {"order": order, "depth": depth, "top": top}
+        scored: Scored | None = None
+        if depth is not None and isinstance(self.scores, Factors) and shortlist_rows(self.scores, depth):
+            scored = shortlist(self.scores, self.exclude, depth, order)
+            if scored is None and self.size > self._rows:
+                sets = zip(*(rows.parts(self._rows) for rows in item_sets.values()), strict=True)
+                for part, rows in zip(self.parts(self._rows), sets if item_sets else repeat(()), strict=False):
+                    yield from part.rank_scores(dict(zip(item_sets, rows, strict=True)), **options)
+                return
+        scored = Scored.of(self._masked(), self.items, order) if scored is None else scored
+        yield rank_scores(self.user, scored, self.target, item_sets, **options)
+
+    def _masked(self) -> Tensor:
         """Return a copy of the scores with -inf for items outside the candidate set.
 
         This is the copy that a block needs; without anything to mask there is none, nor for a
         product of embeddings.
         """
         scores = self.scores
-        assert isinstance(scores, Tensor)
-        is_ours = self.is_product
+        assert scores is not None
+        is_ours = isinstance(scores, Factors)
+        if isinstance(scores, Factors):
+            scores = scores.product()
         if self.mask is not None:
             scores, is_ours = scores.masked_fill(~self.mask, -torch.inf), True
-        for rows in excluded:
-            scores, is_ours = scores if is_ours else scores.clone(), True
-            row, column = cells_of(rows, self.items, scores.shape[1])
+        if self.exclude is not None:
+            scores = scores if is_ours else scores.clone()
+            row, column = cells_of(self.exclude, self.items, scores.shape[1])
             scores[row, column] = -torch.inf
         return scores
 
@@ -400,11 +417,6 @@ def _check_precision(target: Tensor, threshold: float | None) -> None:
             found=f"relevance_threshold={threshold}, target of {target.dtype}",
             hint="keep the target in float32, or take a threshold between two grades",
         )
-
-
-def block_rows(width: int, block_size: int | None) -> int:
-    """Return the number of users per block, from the number of scores per user."""
-    return block_size or max(1, _CELLS // max(1, width))
 
 
 def read_batch(
@@ -575,9 +587,8 @@ def _read_labels(target: Tensor, items: Tensor) -> Rows:
     return uncoalesced(row, items[row, column], value, target.shape[0])
 
 
-def _without(items: Tensor, excluded: list[Rows]) -> Tensor:
+def _without(items: Tensor, excluded: Rows | None) -> Tensor:
     """Return ready lists with padding for what is excluded."""
-    for rows in excluded:
-        there = find(rows.key, list_keys(items)) < rows.row.shape[0]
-        items = torch.where(there, PAD, items)
-    return items
+    if excluded is None:
+        return items
+    return torch.where(find(excluded.key, list_keys(items)) < excluded.row.shape[0], PAD, items)

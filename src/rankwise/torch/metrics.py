@@ -16,9 +16,9 @@ from rankwise.evaluation.engine import finish
 from rankwise.evaluation.settings import options_text, takes_options
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
-from rankwise.torch.batch import Batch, MetricOptions, MetricSpec, block_rows, read_batch
+from rankwise.torch.batch import Batch, MetricOptions, MetricSpec, read_batch
+from rankwise.torch.factors import read_factors
 from rankwise.torch.states import RepeatRule, UserStates, distinct, metric_lists, named_counts, partial_of, safe_name
-from rankwise.torch.user_items import read_factors
 
 __all__ = ["Collection", "MetricModule"]
 
@@ -235,11 +235,10 @@ class Collection(UserStates):
     def _add(self, batch: Batch) -> None:
         if not batch.size:
             return
-        step = block_rows(batch.width, self.block_size)
         spec, facts = self._sized(batch.n_items)
         with torch.no_grad():
-            blocks = (block.rank(spec, facts) for block in batch.parts(step))
-            ranked = [part for block in blocks for part in block.parts()]
+            blocks = batch.blocks(spec.depth if batch.scores is not None else None, self.block_size)
+            ranked = [part for block in blocks for lists in block.rank(spec, facts) for part in lists.parts()]
             ranked, n_repeated = distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
             added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
         self.spec, self._facts = spec, facts

@@ -12,9 +12,10 @@ from torch import Tensor
 from rankwise.core.arguments import check_choice, check_positive, described
 from rankwise.core.arrays import checks_at_end
 from rankwise.errors import InputError, ParameterError
-from rankwise.torch.batch import Batch, block_rows, checked_scores
-from rankwise.torch.ranked import Ranked, TieOrder, rank_scores
-from rankwise.torch.user_items import Factors, Rows, check_device, read_factors, read_rows
+from rankwise.torch.batch import Batch, checked_scores
+from rankwise.torch.factors import Factors, read_factors
+from rankwise.torch.ranked import Ranked, TieOrder
+from rankwise.torch.user_items import Rows, check_device, read_rows
 
 __all__ = ["RelevantRanks", "TieRule", "TopItems", "rank", "rank_relevant"]
 
@@ -252,11 +253,10 @@ def _blocks(
             excluded = read_rows(exclude, "exclude", size=size, n_items=n_items, dense=shape)
     users = torch.arange(size, device=source.device)
     batch = Batch(users, False, source, None, None, target, excluded)
-    for part in batch.parts(block_rows(n_items, block_size)):
+    for part in batch.blocks(depth, block_size):
         with torch.no_grad(), checks_at_end():
-            scores = part.masked([] if part.exclude is None else [part.exclude])
-            ranked = rank_scores(part.user, scores, None, part.target, {}, order=order, depth=depth, top=top)
-        yield ranked
+            ranked = [*part.rank_scores({}, order=order, depth=depth, top=top)]
+        yield from ranked
 
 
 def _top_of(ranked: Ranked) -> tuple[Tensor, Tensor, Tensor]:

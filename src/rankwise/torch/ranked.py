@@ -240,6 +240,10 @@ class Scored:
         is_candidate = score > -_INFINITY
         return column, is_candidate if listed is None else is_candidate & listed, score
 
+    def has_candidates(self, rows: Rows) -> Tensor:
+        """Whether each item is a candidate."""
+        return self.columns(rows)[1]
+
     @cached_property
     def _order_of_keys(self) -> tuple[Tensor, Tensor]:
         """The keys of all candidates in order, sorted once for all sets of items."""
@@ -531,8 +535,7 @@ def _tied_places(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def rank_scores(
     user: Tensor,
-    scores: Tensor,
-    items: Tensor | None,
+    scored: Scored,
     judged: Rows,
     item_sets: dict[str, Rows],
     *,
@@ -540,13 +543,11 @@ def rank_scores(
     depth: int | None,
     top: int,
 ) -> Ranked:
-    """Return candidates ranked by score, shape (B, C); a score of -inf excludes an item from the candidate set.
+    """Return candidates ranked by score.
 
-    ``items`` has the item of every score, None where columns are items; ``judged`` is the ground truth, and
-    ``item_sets`` are other items to be found in the lists. Lists have the length ``depth``; None ranks all candidates,
-    of which the best ``top`` are returned one by one.
+    ``judged`` is the ground truth, and ``item_sets`` are other items to be found in the lists. Lists have the length
+    ``depth``; None ranks all candidates, of which the best ``top`` are returned one by one.
     """
-    scored = Scored.of(scores, items, order)
     best = top_of(user, scored, top if depth is None else depth, order)
     if depth is None:
         among_all = RanksAmongCandidates(scored, order)
@@ -566,7 +567,6 @@ def rank_scores(
             is_full=best.is_full,
             n_unranked=sum_whole(judged.row, ranks.place == 0, judged.size),
         )
-    _, is_candidate, _ = scored.columns(judged)
     in_lists = RanksInLists(best.items, best, scored, order)
     return Ranked(
         user=user,
@@ -580,7 +580,7 @@ def rank_scores(
         limit=depth if order.is_open else None,
         is_full=best.is_full,
         cut_in_tie=best.cut_in_tie,
-        n_unranked=sum_whole(judged.row, ~is_candidate, judged.size),
+        n_unranked=sum_whole(judged.row, ~scored.has_candidates(judged), judged.size),
     )
 
 

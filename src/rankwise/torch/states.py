@@ -30,7 +30,7 @@ from rankwise.options import members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
 from rankwise.torch.blocks import SideTensors, cut, is_relevant, mapped
-from rankwise.torch.ranked import Ranked, rank_scores
+from rankwise.torch.ranked import Ranked, Scored, rank_scores
 from rankwise.torch.user_items import Rows
 
 __all__ = [
@@ -196,8 +196,7 @@ def layout_of(spec: MetricSpec) -> Layout:
     rows = Rows(none, none, scores[:, 0].to(torch.float64), 0)
     ranked = rank_scores(
         none,
-        scores,
-        None,
+        Scored(scores, None),
         rows,
         dict.fromkeys(spec.facts.user_items, rows),
         order=spec.tie_order(spec.facts),
@@ -397,12 +396,12 @@ def _digest_of_truth(columns: Tensor) -> dict[str, int]:
 
 def _users(spec: MetricSpec, layout: Layout, states: States, *, named: bool) -> pl.DataFrame:
     """Return the values of the users who are evaluated; without names every row is another user."""
-    columns = states["columns"].cpu().numpy()
-    numbers = states["users"].cpu().numpy() if named else np.arange(len(columns))
+    columns = states["columns"].T.contiguous().cpu().numpy()
+    numbers = states["users"].cpu().numpy() if named else np.arange(columns.shape[1])
     ids = pl.Series("user", numbers)
     if named and spec.users is not None:
         ids = spec.users.ids.gather(numbers)
-    values = {name: np.ascontiguousarray(columns[:, at]) for at, name in enumerate(layout.columns)}
+    values = dict(zip(layout.columns, columns, strict=False))  # without the digest at the end
     frame = pl.DataFrame({"user": ids} | values).filter(pl.col("n_relevant").is_not_nan())
     return frame.with_columns(pl.col("n_relevant", "list_length").cast(pl.Int64))
 

@@ -1,4 +1,4 @@
-"""Tensors to rows of users and items, and scores from embeddings.
+"""Tensors to rows of users and items.
 
 Whatever form they have (a dense matrix, sparse CSR or COO, padded lists of items), they become
 rows of a user of the batch and an item, sorted, so that one search finds which are common to two
@@ -8,7 +8,6 @@ sets of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,11 +15,10 @@ import torch
 from torch import Tensor
 
 from rankwise.core.arrays import refuse
-from rankwise.errors import DuplicateError, IdError, InputError, ParameterError, RankwiseError, ScoreError
+from rankwise.errors import DuplicateError, IdError, InputError, RankwiseError, ScoreError
 
 __all__ = [
     "PAD",
-    "Factors",
     "Rows",
     "check_device",
     "check_lists",
@@ -31,7 +29,6 @@ __all__ = [
     "key_of",
     "list_keys",
     "place_of",
-    "read_factors",
     "read_rows",
     "uncoalesced",
 ]
@@ -86,6 +83,11 @@ class Rows:
             value = None if self.value is None else self.value[rows]
             size = min(step, self.size - first)
             yield Rows(self.row[rows] - first, self.item[rows], value, size)
+
+    def together(self, other: Rows) -> Rows:
+        """Return the rows of both, without relevances."""
+        row, item = torch.cat([self.row, other.row]), torch.cat([self.item, other.item])
+        return uncoalesced(row, item, None, self.size)
 
     def chosen(self, keep: Tensor) -> Rows:
         """Return some of the rows, by number."""
@@ -337,83 +339,3 @@ def _no_item(names: str, where: str, item: int, n_items: int) -> IdError:
         found=f"item {item} of {n_items}",
         hint=f"items are numbers from 0 to {n_items - 1}; {PAD} is padding",
     )
-
-
-_HALF = (torch.float16, torch.bfloat16)
-
-
-@dataclass(frozen=True)
-class Factors:
-    """User and item embeddings, whose products are scores; a slice of users has a matrix of them.
-
-    Attributes
-    ----------
-    users, items : tensor of float, shapes (U, d) and (I, d)
-        The embeddings, in the precision of the product.
-    bias : tensor of float, shape (I,), or None
-        Added to the scores of each item.
-    """
-
-    users: Tensor
-    items: Tensor
-    bias: Tensor | None
-
-    @property
-    def shape(self) -> torch.Size:
-        """The number of users and of items."""
-        return torch.Size((self.users.shape[0], self.items.shape[0]))
-
-    @property
-    def device(self) -> torch.device:
-        """Where the embeddings are."""
-        return self.users.device
-
-    def __getitem__(self, rows: slice) -> Tensor:
-        scores = _product(self.users[rows], self.items)
-        return scores if self.bias is None else scores + self.bias
-
-
-def read_factors(users: Tensor, items: Tensor, bias: Tensor | None, dtype: torch.dtype | None) -> Factors:
-    """Return embeddings and item biases in the precision of the product; None: that of the embeddings.
-
-    Raises
-    ------
-    InputError
-        If shapes or devices do not fit.
-    """
-    tensors = [("users", users, 2), ("items", items, 2)]
-    tensors += [] if bias is None else [("bias", bias, 1)]
-    for name, value, dimensions in tensors:
-        device = users.device if isinstance(users, Tensor) else torch.device("cpu")
-        check_device(name, value, device, "users")
-        if value.ndim != dimensions or value.layout != torch.strided:
-            raise InputError(
-                f"{name} is a dense tensor of {dimensions} dimensions",
-                found=f"shape {tuple(value.shape)}, {value.layout}",
-            )
-        if not value.dtype.is_floating_point:
-            raise InputError(f"{name} holds floats", found=str(value.dtype))
-    if users.shape[1] != items.shape[1]:
-        raise InputError(
-            "embeddings of users and items have different lengths",
-            found=f"users {tuple(users.shape)}, items {tuple(items.shape)}",
-        )
-    if bias is not None and bias.shape[0] != items.shape[0]:
-        raise InputError("bias has one value per item", found=f"{bias.shape[0]} values, {items.shape[0]} items")
-    kind = torch.promote_types(users.dtype, items.dtype) if dtype is None else dtype
-    if kind not in (*_HALF, torch.float32, torch.float64):
-        raise ParameterError("dtype is one of float16, bfloat16, float32, float64", found=f"dtype={dtype!r}")
-    users, items = users.detach().to(kind), items.detach().to(kind)
-    of_scores = torch.float32 if kind in _HALF else kind
-    return Factors(users, items, None if bias is None else bias.detach().to(of_scores))
-
-
-def _product(users: Tensor, items: Tensor) -> Tensor:
-    """Return the product, (B, I); in float32 for half precision, whose scores would often tie."""
-    if users.dtype not in _HALF:
-        return users @ items.T
-    if users.device.type == "cuda":
-        with suppress(TypeError):  # PyTorch before 2.8 knows no other type for the result
-            # Tensor cores multiply in half precision and add in float32.
-            return torch.mm(users, items.T, out_dtype=torch.float32)
-    return users.to(torch.float32) @ items.to(torch.float32).T
