@@ -171,17 +171,21 @@ static void columns_of_text(void) {
 
 static void scores(void) {
     const int64_t rows = 1 + below(4), width = 1 + below(9), stride = width + below(3);
-    int64_t starts[5] = {0}, above[40] = {0}, equal[40] = {0};
+    int64_t starts[5] = {0}, lengths[4] = {0}, above[40] = {0}, equal[40] = {0};
     float *values = malloc((size_t)((rows - 1) * stride + width) * sizeof(float)), judged[40];
     for (int64_t at = 0; at < (rows - 1) * stride + width; at++)
-        values[at] = (float)below(5);
+        values[at] = below(9) ? (float)below(5) : -INFINITY;
     for (int64_t row = 0; row < rows; row++) {
         starts[row + 1] = starts[row] + below(10);
         for (int64_t at = starts[row]; at < starts[row + 1]; at++)
             judged[at] = (float)below(5);
     }
-    rw_count_float32(values, stride, width, starts, rows, judged, above, equal);
-    for (int64_t row = 0; row < rows; row++)
+    check(rw_count_float32(values, stride, width, starts, rows, judged, lengths, above, equal) == 1,
+          "scores that are numbers");
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t column = 0; column < width; column++)
+            lengths[row] -= values[row * stride + column] > -INFINITY;
+        check(lengths[row] == 0, "scores of a row");
         for (int64_t at = starts[row]; at < starts[row + 1]; at++) {
             int64_t over = 0, same = 0;
             for (int64_t column = 0; column < width; column++) {
@@ -190,6 +194,10 @@ static void scores(void) {
             }
             check(above[at] == over && equal[at] == same, "scores above and equal");
         }
+    }
+    values[below(width)] = below(2) ? NAN : INFINITY;
+    check(rw_count_float32(values, stride, width, starts, rows, judged, lengths, above, equal) == 0,
+          "judged scores beside one that is no number");
     free(values);
 }
 

@@ -227,10 +227,14 @@ def test_scores_above(seed, dtype, levels):
     n_judged = rng.integers(0, 11, len(scores))
     starts = np.concatenate([[0], np.cumsum(n_judged)])
     judged = rng.choice(scores.ravel(), int(starts[-1]))
-    above, equal = kernels.count_above(scores, judged, starts)
+    lengths, above, equal = kernels.count_above(scores, judged, starts)
+    assert lengths.tolist() == (scores > -np.inf).sum(axis=1).tolist()
     row = scores[np.repeat(np.arange(len(scores)), n_judged)]
     assert above.tolist() == (row > judged[:, None]).sum(axis=1).tolist()
     assert equal.tolist() == (row == judged[:, None]).sum(axis=1).tolist()
+    for bad in (np.nan, np.inf):
+        scores[rng.integers(len(scores)), rng.integers(scores.shape[1])] = bad
+        assert kernels.count_above(scores, judged, starts) is None
 
 
 @needs_kernels
@@ -433,8 +437,8 @@ def test_few_values_or_one_that_is_huge_or_infinite_are_summed_elsewhere():
 def test_scores_are_read_where_rows_are_contiguous():
     scores = np.array([[3.0, 1.0, 2.0, 9.0], [0.0, 5.0, 5.0, 9.0]])
     for rows in (scores[:, :3], scores[:, :3].astype(np.float32)):
-        above, equal = kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2]))
-        assert (above.tolist(), equal.tolist()) == ([1, 0], [1, 2])
+        length, above, equal = kernels.count_above(rows, np.array([2.0, 5.0]), np.array([0, 1, 2]))
+        assert (length.tolist(), above.tolist(), equal.tolist()) == ([3, 3], [1, 0], [1, 2])
         lengths, items, best = kernels.top(rows, 1, 4)
         assert (lengths.tolist(), sorted(items.tolist()[1:]), best.tolist()) == ([1, 2], [1, 2], [3.0, 5.0, 5.0])
         assert items[0] == 0

@@ -477,10 +477,25 @@ RW_API uint64_t rw_whole_columns(const uint8_t *text, int64_t n, uint8_t separat
     return wanted;
 }
 
-/* Count the scores of a row that are above each of some judged scores, and those that are equal.
-   Rows lie `stride` numbers apart; judged scores of a row are those from starts[row] on. Four at a
-   time: the row is then read from the nearest memory a quarter as often. */
-#define RW_COUNT(NAME, SCORE, COUNT)                                                              \
+/* Count the scores of a row that are above each of some judged scores, those that are equal, and
+   those above minus infinity. Rows lie `stride` numbers apart; judged scores of a row are those from
+   starts[row] on. Four at a time: the row is then read from the nearest memory a quarter as often.
+   Returns 0, and stops, where a score is NaN or infinity. */
+#define RW_COUNT(NAME, SCORE, COUNT, LARGEST)                                                     \
+    RW_WIDE static int NAME##_length(const SCORE *scores, int64_t width, int64_t *length) {       \
+        COUNT bad = 0;                                                                            \
+        *length = 0;                                                                              \
+        for (int64_t first = 0; first < width; first += 1 << 16) {                                \
+            const int64_t stop = first + (1 << 16) < width ? first + (1 << 16) : width;           \
+            COUNT known = 0;                                                                      \
+            for (int64_t at = first; at < stop; at++) {                                           \
+                known += scores[at] >= -LARGEST;                                                  \
+                bad += !(scores[at] <= LARGEST);                                                  \
+            }                                                                                     \
+            *length += known;                                                                     \
+        }                                                                                         \
+        return bad == 0;                                                                          \
+    }                                                                                             \
     RW_WIDE static void NAME##_row(const SCORE *scores, int64_t width, const SCORE *judged,       \
                                    int64_t *above, int64_t *equal, int64_t n) {                   \
         const SCORE a = judged[0], b = judged[n > 1], c = judged[n > 2 ? 2 : 0],                  \
@@ -501,18 +516,23 @@ RW_API uint64_t rw_whole_columns(const uint8_t *text, int64_t n, uint8_t separat
             }                                                                                     \
         }                                                                                         \
     }                                                                                             \
-    RW_API void NAME(const SCORE *scores, int64_t stride, int64_t width, const int64_t *starts,   \
-                     int64_t rows, const SCORE *judged, int64_t *above, int64_t *equal) {         \
-        for (int64_t row = 0; row < rows; row++)                                                  \
+    RW_API int64_t NAME(const SCORE *scores, int64_t stride, int64_t width,                       \
+                        const int64_t *starts, int64_t rows, const SCORE *judged,                 \
+                        int64_t *lengths, int64_t *above, int64_t *equal) {                       \
+        for (int64_t row = 0; row < rows; row++, scores += stride) {                              \
+            if (!NAME##_length(scores, width, lengths + row))                                     \
+                return 0;                                                                         \
             for (int64_t at = starts[row]; at < starts[row + 1]; at += 4) {                       \
                 const int64_t left = starts[row + 1] - at;                                        \
-                NAME##_row(scores + row * stride, width, judged + at, above + at, equal + at,     \
+                NAME##_row(scores, width, judged + at, above + at, equal + at,                    \
                            left < 4 ? left : 4);                                                  \
             }                                                                                     \
+        }                                                                                         \
+        return 1;                                                                                 \
     }
 
-RW_COUNT(rw_count_float32, float, int32_t)
-RW_COUNT(rw_count_float64, double, int64_t)
+RW_COUNT(rw_count_float32, float, int32_t, FLT_MAX)
+RW_COUNT(rw_count_float64, double, int64_t, DBL_MAX)
 
 /* Find the `k` largest scores of each row, and those that are equal to the last of them.
 

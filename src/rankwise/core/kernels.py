@@ -246,7 +246,7 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_odd_text": ((_BYTES, c_int64, *_SHARE, c_uint8), c_int64),
     "rw_whole_columns": ((_BYTES, c_int64, c_uint8, c_int64, c_uint64), c_uint64),
     **{
-        f"rw_count_{scores.dtype}": ((scores, c_int64, c_int64, _INT64, c_int64, scores, _OUT_INT64, _OUT_INT64), None)
+        f"rw_count_{scores.dtype}": ((scores, c_int64, c_int64, _INT64, c_int64, scores, *3 * (_OUT_INT64,)), c_int64)
         for scores in (_FLOAT32, _FLOAT64)
     },
     **{
@@ -411,20 +411,21 @@ def place(codes: Ints, rank: Ints, items: Ints, share: tuple[int, int], starts: 
     return bool(count)
 
 
-def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints] | None:
-    """Return how many scores of its row are above each judged score, and how many are equal.
+def count_above(scores: Any, judged: Any, starts: Ints) -> tuple[Ints, Ints, Ints] | None:
+    """Return how many scores each row has, and how many are above each judged score, and equal to it.
 
-    The judged scores of each row stand one row after the other.
+    The judged scores of each row stand one row after the other; minus infinity is no score. None
+    also where a score is NaN or infinity.
     """
     stride = _stride(scores)
     if stride is None:
         return None
-    above, equal = np.zeros((2, len(judged)), dtype=np.int64)
+    lengths, (above, equal) = np.zeros(len(scores), dtype=np.int64), np.zeros((2, len(judged)), dtype=np.int64)
     judged = np.ascontiguousarray(judged, dtype=scores.dtype)
-    getattr(loaded(), f"rw_count_{scores.dtype.name}")(
-        scores[:1], stride, scores.shape[1], _whole(starts), len(scores), judged, above, equal
+    are_numbers = getattr(loaded(), f"rw_count_{scores.dtype.name}")(
+        scores[:1], stride, scores.shape[1], _whole(starts), len(scores), judged, lengths, above, equal
     )
-    return above, equal
+    return (lengths, above, equal) if are_numbers else None
 
 
 def top(scores: Any, k: int, groups: int) -> tuple[Ints, Ints, Any] | None:

@@ -455,32 +455,31 @@ def _rank_blocks(pool: Pool, judged: UserItems, threads: int, progress: bool | N
         return _among_candidates(block, judged)
 
     def of_all_items(users: Ints, scores: Floats) -> _RankRows:
-        check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
-        return _among_all_items(users, scores, judged)
+        return _among_all_items(pool, users, scores, judged)
 
     return map_blocks(pool, of_all_items, of_candidates, groups=PAD, threads=threads, progress=progress)
 
 
-def _among_all_items(users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
+def _among_all_items(pool: Pool, users: Ints, scores: Floats, judged: UserItems) -> _RankRows:
     """Return the ranks of judged items in a block of scores, which is overwritten."""
     rows, starts = judged.rows_of(users)
     item = judged.items[rows]
     score = scores[np.repeat(np.arange(len(users)), np.diff(starts)), item]
-    one_a_row = np.arange(len(users) + 1)
-    length, _ = _count_above(scores, np.full(len(users), -np.inf, scores.dtype), one_a_row)
-    above, equal = _count_above(scores, score, starts)
+    counts = kernels.count_above(scores, score, starts)
+    if counts is None:
+        check_scores(pool, users, scores, scores.max(axis=1, keepdims=True))
+        counts = _count_above(scores, score, starts)
+    length, above, equal = counts
     user, kept = np.repeat(users, np.diff(starts)), score > -np.inf
     return _sorted(user[kept], item[kept], score[kept], above[kept], equal[kept], length)
 
 
-def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints]:
-    """Return how many scores are above each judged score of their row, and how many are equal.
+def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return how many scores each row has, and how many are above each judged score of it, and equal to it.
 
     Rows with many judged scores are sorted in place.
     """
-    compiled = kernels.count_above(scores, score, starts)
-    if compiled is not None:
-        return compiled
+    length = np.count_nonzero(scores > -np.inf, axis=1)
     above, equal = np.empty(len(score), dtype=np.int64), np.empty(len(score), dtype=np.int64)
     for row, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         all_scores, judged_scores = scores[row], score[a:b]
@@ -492,7 +491,7 @@ def _count_above(scores: Floats, score: Floats, starts: Ints) -> tuple[Ints, Int
             upper = all_scores.searchsorted(judged_scores, side="right")
             above[a:b] = len(all_scores) - upper
             equal[a:b] = upper - all_scores.searchsorted(judged_scores, side="left")
-    return above, equal
+    return length, above, equal
 
 
 def _among_candidates(block: CandidateScores, judged: UserItems) -> _RankRows:
