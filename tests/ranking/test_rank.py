@@ -179,6 +179,28 @@ def test_pytorch_tensors_are_arrays():
     assert lists_of(rw.rank(scores, k=2)) == {0: [1, 2]}
 
 
+def test_numbers_of_half_precision_are_read_as_they_are():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    generator = torch.Generator().manual_seed(0)
+    users, items = torch.randn((40, 6), generator=generator), torch.randn((90, 6), generator=generator)
+    bias = torch.randn(90, generator=generator)
+    for kind in (torch.float16, torch.bfloat16):
+        rounded = [x.to(kind) for x in (users, items, bias)]
+        floats = [x.float().numpy() for x in rounded]
+        for some in (slice(None), slice(None, None, 2)):  # rows that do not stand side by side, too
+            ours = rw.rank(users=rounded[0][some], items=rounded[1], bias=rounded[2], k=7)
+            theirs = rw.rank(users=floats[0][some], items=floats[1], bias=floats[2], k=7)
+            assert ours.frame.equals(theirs.frame)
+        scores = (rounded[0].float() @ rounded[1].float().T).to(kind)
+        truth = {user: {user, 89 - user} for user in range(40)}
+        assert rw.rank(scores, 7).frame.equals(rw.rank(scores.float().numpy(), 7).frame)
+        ours = rw.rank_relevant(scores, truth=truth)
+        assert ours.frame.equals(rw.rank_relevant(scores.float().numpy(), truth=truth).frame)
+        rounded[1][3, 2] = torch.inf
+        with pytest.raises(ScoreError, match="NaN or infinite"):
+            rw.rank(users=rounded[0], items=rounded[1], k=7)
+
+
 def test_candidates():
     scores = np.array([[0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.4]])
     truth = {0: {2, 3}, 1: {3}}

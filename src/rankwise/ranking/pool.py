@@ -61,7 +61,9 @@ scores : array or frame, shape (U, I), optional
     column of user ids.
 users, items : array or frame, shape (U, d) and (I, d), optional
     User and item factors, instead of scores; rows of frames are labelled like those of scores.
-    In float32, BLAS may round equal scores differently; use float64 if exact ties matter.
+    In float32, BLAS may round equal scores differently; use float64 if exact ties matter. Half
+    precision (float16; bfloat16 of PyTorch or ml_dtypes) stays as it is until a block is computed,
+    in float32.
 bias : array, shape (I,), optional
     Item biases, added to the scores.
 user_ids, item_ids : iterable, optional

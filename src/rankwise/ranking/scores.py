@@ -121,6 +121,9 @@ PAD, ROWS = 64, 48
 that divide them, so that all blocks, of any size, are multiplied in the same way. Within a panel
 OpenBLAS may still sum float32 products in another order from row to row; no difference was observed
 in float64."""
+_BFLOAT16 = np.dtype([("bits", np.uint16)])
+"""Numbers that NumPy lacks: the upper half of a float32. They stay as they are until a block is computed."""
+_CHECKED = 1 << 14  # rows that are checked together
 
 
 class Scores(ABC):
@@ -156,11 +159,11 @@ class Matrix(Scores):
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Copy rows, as floats."""
-        out[: len(users), : self.n_items] = self.values[users]
+        out[: len(users), : self.n_items] = _as_floats(self.values[users], self.dtype)
 
     def pairs(self, users: Ints, items: Ints) -> Floats:
         """Look up cells."""
-        return self.values[users, items].astype(self.dtype)
+        return _as_floats(self.values[users, items], self.dtype)
 
     def subset(self, items: Ints) -> Matrix:
         """Copy columns."""
@@ -176,12 +179,13 @@ class Factors(Scores):
     def __init__(self, users: Floats, items: Floats, bias: Floats | None = None) -> None:
         arrays = [users, items, *([] if bias is None else [bias])]
         self.dtype = np.result_type(*(_float_type(values) for values in arrays))
+        items = _as_floats(items, self.dtype)
         if bias is not None:
-            items = np.column_stack([items, bias])
+            items = np.column_stack([items, _as_floats(bias, self.dtype)])
         self._has_bias = bias is not None
         self.n_users, self.n_items = len(users), len(items)
         self._users = users
-        self._items = _padded(items.astype(self.dtype, copy=False), rounded_up(self.n_items, PAD))
+        self._items = _padded(items, rounded_up(self.n_items, PAD))
 
     def fill(self, users: Ints, out: Floats) -> None:
         """Multiply the factors of these users by those of all items."""
@@ -201,7 +205,7 @@ class Factors(Scores):
         return out
 
     def _user_factors(self, users: Ints) -> Floats:
-        factors = self._users[users].astype(self.dtype, copy=False)
+        factors = _as_floats(self._users[users], self.dtype)
         if not self._has_bias:
             return factors
         return np.column_stack([factors, np.ones(len(factors), self.dtype)])
@@ -259,9 +263,6 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
     item_bias = None if bias is None else _array("bias", bias, 1)
     if item_bias is not None and len(item_bias) != len(item):
         raise InputError("bias has one value per item", found=f"{len(item_bias)} values, {len(item)} items")
-    for name, values in (("users", user), ("items", item), ("bias", item_bias)):
-        if values is not None:
-            _check_finite(name, values)
     source = Factors(user, item, item_bias)
     _check_size(user, item, item_bias, source.dtype)
     return source
@@ -277,10 +278,11 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
     if is_masked(values):
         raise InputError(f"{name}: a masked array is not supported", hint="replace masked scores with minus infinity")
     try:
-        array = np.asarray(values)
+        array = np.asarray(_bits(values))
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor with gradients
         raise InputError(f"{name} is not an array", found=str(error).splitlines()[0]) from error
-    if array.dtype.kind not in "fiub" or array.ndim != dimensions or 0 in array.shape:
+    is_number = array.dtype.kind in "fiub" or array.dtype == _BFLOAT16
+    if not is_number or array.ndim != dimensions or 0 in array.shape:
         shapes = {"scores": "(n_users, n_items)", "bias": "(n_items,)"}
         raise InputError(
             f"{name} must be numbers of shape {shapes.get(name, '(n, d)')}",
@@ -295,6 +297,21 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
     return array
 
 
+def _bits(values: Any) -> Any:
+    """Return bfloat16 numbers of PyTorch or ml_dtypes as their bits; anything else as it is."""
+    kind = str(getattr(values, "dtype", ""))
+    if kind == "torch.bfloat16":
+        return values.view(values[:0].short().dtype).numpy().view(_BFLOAT16)
+    return values.view(_BFLOAT16) if kind == "bfloat16" else values
+
+
+def _as_floats(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Floats:
+    """Return numbers as floats of a type."""
+    if values.dtype == _BFLOAT16:
+        values = (values["bits"].astype(np.uint32) << 16).view(np.float32)
+    return values.astype(dtype, copy=False)
+
+
 def _is_exact(array: np.ndarray[Any, Any]) -> bool:
     """Return whether whole numbers keep all digits as floats."""
     if int(array.min()) >= -(2**53) and int(array.max()) <= 2**53:
@@ -304,33 +321,40 @@ def _is_exact(array: np.ndarray[Any, Any]) -> bool:
 
 def _float_type(values: np.ndarray[Any, Any]) -> np.dtype[Any]:
     """Return the float type for computing with these values: float32 for float16 and float32."""
-    small = values.dtype in (np.float16, np.float32)
+    small = values.dtype in (np.float16, np.float32, _BFLOAT16)
     return np.dtype(np.float32 if small else np.float64)
 
 
 def _check_size(user: Floats, item: Floats, bias: Floats | None, dtype: np.dtype[Any]) -> None:
-    """Raise if a product could overflow: minus infinity would exclude the item."""
-    largest = [float(np.abs(values).max()) for values in (user, item)]
-    bound = largest[0] * largest[1] * user.shape[1]
-    bound += 0.0 if bias is None else float(np.abs(bias).max())
+    """Raise if a number is not finite, or a product could overflow: minus infinity would exclude the item."""
+    arrays = {"users": user, "items": item, **({} if bias is None else {"bias": bias})}
+    largest = {name: _largest(name, values) for name, values in arrays.items()}
+    bound = largest["users"] * largest["items"] * user.shape[1] + largest.get("bias", 0.0)
     if bound >= float(np.finfo(dtype).max):
         raise ScoreError(
             "the products of these factors may be too large for their kind of float",
-            found=f"{dtype} numbers up to {max(largest):g}",
+            found=f"{dtype} numbers up to {max(largest['users'], largest['items']):g}",
             hint="scale the factors down, or pass them as float64",
         )
 
 
-def _check_finite(name: str, values: Floats) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row = int(np.argwhere(bad)[0][0])
-        raise ScoreError(
-            f"{name} holds a number that is NaN or infinite",
-            where=f"{name}, row {row}",
-            found=f"{values[bad][0]} ({int(bad.sum())} such numbers)",
-            hint="find out why the model gives no number",
-        )
+def _largest(name: str, values: Floats) -> float:
+    """Return the largest number without its sign; raise if one is not finite."""
+    largest = 0.0
+    for first in range(0, len(values), _CHECKED):
+        part = _as_floats(values[first : first + _CHECKED], _float_type(values))
+        largest = max(largest, -float(part.min()), float(part.max()))
+        bad = ~np.isfinite(part)
+        if bad.any():
+            row = first + int(np.argwhere(bad)[0][0])
+            everywhere = ~np.isfinite(_as_floats(values, _float_type(values)))
+            raise ScoreError(
+                f"{name} holds a number that is NaN or infinite",
+                where=f"{name}, row {row}",
+                found=f"{part[bad][0]} ({int(everywhere.sum())} such numbers)",
+                hint="find out why the model gives no number",
+            )
+    return largest
 
 
 def rounded_up(size: int, step: int) -> int:
