@@ -20,6 +20,7 @@ from rankwise.torch import Collection, factors, rank  # noqa: E402
 
 NAMES = ["ndcg@[2,3]", "recall@3", "coverage@3", "mrr@3", "gini@3", "novelty@3"]
 K = 3
+N_USERS = 18
 
 
 def plain_largest(users, items, bias, size):
@@ -70,7 +71,7 @@ def installed_kernels(monkeypatch):
 HALF = torch.float16 if DEVICE == "cpu" else torch.bfloat16  # the interpreter has no product of bfloat16
 
 
-def embeddings(seed, n_users=40, n_items=700, *, levels=None, dtype=HALF):
+def embeddings(seed, n_users=N_USERS, n_items=700, *, levels=None, dtype=HALF):
     generator = torch.Generator().manual_seed(seed)
     users, items, bias = (torch.randn(shape, generator=generator) for shape in ((n_users, 8), (n_items, 8), n_items))
     if levels is not None:
@@ -78,7 +79,7 @@ def embeddings(seed, n_users=40, n_items=700, *, levels=None, dtype=HALF):
     return users.to(DEVICE, dtype), items.to(DEVICE, dtype), bias.to(DEVICE)
 
 
-def seen_items(seed, n_users=40, n_items=700, share=0.05):
+def seen_items(seed, n_users=N_USERS, n_items=700, share=0.05):
     generator = torch.Generator().manual_seed(seed)
     return (torch.rand((n_users, n_items), generator=generator) < share).to(DEVICE)
 
@@ -146,7 +147,7 @@ def test_items_that_all_tie_are_ranked_from_all_scores():
 @pytest.mark.usefixtures("road")
 def test_users_with_fewer_candidates_than_places():
     users, items, _ = embeddings(7)
-    exclude = torch.ones((40, 700), dtype=torch.bool, device=DEVICE)
+    exclude = torch.ones((N_USERS, 700), dtype=torch.bool, device=DEVICE)
     exclude[3, 691] = exclude[3, 5] = exclude[4, 699] = False
     top = rank(users=users, items=items, k=K, exclude=exclude)
     assert {*top.items[3].tolist()} == {691, 5, -1}
@@ -163,6 +164,7 @@ def test_scores_that_are_no_numbers_are_refused(number):
         rank(users=users, items=items, k=K)
 
 
+@pytest.mark.slow
 @examples(20)
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(420, 700))
 def test_every_top_is_certain(seed, levels, n_items):
