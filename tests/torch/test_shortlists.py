@@ -164,6 +164,21 @@ def test_scores_that_are_no_numbers_are_refused(number):
         rank(users=users, items=items, k=K)
 
 
+def test_kernels_that_cannot_be_compiled_are_left_with_a_warning(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no C compiler")
+
+    device = torch.device("cpu")
+    monkeypatch.setattr(factors, "product_kernels", lambda: SimpleNamespace(largest_of_groups=fail))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (8, 6))
+    with pytest.warns(RuntimeWarning, match="take longer: no C compiler"):
+        assert factors.usable_kernels.__wrapped__(device) is None
+    monkeypatch.setattr(factors, "product_kernels", lambda: PLAIN)
+    assert factors.usable_kernels.__wrapped__(device) is PLAIN
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 5))
+    assert factors.usable_kernels.__wrapped__(device) is None
+
+
 @pytest.mark.slow
 @examples(20)
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(420, 700))

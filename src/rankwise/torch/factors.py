@@ -11,6 +11,7 @@ does not lie above all other groups by more than both can be wrong gets the scor
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,7 +31,8 @@ CELLS = 1 << 26
 _SPARE = 8  # items of a shortlist beyond the one that follows the last: items that may tie with it
 _GROUP = 32  # items of which one score is kept
 _WORTH = 8  # times as many items as a shortlist holds, from which one pays
-_WIDEST = 256  # dimensions up to which a row of users fits into the registers of a kernel
+_WIDEST = 128  # dimensions up to which the tiles of a kernel fit into the memory of every multiprocessor since 2020
+_CAPABILITY = 8, 0  # of the first processors that multiply bfloat16
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -193,7 +195,23 @@ def _kernels_for(factors: Factors, width: int) -> Any:
     """Return the kernels that multiply these embeddings; None: PyTorch does."""
     is_small = factors.users.dtype in _HALF and factors.users.shape[1] <= _WIDEST
     is_large = factors.shape[1] >= _WORTH * _GROUP * width
-    return product_kernels() if is_small and is_large and factors.device.type == "cuda" else None
+    return usable_kernels(factors.device) if is_small and is_large and factors.device.type == "cuda" else None
+
+
+@cache
+def usable_kernels(device: torch.device) -> Any:
+    """Return the kernels if they run on a GPU; None, with a warning where Triton cannot compile them."""
+    kernels = product_kernels()
+    if kernels is None or torch.version.hip or torch.cuda.get_device_capability(device) < _CAPABILITY:
+        return None
+    one = torch.ones((1, _WIDEST), dtype=torch.float16, device=device)
+    try:
+        kernels.largest_of_groups(one, one, None, _GROUP)
+    except Exception as error:  # noqa: BLE001 - of Triton, of the C compiler that it needs, of a driver
+        reason = f"Triton cannot compile kernels, so rankings from embeddings take longer: {error}"
+        warnings.warn(reason, RuntimeWarning, stacklevel=2)
+        return None
+    return kernels
 
 
 def _rounding(factors: Factors) -> Tensor | None:
