@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
-from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift, bounded_test_of
+from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift
 from rankwise.stats.differences import MANY, Differences, Interval, PairStatistics, TestResult
 from rankwise.stats.effect_sizes import lift_interval
 from rankwise.stats.equivalence import UNBOUNDED, Bounds, Margin, equivalence_of, minimum_detectable, non_inferiority_of
@@ -137,12 +137,13 @@ def _plain_text(name: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 @cache
-def _paths(row: type) -> dict[str, str]:
+def _paths(row: Any) -> dict[str, str]:
     """Return the attributes that lead from a row to each of its columns, by name."""
     paths: dict[str, str] = {}
     for entry in fields(row):
         if is_dataclass(entry.default):
-            paths |= {name: f"{entry.name}.{path}" for name, path in _paths(type(entry.default)).items()}
+            section: Any = type(entry.default)
+            paths |= {name: f"{entry.name}.{path}" for name, path in _paths(section).items()}
         elif "hidden" not in entry.metadata:
             paths[entry.name] = entry.name
     return paths
@@ -150,7 +151,9 @@ def _paths(row: type) -> dict[str, str]:
 
 def values_of(row: Any) -> dict[str, Any]:
     """Return the value of each column of a row."""
-    return {name: attrgetter(path)(row) for name, path in _paths(type(row)).items()}
+    kind: Any = type(row)
+    paths = _paths(kind)
+    return dict(zip(paths, attrgetter(*paths.values())(row), strict=True))
 
 
 def table_of(rows: Sequence[Any], row: type) -> pl.DataFrame:
@@ -384,20 +387,18 @@ def row_of(
     bounds: Bounds,
     cluster: Any = None,
     delta: float = math.nan,
+    p_bound: float = math.nan,
 ) -> PairRow:
     """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
 
     ``intervals`` are that of the pair alone and that of all pairs of the family together. ``dropped``
-    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's,
-    which sums do not tell; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
+    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's and
+    ``p_bound`` that of a bounded mean, which sums do not tell; ``bounds`` are those of a user's value,
+    ``cluster`` the clusters of users.
     """
     n, (after, before), (interval, together) = pairs.n, pairs.means, intervals
     limits, largest = (interval.low, interval.high, together.low, together.high), bounds[1] - bounds[0]
-    by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
-    p_bound = tested.p if by_bound else math.nan
-    if not by_bound and isinstance(pairs, Differences) and math.isfinite(largest):
-        p_bound = bounded_test_of(pairs, largest, cluster).p
-    confidence = 1 - alpha
+    by_bound, confidence = tested.test == BOUNDED and isinstance(pairs, Differences), 1 - alpha
     return PairRow(
         cell,
         None,
@@ -507,9 +508,7 @@ def with_verdict(row: PairRow, p: float, p_equivalence: float, *, error_rate: st
     return replace(
         row,
         test=replace(row.test, p_adjusted=p, error_rate=error_rate, verdict=verdict),
-        equivalence=replace(
-            row.equivalence, p_equivalence_adjusted=p_equivalence, within_margin=p_equivalence < alpha
-        ),
+        equivalence=replace(row.equivalence, p_equivalence_adjusted=p_equivalence, within_margin=p_equivalence < alpha),
         flags=(*row.flags, *_unbounded_flags(row.test, verdict, alpha)),
     )
 
