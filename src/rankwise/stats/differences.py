@@ -503,7 +503,7 @@ class Differences(DerivedStatistics):
         cells, limits = np.zeros((BINS, 2)), self.limits
         x, y = map(np.ascontiguousarray, (self.x, self.y))
         library.rw_bins(x, y, self.n, BINS, *limits, cells)
-        return _means_of_bins(*cells.T, *limits)
+        return _means_of_bins(cells[:, 0], cells[:, 1], *limits)
 
     @property
     def limits(self) -> tuple[float, float]:
