@@ -853,10 +853,12 @@ RW_WIDE RW_API void rw_saddle(const double *x, const double *count, int64_t n, d
 
 /* Find the saddle point of the differences x - y of pairs of columns, those of x before those of y, each in a bin
    with others (`rw_bins`) and turned round where signs[pair] is -1, and of a number more: `largest`, or the largest
-   difference if that is larger. `limits` are the smallest and the largest difference of each pair, `found` as in
-   `rw_saddle`: 4 numbers a pair, or NaN where no difference is below 0 or all are in one bin. `room` has 4 * bins + 32. */
-RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, const double *limits, const double *signs,
-                       double largest, int64_t bins, int64_t first, int64_t stop, double *room, double *found) {
+   difference if that is larger. `limits` are the smallest and the largest difference of each pair; `found` has 4
+   numbers of each, as in `rw_saddle`, or NaN where none is below 0 or all are in one bin. There is room for
+   4 * bins + 2 * RW_LANES numbers. */
+RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, const double *limits,
+                       const double *signs, double largest, int64_t bins, int64_t first, int64_t stop,
+                       double *room, double *found) {
     double *values = room + 2 * bins, *count = values + bins + RW_LANES;
     for (int64_t pair = first; pair < stop; pair++) {
         const double low = limits[2 * pair], high = limits[2 * pair + 1], sign = signs[pair];

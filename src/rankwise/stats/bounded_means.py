@@ -282,7 +282,7 @@ def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float
     library, saddles = kernels.loaded(), np.full((len(pairs), 4), math.nan)
     if library is not None and pairs and pairs[0].n > BINS:
         columns = [np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)]
-        limits, signs = (np.array([pair.limits for pair in pairs]), np.array([_sign(pair) for pair in pairs]))
+        limits, signs = np.array([pair.limits for pair in pairs]), np.array([_sign(pair) for pair in pairs])
 
         def work(first: int, stop: int) -> None:
             counts = pairs[0].n, len(pairs)
