@@ -316,29 +316,54 @@ static void pairs_above(void) {
     const int64_t n = below(LONGEST);
     uint64_t keys[LONGEST], sorted[LONGEST], room[LONGEST];
     for (int64_t at = 0; at < n; at++) {
-        const uint64_t digits = below(3) ? (uint64_t)below(9) * 2 : (uint64_t)below(1 << 30) << 20;
+        const uint64_t some = below(3) ? (uint64_t)below(9) * 2 : (uint64_t)below(1 << 30) << 20;
+        const uint64_t digits = below(6) ? some : UINT64_C(1) << (63 - RW_MARK); /* that of 0 */
         keys[at] = digits << RW_MARK | (uint64_t)below(K);
     }
     memcpy(sorted, keys, sizeof keys);
     rw_sort_keys(sorted, n, room);
+    const int64_t zeros[K] = {below(5), 1, below(3)};
     int64_t known[2 * K] = {0}, above[K * K] = {0}, expected[K * K] = {0};
     for (int64_t at = 1; at < n; at++)
         check(sorted[at - 1] >> RW_MARK <= sorted[at] >> RW_MARK, "the order of keys");
-    rw_above(sorted, n, K, known, above);
+    rw_above(sorted, n, zeros, K, known, above);
     for (int64_t x = 0; x < n; x++)
         for (int64_t y = 0; y < n; y++) {
             const uint64_t here = keys[x] >> RW_MARK, there = keys[y] >> RW_MARK;
             const int64_t cell = (int64_t)(keys[x] % (1 << RW_MARK)) * K;
-            expected[cell + (int64_t)(keys[y] % (1 << RW_MARK))] += there < here ? 2 : there == here;
+            const int64_t times = rw_times(keys[x], zeros) * rw_times(keys[y], zeros);
+            expected[cell + (int64_t)(keys[y] % (1 << RW_MARK))] += times * (there < here ? 2 : there == here);
         }
     check(!memcmp(above, expected, sizeof above), "values above");
+}
+
+/* Of pairs in both orders, each in as many bins as there are distinct differences. */
+static void saddles_of_bins(const double *x, const double *y, int64_t n, double least, double most) {
+    enum { BINS = 64 };
+    const double *columns[] = {x, y, y, x}, limits[] = {least, most, -most, -least}, signs[] = {1.0, -1.0};
+    double found[8], *room = malloc((4 * BINS + 2 * RW_LANES) * sizeof *room);
+    rw_saddles(columns, n, 2, limits, signs, 1.0, BINS, 0, 2, room, found);
+    for (int pair = 0; pair < 2; pair++) {
+        const double *of = found + 4 * pair;
+        double slope = 1.0 / (1.0 - of[0]), logs = log1p(-of[0]);
+        for (int64_t at = 0; at < n; at++) {
+            slope += (x[at] - y[at]) / (1.0 - of[0] * (x[at] - y[at]));
+            logs += log1p(-of[0] * (x[at] - y[at]));
+        }
+        if (least < 0.0 && most > least) {
+            check(fabs(slope) < 1e-6 * sqrt(of[1]), "the slope at a saddle point");
+            check(fabs(of[3] - logs) < 1e-9 * (double)n, "the logarithms at a saddle point");
+        } else
+            check(isnan(of[0]), "no saddle point");
+    }
+    free(room);
 }
 
 static void bins(void) {
     enum { BINS = 5, LONGEST = 5000 };
     const int64_t n = 1 + below(LONGEST);
     double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
-    double limits[2] = {INFINITY, -INFINITY}, sizes[BINS] = {0.0}, totals[BINS] = {0.0};
+    double cells[2 * BINS] = {0.0};
     double least = INFINITY, most = -INFINITY, size = 0.0, total = 0.0, sum = 0.0;
     for (int64_t at = 0; at < n; at++) {
         x[at] = (double)below(8) / 8.0;
@@ -347,21 +372,21 @@ static void bins(void) {
         most = x[at] - y[at] > most ? x[at] - y[at] : most;
         sum += x[at] - y[at];
     }
-    rw_bins(x, y, n, BINS, limits, sizes, totals);
+    rw_bins(x, y, n, BINS, least, most, cells);
     for (int bin = 0; bin < BINS; bin++) {
-        size += sizes[bin];
-        total += totals[bin];
-        check(!(totals[bin] > most * sizes[bin]), "the mean of a bin");
+        size += cells[2 * bin];
+        total += cells[2 * bin + 1];
+        check(!(cells[2 * bin + 1] > most * cells[2 * bin]), "the mean of a bin");
     }
-    check(limits[0] == least && limits[1] == most, "the limits of differences");
     check(size == (double)n && total == sum, "the sizes and totals of bins");
+    saddles_of_bins(x, y, n, least, most);
     free(x), free(y);
 }
 
 static void differences(void) {
     const int64_t n = below(20) ? 1 + below(40) : 2040 + below(20), pairs[] = {0, 1, 1, 0};
     double *x = malloc((size_t)n * sizeof(double)), *y = malloc((size_t)n * sizeof(double));
-    double mean = 0.0, found[16], squares = 0.0, cubes = 0.0;
+    double mean = 0.0, found[18], squares = 0.0, cubes = 0.0;
     int64_t wins = 0, losses = 0, not_zero = 0;
     for (int64_t at = 0; at < n; at++) { /* quarters: sums are exact */
         x[at] = (double)below(5) / 4;
@@ -379,11 +404,12 @@ static void differences(void) {
     const double *columns[] = {x, y}, means[] = {mean, -mean};
     rw_differences(columns, n, pairs, means, 0, 2, found);
     for (int pair = 0; pair < 2; pair++) {
-        const double *of = found + 8 * pair, unit = ldexp(1.0, (int)of[5]), side = pair ? -1 : 1;
+        const double *of = found + 9 * pair, unit = ldexp(1.0, (int)of[6]), side = pair ? -1 : 1;
         check(of[pair] == wins && of[1 - pair] == losses && of[2] == not_zero, "wins and losses");
         check(fabs(of[3] - side * mean) < 1e-12, "a mean difference");
-        check(fabs(of[6] * unit * unit - squares) < 1e-9, "squares of differences");
-        check(fabs(of[7] * unit * unit * unit - side * cubes) < 1e-9, "cubes of differences");
+        check(of[4] <= of[3] && of[3] <= of[5], "the limits of differences");
+        check(fabs(of[7] * unit * unit - squares) < 1e-9, "squares of differences");
+        check(fabs(of[8] * unit * unit * unit - side * cubes) < 1e-9, "cubes of differences");
     }
     free(x), free(y);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import polars as pl
@@ -71,3 +73,18 @@ def test_the_error_of_the_first_bucket_is_raised_without_a_number_of_a_row(work)
         bucket_work.check_row(row, work.sources)
     assert "row" not in error.value.where
     assert "of one bucket" in error.value.found
+
+
+def test_rows_of_buckets_are_made_without_pandas():
+    """To import it would take each Python worker longer than its first bucket of a million rows."""
+    script = """
+import sys
+import pyarrow as pa
+import rankwise.spark.bucket_work
+from rankwise.spark.tables import one_row
+row = one_row(pa.schema([("partial", pa.binary()), ("buckets", pa.list_(pa.int32()))]), partial=b"1")
+assert row.to_batches()[0].num_rows == 1
+print("pandas" in sys.modules, row.to_pylist())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=1) == ["False", "[{'partial': b'1', 'buckets': None}]\n"]

@@ -16,10 +16,12 @@ from rankwise import stats
 from rankwise.core import kernels
 from rankwise.stats.bounded_means import (
     BoundedMean,
+    _log1p,
     bounded_interval_of,
     bounded_lift,
     bounded_mean_limit,
     bounded_p,
+    bounded_p_of_all,
     bounded_test_of,
     bounded_upper,
     probability_above,
@@ -266,3 +268,34 @@ def test_pairs_are_binned_alike_with_and_without_kernels_and_from_both_sides(n):
     assert bounded_test_of(slight, 1.0).p == pytest.approx(
         min(1.0, 2 * min(bounded_p(slight.d, 1.0), bounded_p(-slight.d, 1.0)))
     )
+
+
+@pytest.mark.parametrize("n", [100, 3000, 8193, 30_000])
+def test_p_of_all_pairs_has_the_bits_of_each_with_and_without_kernels(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.random((2, n)) * (rng.random((2, n)) < 0.2)
+    pairs = [differences(*sides) for sides in ((x, y), (y, x), (x, x), (x, x / 2), (x / 2, x), (x + 1, x))]
+    compiled = bounded_p_of_all(pairs, 1.0)
+    with kernels.disabled():
+        plain = bounded_p_of_all(pairs, 1.0)
+    assert compiled == plain == [bounded_test_of(pair, 1.0).p for pair in pairs]
+    assert compiled[2] == 1.0
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=40), st.floats(-0.9, 0.9))
+def test_tails_have_the_bits_of_the_kernel(values, start):
+    compiled = probability_above(np.array(values), start)
+    with kernels.disabled():
+        assert probability_above(np.array(values), start) == compiled
+
+
+@given(st.one_of(st.floats(-0.999, 1e6), st.floats(-1e-3, 1e-3)))
+def test_logarithms_are_those_of_the_library_to_four_roundings(u):
+    assert _log1p(np.array([u]))[0] == pytest.approx(math.log1p(u), rel=1e-15, abs=1e-322)
+
+
+def test_p_has_no_step_where_a_hypothesis_is_the_mean():
+    mean = BoundedMean.of(np.random.default_rng(0).random(500) - 0.5, 1.0)
+    centre = (mean.values @ mean.count + 1.0) / 501
+    steps = -np.diff([mean.p(centre + gap) for gap in np.linspace(-1e-3, 1e-3, 41)])
+    assert 0 < steps.min() < steps.max() < 1.5 * steps.min()

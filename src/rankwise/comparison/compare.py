@@ -44,7 +44,7 @@ from rankwise.comparison.pairwise import (
     ranks_are_approximate,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import PairRow, unbounded_flags, verdict, with_adjusted
+from rankwise.comparison.rows import PairRow, with_verdict
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -294,24 +294,22 @@ def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict
     ``difference`` with ``low`` and ``high`` is that over the other users. ``decides``: its sign is another one, or
     what the test of the pair alone shows is another thing.
     """
-    leads = []
+    listed, leads = {name: _listed(result, family.main) for name, result in family.results.items()}, []
     for row in rows:
-        both = {name: family.results[name] for name in (row.baseline, row.system)}
-        if not all(r.is_mean_of_users(row.metric) and knows_lists(r) for r in both.values()):
+        baseline, system = (listed[name] for name in (row.baseline, row.system))
+        if baseline is None or system is None or baseline.equals(system):
             continue
-        lengths = [
-            r.per_user.filter(pl.col(row.metric).is_not_nan()).select("user", pl.col("list_length") > 0)
-            for r in both.values()
-        ]
-        listed = lengths[0].join(lengths[1], on="user")
-        same = listed.filter(pl.col("list_length") == pl.col("list_length_right"))["user"]
-        apart = len(listed) - len(same)
+        both = baseline.join(system, on="user")
+        same = both.filter(pl.col("listed") == pl.col("listed_right"))["user"]
+        apart = len(both) - len(same)
         if not apart or len(same) < _FEWEST_USERS:
             continue
-        inside = {
-            name: _with_users(r, r.per_user.filter(pl.col("user").is_in(same.implode()))) for name, r in both.items()
-        }
         pairs = [(row.baseline, row.system)]
+        inside = {
+            name: _with_users(result, result.per_user.filter(pl.col("user").is_in(same.implode())))
+            for name, result in family.results.items()
+            if name in pairs[0]
+        }
         (other,) = replace(family, results=inside, pairs=pairs, tests=1, missing="common").rows(row.metric)
         means, sign = other.means, math.copysign(1, row.means.difference) * other.means.difference
         decides = sign <= 0 or (row.test.p < family.alpha) != (other.test.p < family.alpha)
@@ -320,6 +318,14 @@ def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict
         limits = {name: getattr(means, name) for name in names}
         leads.append({**pair, "users": len(same), **limits, "decides": bool(decides)})
     return leads
+
+
+def _listed(result: Result, cell: str) -> pl.DataFrame | None:
+    """Return whether each user with a value has a list; None where that is not known, or no matter of users."""
+    if not result.is_mean_of_users(cell) or not knows_lists(result):
+        return None
+    users = result.per_user.filter(pl.col(cell).is_not_nan())
+    return users.select("user", listed=pl.col("list_length") > 0)
 
 
 def _test_sets(results: Mapping[str, Result]) -> dict[str, Any]:
@@ -552,15 +558,12 @@ def correct_rows(
         method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
         if primary and joint:  # adjusted for these pairs already
             more = 1 + before / max(len(family), 1)
-            family = with_adjusted(family, [min(row.test.p_adjusted * more, 1.0) for row in family])
+            adjusted = [min(row.test.p_adjusted * more, 1.0) for row in family]
         else:
-            family = with_adjusted(family, _adjusted([row.test.p for row in family], method, before))
+            adjusted = _adjusted([row.test.p for row in family], method, before)
         equivalent = _adjusted([row.equivalence.p_equivalence for row in family], method, before)
-        for at, row, p in zip(places, family, equivalent, strict=True):
-            claims = replace(row.equivalence, p_equivalence_adjusted=p, within_margin=p < alpha)
-            row = replace(row, equivalence=claims)
-            test = replace(row.test, error_rate=_RATES[method], verdict=verdict(row, alpha))
-            corrected[at] = replace(row, test=test, flags=(*row.flags, *unbounded_flags(test, alpha)))
+        for at, row, *p in zip(places, family, adjusted, equivalent, strict=True):
+            corrected[at] = with_verdict(row, *p, error_rate=_RATES[method], alpha=alpha)
     return [corrected[at] for at in range(len(rows))]
 
 

@@ -39,7 +39,7 @@ from rankwise.results.intervals import (
     values_by_group,
 )
 from rankwise.results.result import Result
-from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_test_of
+from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_p_of_all, bounded_test_of
 from rankwise.stats.data_sets import cluster_error, jackknife_error
 from rankwise.stats.differences import (
     LEAST,
@@ -182,11 +182,14 @@ class PairwiseTests:
         bounds = bounds_of(self.results, cell) if finite else UNBOUNDED
         largest = bounds[1] - bounds[0]
         deltas, rows = aligned.deltas(self._columns), []
-        make = self._row_maker(cell, aligned, bounds)
-        for pair, d, delta in zip(self.pairs, aligned.differences(self._columns), deltas, strict=True):
-            tested = self._tested(d, largest)
+        pairs, make = aligned.differences(self._columns), self._row_maker(cell, aligned, bounds)
+        tests = [self._tested(d, largest) for d in pairs]
+        p_bound = [tested.p for tested in tests]
+        if not tests or tests[0].test != BOUNDED:
+            p_bound = bounded_p_of_all(pairs, largest) if math.isfinite(largest) else [math.nan] * len(pairs)
+        for pair, d, tested, delta, p in zip(self.pairs, pairs, tests, deltas, p_bound, strict=True):
             intervals = self._intervals(d, tested.p, largest, together)
-            rows.append(make(pair, d, tested, intervals, delta=delta))
+            rows.append(make(pair, d, tested, intervals, delta=delta, p_bound=p))
         return rows
 
     def _row_maker(self, cell: str, aligned: AlignedUsers, bounds: Bounds) -> Callable[..., PairRow]:
@@ -408,7 +411,10 @@ class ClusteredPairwiseTests(PairwiseTests):
         else:  # all users, or all clusters, differ alike, whatever the seed
             tested, of_pair, together = self._constant(d, aligned, bounds[1] - bounds[0], tests)
         delta, intervals = cliffs_delta(d.x, d.y), (of_pair, together)
-        row = self._row_maker(cell, aligned, bounds)(pair, d, tested, intervals, delta=delta)
+        p_bound = math.nan
+        if math.isfinite(bounds[1] - bounds[0]):
+            p_bound = bounded_test_of(d, bounds[1] - bounds[0], aligned.cluster).p
+        row = self._row_maker(cell, aligned, bounds)(pair, d, tested, intervals, delta=delta, p_bound=p_bound)
         if self.seeds:
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:

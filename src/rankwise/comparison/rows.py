@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
-from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift, bounded_test_of
+from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift
 from rankwise.stats.differences import MANY, Differences, Interval, PairStatistics, TestResult
 from rankwise.stats.effect_sizes import lift_interval
 from rankwise.stats.equivalence import UNBOUNDED, Bounds, Margin, equivalence_of, minimum_detectable, non_inferiority_of
@@ -47,11 +49,9 @@ __all__ = [
     "row_of",
     "row_of_all_lists",
     "table_of",
-    "unbounded_flags",
     "values_of",
-    "verdict",
-    "with_adjusted",
     "with_joint_p",
+    "with_verdict",
 ]
 
 ALL_LISTS = "of all lists together"
@@ -136,23 +136,31 @@ def _plain_text(name: str) -> Callable[[Mapping[str, Any]], str]:
     return text
 
 
+@cache
+def _paths(row: Any) -> dict[str, str]:
+    """Return the attributes that lead from a row to each of its columns, by name."""
+    paths: dict[str, str] = {}
+    for entry in fields(row):
+        if is_dataclass(entry.default):
+            section: Any = type(entry.default)
+            paths |= {name: f"{entry.name}.{path}" for name, path in _paths(section).items()}
+        elif "hidden" not in entry.metadata:
+            paths[entry.name] = entry.name
+    return paths
+
+
 def values_of(row: Any) -> dict[str, Any]:
     """Return the value of each column of a row."""
-    values: dict[str, Any] = {}
-    for entry in fields(row):
-        value = getattr(row, entry.name)
-        if is_dataclass(value):
-            values |= values_of(value)
-        elif "hidden" not in entry.metadata:
-            values[entry.name] = value
-    return values
+    kind: Any = type(row)
+    paths = _paths(kind)
+    return dict(zip(paths, attrgetter(*paths.values())(row), strict=True))
 
 
 def table_of(rows: Sequence[Any], row: type) -> pl.DataFrame:
     """Return rows of one dataclass as a table."""
     schema = {name: column.dtype for name, column in columns_of(row).items()}
-    values = [values_of(one) for one in rows]
-    return pl.DataFrame({name: [value[name] for value in values] for name in schema}, schema=schema)
+    columns = {name: list(map(attrgetter(path), rows)) for name, path in _paths(row).items()}
+    return pl.DataFrame(columns, schema=schema)
 
 
 def is_missing(value: float | None) -> bool:
@@ -379,20 +387,18 @@ def row_of(
     bounds: Bounds,
     cluster: Any = None,
     delta: float = math.nan,
+    p_bound: float = math.nan,
 ) -> PairRow:
     """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
 
     ``intervals`` are that of the pair alone and that of all pairs of the family together. ``dropped``
-    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's,
-    which sums do not tell; ``bounds`` are those of a user's value, ``cluster`` the clusters of users.
+    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's and
+    ``p_bound`` that of a bounded mean, which sums do not tell; ``bounds`` are those of a user's value,
+    ``cluster`` the clusters of users.
     """
     n, (after, before), (interval, together) = pairs.n, pairs.means, intervals
     limits, largest = (interval.low, interval.high, together.low, together.high), bounds[1] - bounds[0]
-    by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
-    p_bound = tested.p if by_bound else math.nan
-    if not by_bound and isinstance(pairs, Differences) and math.isfinite(largest):
-        p_bound = bounded_test_of(pairs, largest, cluster).p
-    confidence = 1 - alpha
+    by_bound, confidence = tested.test == BOUNDED and isinstance(pairs, Differences), 1 - alpha
     return PairRow(
         cell,
         None,
@@ -489,31 +495,38 @@ def row_of_all_lists(
     )
 
 
-def with_adjusted(rows: Sequence[PairRow], adjusted: Sequence[float]) -> list[PairRow]:
-    """Return rows with their adjusted p-values."""
-    return [replace(row, test=replace(row.test, p_adjusted=float(p))) for row, p in zip(rows, adjusted, strict=True)]
-
-
 def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRow]:
     """Return rows with the p-values of a test of all pairs together, none below that of a bounded mean."""
     own = [row.test.p if row.test.test == BOUNDED else 0.0 for row in rows]
-    return with_adjusted(rows, [max(p, float(other)) for p, other in zip(own, joint, strict=True)])
+    adjusted = [max(p, float(other)) for p, other in zip(own, joint, strict=True)]
+    return [replace(row, test=replace(row.test, p_adjusted=p)) for row, p in zip(rows, adjusted, strict=True)]
 
 
-def unbounded_flags(test: TestOutcome, alpha: float) -> tuple[str, ...]:
-    """Return the caveat of a significant difference that the range of the metric does not carry."""
-    if test.verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
-        return ()
-    return (f"{test.verdict} by {test.test} alone: a rare large difference that was not drawn is not excluded",)
+def with_verdict(row: PairRow, p: float, p_equivalence: float, *, error_rate: str, alpha: float) -> PairRow:
+    """Return a row with its adjusted p-values, what they show, and the error rate that they control."""
+    verdict = _verdict(row, p, p_equivalence, alpha)
+    return replace(
+        row,
+        test=replace(row.test, p_adjusted=p, error_rate=error_rate, verdict=verdict),
+        equivalence=replace(row.equivalence, p_equivalence_adjusted=p_equivalence, within_margin=p_equivalence < alpha),
+        flags=(*row.flags, *_unbounded_flags(row.test, verdict, alpha)),
+    )
 
 
-def verdict(row: PairRow, alpha: float) -> str:
+def _verdict(row: PairRow, p: float, p_equivalence: float, alpha: float) -> str:
     """Return what a row shows: better, worse, different, equivalent or not shown.
 
     A significant difference is never hidden: within the margin it is still better or worse.
     """
-    if not row.test.p_adjusted < alpha:
-        return "equivalent" if row.equivalence.p_equivalence_adjusted < alpha else "not shown"
+    if not p < alpha:
+        return "equivalent" if p_equivalence < alpha else "not shown"
     if row.better is None:
         return "different"
     return "better" if (row.means.difference > 0) == row.better else "worse"
+
+
+def _unbounded_flags(test: TestOutcome, verdict: str, alpha: float) -> tuple[str, ...]:
+    """Return the caveat of a significant difference that the range of the metric does not carry."""
+    if verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
+        return ()
+    return (f"{verdict} by {test.test} alone: a rare large difference that was not drawn is not excluded",)

@@ -666,13 +666,14 @@ RW_API void rw_ranks(const double *scores, const int64_t *numbers, const int64_t
    the next number that of y, and means[pair] their mean, as far as it is known without the rule that a
    difference within rounding error of its values is 0: it is brought into the range of differences.
 
-   Writes 8 numbers a pair: how many differences are positive, how many negative, how many pairs are not
-   both 0, the mean, the largest magnitude, an exponent, and the sums of the squares and cubes of
-   deviations from the mean, divided by 2 to this exponent, so that no square is too small for a float.
+   Writes 9 numbers a pair: how many differences are positive, how many negative, how many pairs are not
+   both 0, the mean, the smallest and the largest difference, an exponent, and the sums of the squares and
+   cubes of deviations from the mean, divided by 2 to this exponent, so that no square is too small for a float.
    Numbers are summed in lanes, and each RW_BLOCK of them for itself: few rounding errors add up. */
 #define RW_NEAR 1e-12
 #define RW_BLOCK 2048
 #define RW_LEAST_EXPONENT -1000
+#define RW_CLOSE 1e-10
 
 /* Write the differences of the next rows, of which `left` are left; return how many they are. */
 static inline int64_t rw_block(const double *x, const double *y, int64_t left, double *d) {
@@ -753,8 +754,8 @@ RW_WIDE static void rw_moments(const double *x, const double *y, int64_t n, doub
         rw_add(square, size, squares);
         rw_add(d, size, cubes);
     }
-    const double numbers[] = {(double)wins, (double)losses, (double)not_zero, mean, largest,
-                              exponent, rw_total(squares), rw_total(cubes)};
+    const double numbers[] = {(double)wins, (double)losses, (double)not_zero, mean, least[0],
+                              most[0], exponent, rw_total(squares), rw_total(cubes)};
     memcpy(found, numbers, sizeof numbers);
 }
 
@@ -762,36 +763,150 @@ RW_API void rw_differences(const double *const *columns, int64_t n, const int64_
                            const double *means, int64_t first, int64_t stop, double *found) {
     for (int64_t pair = first; pair < stop; pair++)
         rw_moments(columns[pairs[2 * pair]], columns[pairs[2 * pair + 1]], n, means[pair],
-                   found + 8 * pair);
+                   found + 9 * pair);
 }
 
-/* Count the differences x - y in bins of one width, and add them up: `limits` are the smallest and the
-   largest, sizes[bin] the number and totals[bin] the sum, in the order of the rows. */
-RW_WIDE RW_API void rw_bins(const double *x, const double *y, int64_t n, int64_t bins, double *limits,
-                            double *sizes, double *totals) {
-    double d[RW_BLOCK], least[RW_LANES], most[RW_LANES];
+/* Count the differences x - y, which lie between low and high, in bins of one width, and add them up:
+   cells[2 * bin] is the number, the next one the sum in the order of the rows. Zeros are counted apart. */
+RW_WIDE RW_API void rw_bins(const double *x, const double *y, int64_t n, int64_t bins, double low, double high,
+                            double *cells) {
+    double d[RW_BLOCK], some[RW_BLOCK];
     int32_t bin[RW_BLOCK];
-    for (int lane = 0; lane < RW_LANES; lane++) {
-        least[lane] = INFINITY;
-        most[lane] = -INFINITY;
-    }
-    for (int64_t row = 0; row < n; row += RW_BLOCK)
-        rw_extend(d, rw_block(x + row, y + row, n - row, d), least, most);
-    for (int lane = 0; lane < RW_LANES; lane++) {
-        limits[0] = least[lane] < limits[0] ? least[lane] : limits[0];
-        limits[1] = most[lane] > limits[1] ? most[lane] : limits[1];
-    }
-    const double low = limits[0], width = (limits[1] - low) / (double)bins;
+    int64_t zeros = 0;
+    const double width = (high - low) / (double)bins;
     for (int64_t row = 0; row < n; row += RW_BLOCK) {
         const int64_t size = rw_block(x + row, y + row, n - row, d);
+        int64_t kept = 0;
         for (int64_t at = 0; at < size; at++) {
-            const int32_t place = width > 0.0 ? (int32_t)((d[at] - low) / width) : 0;
+            some[kept] = d[at];
+            kept += d[at] != 0.0;
+        }
+        zeros += size - kept;
+        for (int64_t at = 0; at < kept; at++) {
+            const int32_t place = width > 0.0 ? (int32_t)((some[at] - low) / width) : 0;
             bin[at] = place < bins ? place : (int32_t)bins - 1;
         }
-        for (int64_t at = 0; at < size; at++) {
-            sizes[bin[at]] += 1.0;
-            totals[bin[at]] += d[at];
+        for (int64_t at = 0; at < kept; at++) {
+            double *cell = cells + 2 * bin[at];
+            cell[0] += 1.0;
+            cell[1] += some[at];
         }
+    }
+    if (zeros) {
+        const int64_t place = width > 0.0 ? (int64_t)((0.0 - low) / width) : 0;
+        cells[2 * (place < bins ? place : bins - 1)] += (double)zeros;
+    }
+}
+
+/* Return log(1 + u), from a series in t = u / (2 + u), or of the mantissa between the roots of 1/2 and of 2. */
+static inline double rw_log1p(double u) {
+    const double sum = 1.0 + u;
+    uint64_t bits, shifted;
+    memcpy(&bits, &sum, sizeof bits);
+    shifted = ((bits + UINT64_C(0x95f619980c433)) >> 52) | UINT64_C(0x4330000000000000);
+    double exponent, mantissa;
+    memcpy(&exponent, &shifted, sizeof exponent);
+    exponent -= 4503599627370496.0 + 1023.0;
+    bits -= ((shifted & 0x7ff) - 1023) << 52;
+    memcpy(&mantissa, &bits, sizeof mantissa);
+    const double above = exponent != 0.0 ? mantissa - 1.0 : u;
+    const double t = above / (2.0 + above), square = t * t;
+    double series = 1.0 / 23.0;
+    for (int odd = 21; odd > 0; odd -= 2)
+        series = series * square + 1.0 / (double)odd;
+    return exponent * 0.6931471805599453 + 2.0 * t * series;
+}
+
+/* Add up, over numbers x that count so often each, the terms x / (1 - s x), their squares and their cubes. */
+static inline void rw_terms(const double *x, const double *count, int64_t n, double s, double *sums) {
+    double lanes[3][RW_LANES] = {{0.0}};
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t stop = n < row + RW_BLOCK ? n : row + RW_BLOCK;
+        double some[3][RW_LANES] = {{0.0}};
+        for (int64_t at = row; at < stop; at += RW_LANES)
+            for (int lane = 0; lane < RW_LANES; lane++) {
+                const double term = x[at + lane] / (1.0 - s * x[at + lane]);
+                const double once = count[at + lane] * term, twice = once * term;
+                some[0][lane] += once;
+                some[1][lane] += twice;
+                some[2][lane] += twice * term;
+            }
+        for (int power = 0; power < 3; power++)
+            for (int lane = 0; lane < RW_LANES; lane++)
+                lanes[power][lane] += some[power][lane];
+    }
+    for (int power = 0; power < 3; power++)
+        sums[power] = rw_total(lanes[power]);
+}
+
+/* Find the saddle point s, near `start`, of K(s) = -sum log(1 - s x) over numbers x of both signs between -1 and 1
+   that count so often each: Newton's steps, which bisection keeps inside. n is a whole number of lanes; numbers that
+   count 0 times fill them up. Writes s, the second and half the third derivative of K there, and -K(s). */
+RW_WIDE RW_API void rw_saddle(const double *x, const double *count, int64_t n, double start, double *found) {
+    double least = x[0], most = x[0], sums[3] = {0.0};
+    for (int64_t at = 1; at < n; at++) {
+        least = x[at] < least ? x[at] : least;
+        most = x[at] > most ? x[at] : most;
+    }
+    double low = 1.0 / least, high = 1.0 / most, s = low < start && start < high ? start : 0.0;
+    for (int turn = 0; turn < 200; turn++) {
+        rw_terms(x, count, n, s, sums);
+        if (fabs(sums[0]) <= RW_CLOSE * sqrt(sums[1]))
+            break;
+        if (sums[0] > 0.0)
+            high = s;
+        else
+            low = s;
+        const double step = s - sums[0] / sums[1];
+        s = low < step && step < high ? step : (low + high) / 2.0;
+    }
+    double lanes[RW_LANES] = {0.0}, logs[RW_BLOCK];
+    for (int64_t row = 0; row < n; row += RW_BLOCK) {
+        const int64_t size = n - row < RW_BLOCK ? n - row : RW_BLOCK;
+        for (int64_t at = 0; at < size; at++)
+            logs[at] = count[row + at] * rw_log1p(-s * x[row + at]);
+        rw_add(logs, size, lanes);
+    }
+    const double numbers[] = {s, sums[1], sums[2], rw_total(lanes)};
+    memcpy(found, numbers, sizeof numbers);
+}
+
+/* Find the saddle point of the differences x - y of pairs of columns, those of x before those of y, each in a bin
+   with others (`rw_bins`) and turned round where signs[pair] is -1, and of a number more: `largest`, or the largest
+   difference if that is larger. `limits` are the smallest and the largest difference of each pair; `found` has 4
+   numbers of each, as in `rw_saddle`, or NaN where none is below 0 or all are in one bin. There is room for
+   4 * bins + 2 * RW_LANES numbers. */
+RW_API void rw_saddles(const double *const *columns, int64_t n, int64_t pairs, const double *limits,
+                       const double *signs, double largest, int64_t bins, int64_t first, int64_t stop,
+                       double *room, double *found) {
+    double *values = room + 2 * bins, *count = values + bins + RW_LANES;
+    for (int64_t pair = first; pair < stop; pair++) {
+        const double low = limits[2 * pair], high = limits[2 * pair + 1], sign = signs[pair];
+        double most = largest, greatest, *out = found + 4 * pair;
+        int64_t kept = 0;
+        memset(room, 0, 2 * (size_t)bins * sizeof *room);
+        rw_bins(columns[pair], columns[pairs + pair], n, bins, low, high, room);
+        for (int64_t at = 0; at < bins; at++) {
+            const double *cell = room + 2 * (sign > 0.0 ? at : bins - 1 - at);
+            if (cell[0] > 0.0) {
+                const double mean = cell[1] / cell[0];
+                values[kept] = sign * (mean < low ? low : mean > high ? high : mean);
+                count[kept++] = cell[0];
+            }
+        }
+        if (kept < 2 || !(values[0] < 0.0)) { /* in ascending order */
+            out[0] = out[1] = out[2] = out[3] = NAN;
+            continue;
+        }
+        most = values[kept - 1] > most ? values[kept - 1] : most;
+        values[kept] = most;
+        count[kept++] = 1.0;
+        greatest = most > -values[0] ? most : -values[0];
+        for (int64_t at = 0; at < kept; at++)
+            values[at] /= greatest;
+        for (; kept % RW_LANES; kept++)
+            values[kept] = count[kept] = 0.0;
+        rw_saddle(values, count, kept, 0.0, out);
     }
 }
 
@@ -832,10 +947,17 @@ static inline void rw_add_below(int64_t *restrict row, const int64_t *restrict b
         row[column] += times * (2 * below[column] + equal[column]);
 }
 
+/* Return how many values a key stands for: that of 0, for zeros[column]. */
+static inline int64_t rw_times(uint64_t key, const int64_t *zeros) {
+    return key >> RW_MARK == UINT64_C(1) << (63 - RW_MARK) ? zeros[key & ((1 << RW_MARK) - 1)] : 1;
+}
+
 /* Add to above[x * k + y], for any two of k columns, over all values of x how many of y are below, twice,
    and how many are equal. Sorted keys have the number of their column in their lowest bits; values are
-   equal whose other bits are the same, or neighbours. `known` has room for 2 * k counts, which are 0. */
-RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, int64_t k, int64_t *known, int64_t *above) {
+   equal whose other bits are the same, or neighbours. The key of 0 stands for zeros[column] of them.
+   `known` has room for 2 * k counts, which are 0. */
+RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, const int64_t *zeros, int64_t k, int64_t *known,
+                             int64_t *above) {
     static const uint64_t mark = (1 << RW_MARK) - 1;
     int64_t *below = known, *equal = known + k;
     for (int64_t at = 0, end; at < n; at = end) {
@@ -843,17 +965,18 @@ RW_WIDE RW_API void rw_above(const uint64_t *keys, int64_t n, int64_t k, int64_t
         while (end < n && (keys[end] >> RW_MARK) - (keys[end - 1] >> RW_MARK) <= 1)
             end++;
         for (int64_t row = at; row < end; row++)
-            equal[keys[row] & mark]++;
+            equal[keys[row] & mark] += rw_times(keys[row], zeros);
         if (end - at < k)
             for (int64_t row = at; row < end; row++)
-                rw_add_below(above + (int64_t)(keys[row] & mark) * k, below, equal, 1, k);
+                rw_add_below(above + (int64_t)(keys[row] & mark) * k, below, equal, rw_times(keys[row], zeros), k);
         else
             for (int64_t column = 0; column < k; column++)
                 if (equal[column])
                     rw_add_below(above + column * k, below, equal, equal[column], k);
         for (int64_t row = at; row < end; row++) {
-            below[keys[row] & mark]++;
-            equal[keys[row] & mark] = 0;
+            const uint64_t column = keys[row] & mark;
+            below[column] += equal[column];
+            equal[column] = 0;
         }
     }
 }

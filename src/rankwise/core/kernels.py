@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from ctypes import c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_double, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -259,9 +259,24 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_place": ((_INT64, _INT64, _INT64, *_SHARE, _INT64, c_int64, _OUT_INT32), c_int64),
     "rw_ranks": ((_FLOAT64, _INT64, _INT64, _INT64, _INT64, c_int64, _OUT_INT64), None),
     "rw_differences": ((ColumnPointers(_FLOAT64), c_int64, _INT64, _FLOAT64, *_SHARE, _OUT_FLOAT64), None),
-    "rw_bins": ((_FLOAT64, _FLOAT64, c_int64, c_int64, *3 * (_OUT_FLOAT64,)), None),
+    "rw_bins": ((_FLOAT64, _FLOAT64, c_int64, c_int64, c_double, c_double, _OUT_FLOAT64), None),
+    "rw_saddle": ((_FLOAT64, _FLOAT64, c_int64, c_double, _OUT_FLOAT64), None),
+    "rw_saddles": (
+        (
+            ColumnPointers(_FLOAT64),
+            c_int64,
+            c_int64,
+            _FLOAT64,
+            _FLOAT64,
+            c_double,
+            c_int64,
+            *_SHARE,
+            *2 * (_OUT_FLOAT64,),
+        ),
+        None,
+    ),
     "rw_sort_keys": ((_OUT_UINT64, c_int64, _OUT_UINT64), None),
-    "rw_above": ((_UINT64, c_int64, c_int64, _OUT_INT64, _OUT_INT64), None),
+    "rw_above": ((_UINT64, c_int64, _INT64, c_int64, _OUT_INT64, _OUT_INT64), None),
 }
 """The types of the arguments and of the result of each function, in the order of ``kernels.c``."""
 

@@ -294,12 +294,14 @@ class Encoder:
         counts.update(recommended.counts)
         return lists, ties
 
-    def _unlisted(self, piece: Tables, unlisted: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
+    def _unlisted(self, piece: Tables, without_list: Table | None, ids: IdSpace, counted: Any, lists: Lists) -> Any:
         """Return the codes of the evaluated users without a list who belong to this piece."""
-        if unlisted is not None:
-            return ids.users.encode(unlisted.frame["user"])
+        if without_list is not None:
+            return ids.users.encode(without_list.frame["user"])
         if piece.truth is not None and self.rules.evaluated not in _WITH_LIST:
-            return np.setdiff1d(np.flatnonzero(counted), lists.user)
+            unlisted = counted.copy()
+            unlisted[lists.user] = False
+            return np.flatnonzero(unlisted)
         return np.empty(0, dtype=np.int64)
 
     def _context(self, codes: _Codes, tables: dict[TableRole, Table], threads: int) -> EncodedSideInformation:

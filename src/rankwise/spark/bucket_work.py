@@ -41,7 +41,7 @@ from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
 from rankwise.results.intervals import HISTORY
-from rankwise.spark.tables import SparkTable, collected, column, small_strings
+from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
 from rankwise.tables.columns import empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
@@ -85,6 +85,7 @@ _OUTPUT = pa.schema(
         ("error", pa.binary()),
     ]
 )
+_SHARE, _DIGEST = pa.schema([("share", pa.binary())]), pa.schema([("digest", pa.string())])
 SCHEMA = from_arrow_schema(_OUTPUT)
 """The output of a bucket, in Spark's words."""
 RELEVANT = "relevant_truth_rows"
@@ -230,7 +231,7 @@ def _nulls(frames: Mapping[TableRole, pl.DataFrame]) -> dict[str, int]:
 
 def _row(buckets: Sequence[int], **values: Any) -> pa.Table:
     """Return one row of the output, whose ``bucket`` is the first; what is not passed is null."""
-    return pa.Table.from_pylist([{"bucket": buckets[0], "buckets": buckets, "n_users": 0} | values], schema=_OUTPUT)
+    return one_row(_OUTPUT, **{"bucket": buckets[0], "buckets": buckets, "n_users": 0} | values)
 
 
 def merge_rows(rows: pa.Table) -> pa.Table:
@@ -311,7 +312,7 @@ def share_of(job: bytes, catalogue_size: int) -> Callable[[Iterable[pa.RecordBat
                 share = _evaluated_users(load_job(job), packed, catalogue_size).share()
             except RankwiseError as error:
                 share = error
-            yield pa.RecordBatch.from_pydict({"share": [pickle.dumps(share)]})
+            yield from one_row(_SHARE, share=pickle.dumps(share)).to_batches()
 
     return shares
 
@@ -416,7 +417,7 @@ def _digest_of(train: SparkTable) -> int:
     def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             digest = digest_of_interactions(empty.with_frame(pl.DataFrame(batch)))
-            yield pa.RecordBatch.from_pydict({"digest": pa.array([str(digest)])})
+            yield from one_row(_DIGEST, digest=str(digest)).to_batches()
 
     return added(int(digest) for digest in collected(train.frame.mapInArrow(of_batches, "digest string"))["digest"])
 

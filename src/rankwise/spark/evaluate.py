@@ -49,6 +49,7 @@ from rankwise.spark.tables import (
     errors_of_spark,
     exists,
     is_spark,
+    one_row,
     output_errors_of_spark,
     read_spark,
     uri_of,
@@ -65,6 +66,7 @@ from rankwise.tables.table import TableRole
 
 __all__ = ["bucket", "compare", "evaluate"]
 
+_SUMS = pa.schema([("sums", pa.binary())])
 _MEANS_ONLY = "rankwise.compare takes it, if both were evaluated with jackknife="
 Correction = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
 
@@ -246,7 +248,7 @@ class _Work:
         """Yield the sums of the users of a partition, in one row."""
         sums = [self.of(pl.DataFrame(batch)) for batch in batches]
         if sums:
-            yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(reduce(add, sums))]})
+            yield from one_row(_SUMS, sums=pickle.dumps(reduce(add, sums))).to_batches()
 
     def of(self, frame: pl.DataFrame) -> _Sums:
         """Return the sums of some users."""

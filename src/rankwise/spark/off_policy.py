@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from rankwise.errors import ParameterError, RankwiseError
 from rankwise.offpolicy.engine import Job, Options
@@ -22,12 +23,21 @@ from rankwise.offpolicy.off_policy import off_policy as in_memory
 from rankwise.offpolicy.policies import item_series
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.spark.engine import bucket_of, check_buckets, default_buckets
-from rankwise.spark.tables import SparkTable, active_session, collected, column, errors_of_spark, is_spark, read_spark
+from rankwise.spark.tables import (
+    SparkTable,
+    active_session,
+    collected,
+    column,
+    errors_of_spark,
+    is_spark,
+    one_row,
+    read_spark,
+)
 from rankwise.tables.columns import Columns, empty_table
 
 __all__ = ["off_policy"]
 
-_SCHEMA = "partial binary, error binary"
+_OUTPUT = pa.schema([("partial", pa.binary()), ("error", pa.binary())])
 
 
 def off_policy(
@@ -137,9 +147,9 @@ def _worked(job: Job, log: SparkTable, buckets: int) -> list[Any]:
             partial = pickle.dumps(here.work(here.read(pl.DataFrame(rows).drop("bucket"), 1)))
         except RankwiseError as raised:
             error = pickle.dumps(raised)
-        return pa.table({"partial": pa.array([partial], pa.binary()), "error": pa.array([error], pa.binary())})
+        return one_row(_OUTPUT, partial=partial, error=error)
 
-    made = _in_buckets(log, buckets).groupBy("bucket").applyInArrow(work, _SCHEMA).toArrow()
+    made = _in_buckets(log, buckets).groupBy("bucket").applyInArrow(work, from_arrow_schema(_OUTPUT)).toArrow()
     for error in made.column("error").to_pylist():
         if error is not None:
             raise pickle.loads(error)  # noqa: S301 - it comes from an executor of this application

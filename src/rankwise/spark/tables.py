@@ -49,6 +49,7 @@ __all__ = [
     "exists",
     "is_spark",
     "named",
+    "one_row",
     "open_bucketed",
     "output_errors_of_spark",
     "read_spark",
@@ -460,6 +461,15 @@ def small_strings(table: pa.Table) -> pa.Table:
     large = (pa.large_string(), pa.string_view())
     fields = [field.with_type(pa.string()) if field.type in large else field for field in table.schema]
     return table.cast(pa.schema(fields))
+
+
+def one_row(schema: pa.Schema, **values: Any) -> pa.Table:
+    """Return one row, null where there is no value.
+
+    PyArrow's own conversions of Python values import pandas, in every Python worker.
+    """
+    columns = pl.Schema(schema)
+    return pl.DataFrame({name: [values.get(name)] for name in columns}, schema=columns).to_arrow().cast(schema)
 
 
 def empty_of(frame: DataFrame) -> pl.DataFrame:

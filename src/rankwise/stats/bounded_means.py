@@ -17,14 +17,18 @@ arXiv:1905.06208; Lugannani & Rice 1980, Advances in Applied Probability 12.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from rankwise.core import kernels
 from rankwise.stats.differences import (
+    BINS,
+    LANES,
     Differences,
     Floats,
     Interval,
@@ -37,7 +41,9 @@ from rankwise.stats.differences import (
     in_bins,
     never_zero,
     normal_probability,
+    pairs_by_thread,
     root_of,
+    total_in_lanes,
 )
 
 __all__ = [
@@ -49,6 +55,7 @@ __all__ = [
     "bounded_mean_interval",
     "bounded_mean_limit",
     "bounded_p",
+    "bounded_p_of_all",
     "bounded_test",
     "bounded_test_of",
     "probability_above",
@@ -144,12 +151,12 @@ class BoundedMean:
         >>> BoundedMean.of(np.zeros(300), 1.0).p(0.01)  # 0.99 ** 300
         0.049
         """
-        distance, count, scale = self._sample
         if not self.n or self.largest < hypothesis:
             return math.nan if not self.n else never_zero(0.0)
-        if scale <= 0:
-            return 1.0
-        return never_zero(min(_smaller(distance, count, (self.largest - hypothesis) / scale), 1.0))
+        x, count = np.append(self.values - hypothesis, self.largest - hypothesis), np.append(self.count, 1.0)
+        if len(x) == 2 and x[0] < 0:  # of one value the probability has a closed form
+            return never_zero((x[1] / (x[1] - x[0])) ** count[0])
+        return never_zero(probability_above(x, count=count)[0])
 
     @cached_property
     def _coarse(self) -> BoundedMean:
@@ -261,13 +268,35 @@ def bounded_test_of(pairs: Differences, largest: float, cluster: Any = None) -> 
     if pairs.n < 2:
         return TestResult(BOUNDED, pairs.mean, math.nan, math.nan, pairs.n, pairs.sample_flags)
     if cluster is None:
-        side = -1 if pairs.mean > 0 else 1
+        side = int(_sign(pairs))
         p = BoundedMean.of_pairs(pairs, largest, side).p(0.0)
         if p > 0.5:  # else that of the other side is larger: both are at least 1 together
             p = min(p, BoundedMean.of_pairs(pairs, largest, -side).p(0.0))
     else:
         p = min(bounded_p(values, largest, cluster) for values in (pairs.d, -pairs.d))
     return TestResult(BOUNDED, pairs.mean, pairs.mean, min(2 * p, 1.0), pairs.n, pairs.sample_flags)
+
+
+def bounded_p_of_all(pairs: Sequence[Differences], largest: float) -> list[float]:
+    """Return the p-values of `bounded_test_of` for many pairs of the same users."""
+    library, saddles = kernels.loaded(), np.full((len(pairs), 4), math.nan)
+    if library is not None and pairs and pairs[0].n > BINS:
+        columns = [np.ascontiguousarray(values) for name in "xy" for values in map(attrgetter(name), pairs)]
+        limits, signs = np.array([pair.limits for pair in pairs]), np.array([_sign(pair) for pair in pairs])
+
+        def work(first: int, stop: int) -> None:
+            counts = pairs[0].n, len(pairs)
+            room = np.empty(4 * BINS + 2 * LANES)
+            library.rw_saddles(columns, *counts, limits, signs, largest, BINS, first, stop, room, saddles)
+
+        pairs_by_thread(work, len(pairs), pairs[0].n)
+    sides = [math.nan if math.isnan(saddle[1]) else never_zero(_tail(*saddle)) for saddle in saddles.tolist()]
+    return [2 * p if p <= 0.5 else bounded_test_of(pair, largest).p for p, pair in zip(sides, pairs, strict=True)]
+
+
+def _sign(pairs: Differences) -> float:
+    """Return the sign of the side whose p-value is the smaller one if it is below 1/2."""
+    return -1.0 if pairs.mean > 0 else 1.0
 
 
 def bounded_interval(
@@ -382,22 +411,6 @@ def _equal_weights(distance: Floats, count: Floats) -> float:
     return float(np.log(100 * deviation * np.sqrt(count.sum())))
 
 
-def _smaller(distance: Floats, count: Floats, target: float) -> float:
-    """Return the probability that the weighted mean distance is at most a target."""
-    if target <= 0:
-        return 0.0
-    if target >= 1:
-        return 1.0
-    if target > np.average(distance, weights=count):
-        return 1.0 - _smaller(1.0 - distance, count, 1.0 - target)
-    if len(distance) == 2:  # of one value the probability has a closed form
-        return float(target ** count[0])
-    offset = np.exp(_equal_weights(distance, count))
-    if count.sum() / (count @ (1.0 / (offset + distance))) - offset <= target:  # weights as good as equal
-        return 0.5
-    return probability_above(target - distance, count=count)[0]
-
-
 def _quantile(distance: Floats, count: Floats, offset: float) -> tuple[float, float]:
     r"""Return a mean distance, and the probability that the weighted mean distance is larger.
 
@@ -430,33 +443,52 @@ def probability_above(x: Floats, start: float = 0.0, count: Floats | None = None
         return 0.0 if float(x.min()) < 0 else 1.0, 0.0
     if float(x.min()) >= 0:
         return 1.0, 0.0
-    x = x / np.abs(x).max()
-    s, curvature = _minimise(x, start, count)
-    exponent = -_total(np.log1p(-s * x), count)
-    root = math.copysign(math.sqrt(max(-2.0 * exponent, 0.0)), s)
+    s, *sums = _saddle(x / np.abs(x).max(), np.ones(len(x)) if count is None else count, start)
+    return _tail(s, *sums), s
+
+
+def _tail(s: float, curvature: float, third: float, exponent: float) -> float:
+    """Return the probability above 0, from the saddle point s, derivatives of K there (of the third a half), and −K."""
+    root = math.copysign(math.sqrt(max(2.0 * exponent, 0.0)), s)
     u = s * math.sqrt(curvature)
     if abs(root) < 1e-4:  # the two terms cancel; their limit is the skewness
-        third = 2.0 * _total((x / (1 - s * x)) ** 3, count) / curvature**1.5
-        return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi), s
+        skewness = 2.0 * third / (curvature * math.sqrt(curvature))
+        return 0.5 - skewness / (6.0 * math.sqrt(2.0 * math.pi)) - root / math.sqrt(2.0 * math.pi)
     density = math.exp(-root * root / 2.0) / math.sqrt(2.0 * math.pi)
-    return float(np.clip(normal_probability(-root) + density * (1.0 / u - 1.0 / root), 0.0, 1.0)), s
+    return min(max(normal_probability(-root) + density * (1.0 / u - 1.0 / root), 0.0), 1.0)
 
 
-def _total(values: Floats, count: Floats | None) -> float:
-    return float(values.sum() if count is None else values @ count)
-
-
-def _minimise(x: Floats, start: float, count: Floats | None) -> tuple[float, float]:
-    """Return the saddle point of scaled values, and the curvature of K there."""
+def _saddle(x: Floats, count: Floats, start: float) -> tuple[float, float, float, float]:
+    """Return the saddle point of scaled values, and what `_tail` asks of K there, with the bits of the kernel."""
+    library, found = kernels.loaded(), np.zeros(4)
+    if library is not None:
+        room = np.zeros((2, -(-len(x) // LANES) * LANES))
+        room[:, : len(x)] = x, count
+        library.rw_saddle(*room, room.shape[1], start, found)
+        saddle, curvature, third, exponent = found.tolist()
+        return saddle, curvature, third, exponent
     low, high = 1.0 / float(x.min()), 1.0 / float(x.max())
     s = start if low < start < high else 0.0
-    curvature = math.nan
     for _ in range(200):
         terms = x / (1.0 - s * x)
-        slope, curvature = _total(terms, count), _total(terms * terms, count)
+        slope, curvature = total_in_lanes(count * terms), total_in_lanes(count * terms * terms)
         if abs(slope) <= _CLOSE * math.sqrt(curvature):
             break
         low, high = (low, s) if slope > 0 else (s, high)
         step = s - slope / curvature
         s = step if low < step < high else (low + high) / 2.0
-    return s, curvature
+    return s, curvature, total_in_lanes(count * terms * terms * terms), total_in_lanes(count * _log1p(-s * x))
+
+
+def _log1p(u: Floats) -> Floats:
+    """Return log(1 + u), with the bits of the kernel on every platform."""
+    mantissa, exponent = np.frexp(1.0 + u)
+    low = mantissa < math.sqrt(0.5)
+    mantissa, exponent = np.where(low, 2.0 * mantissa, mantissa), (exponent - low).astype(np.float64)
+    above = np.where(exponent != 0, mantissa - 1.0, u)
+    t = above / (2.0 + above)
+    square, series = t * t, np.full(len(t), 1.0 / 23.0)
+    for odd in range(21, 0, -2):
+        series = series * square + 1.0 / odd
+    out: Floats = exponent * 0.6931471805599453 + 2.0 * t * series
+    return out

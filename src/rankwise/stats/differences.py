@@ -17,7 +17,9 @@ from rankwise.core.kernels import default_threads, each, shares
 from rankwise.errors import InputError, ParameterError
 
 __all__ = [
+    "BINS",
     "DIGITS",
+    "LANES",
     "LEAST",
     "MANY",
     "UNVARIED",
@@ -49,6 +51,7 @@ __all__ = [
     "t_is_valid",
     "t_quantile",
     "too_skewed",
+    "total_in_lanes",
     "two_sided_t",
 ]
 
@@ -131,9 +134,9 @@ class SortedColumn:
 
 DIGITS = 1e-12
 """Differences smaller than this, relative to the values, are rounding errors."""
-_BINS = 2**13
+BINS = 2**13
 """Values up to which the distinct ones are counted; more are put into so many bins."""
-_LANES, _BLOCK = 16, 2048  # in which numbers are summed, as the kernel has it
+LANES, _BLOCK = 16, 2048  # in which numbers are summed, as the kernel has it
 _LEAST_EXPONENT = -1000
 _WORTH_A_THREAD = 500_000  # values
 
@@ -149,6 +152,8 @@ class Moments:
     mean, deviation, skewness : float
         The mean, NaN without pairs; the sample standard deviation (n − 1), NaN below two pairs and
         0 if within rounding error; the skewness, 0 if the differences are symmetric or do not vary.
+    least, most : float
+        The smallest and the largest difference, NaN without pairs.
     """
 
     wins: int
@@ -157,6 +162,8 @@ class Moments:
     mean: float
     deviation: float
     skewness: float
+    least: float
+    most: float
 
 
 def paired_differences(x: Floats, y: Floats) -> Floats:
@@ -175,8 +182,8 @@ def distribution_of(values: Floats) -> tuple[Floats, Floats]:
 
     More than 8,192 values are put into as many bins, each with its mean.
     """
-    if len(values) > _BINS:
-        return in_bins(values, np.ones(len(values)), _BINS)
+    if len(values) > BINS:
+        return in_bins(values, np.ones(len(values)), BINS)
     distinct, count = np.unique(values, return_counts=True)
     return distinct, count.astype(np.float64)
 
@@ -209,9 +216,9 @@ def moments_of_pairs(sides: Sequence[SortedColumn], pairs: Sequence[tuple[int, i
     (1, 1, 3, 0.0833)
     """
     n, places = len(sides[0].values), np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    sums, library = np.zeros((len(places), 8)), kernels.loaded()
+    sums, library = np.zeros((len(places), 9)), kernels.loaded()
     if not n:
-        return [Moments(0, 0, 0, math.nan, math.nan, 0.0)] * len(pairs)
+        return [Moments(0, 0, 0, math.nan, math.nan, 0.0, math.nan, math.nan)] * len(pairs)
     columns = [np.ascontiguousarray(side.values) for side in sides]
     means = np.array([_mean(sides[x], sides[y]) for x, y in pairs])
 
@@ -241,9 +248,9 @@ def pairs_by_thread(work: Callable[[int, int], None], n_pairs: int, n_users: int
 
 
 def _moments(n: int, sums: Floats) -> list[Moments]:
-    """Return moments from the sums of the kernel, shape (pairs, 8)."""
-    wins, losses, not_zero, mean, largest, exponent, squares, cubes = sums.T
-    exponent = exponent.astype(np.int64)
+    """Return moments from the sums of the kernel, shape (pairs, 9)."""
+    wins, losses, not_zero, mean, least, most, exponent, squares, cubes = sums.T
+    largest, exponent = np.maximum(most, -least), exponent.astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(squares / (n - 1))
         spread[spread <= DIGITS * np.ldexp(largest, -exponent)] = 0.0
@@ -252,7 +259,7 @@ def _moments(n: int, sums: Floats) -> list[Moments]:
     if n < 2:
         deviation[:], skewness[:] = math.nan, 0.0
     counts = (column.astype(np.int64).tolist() for column in (wins, losses, not_zero))
-    numbers = (column.tolist() for column in (mean, deviation, skewness))
+    numbers = (column.tolist() for column in (mean, deviation, skewness, least, most))
     return list(map(Moments, *counts, *numbers))
 
 
@@ -268,16 +275,17 @@ def _sums(x: Floats, y: Floats, mean: float) -> list[float]:
     return [
         *(float(np.count_nonzero(which)) for which in (d > 0, d < 0, (x != 0) | (y != 0))),
         mean,
-        largest,
+        least,
+        most,
         exponent,
-        _total(squares),
-        _total(squares * deviations),
+        total_in_lanes(squares),
+        total_in_lanes(squares * deviations),
     ]
 
 
-def _total(values: Floats) -> float:
+def total_in_lanes(values: Floats) -> float:
     """Return the sum of values in lanes, and of each block for itself, in the kernel's order."""
-    blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK // _LANES, _LANES))
+    blocks = np.zeros((-(-len(values) // _BLOCK), min(-(-len(values) // LANES), _BLOCK // LANES), LANES))
     blocks.reshape(-1)[: len(values)] = values
     lanes = blocks.sum(axis=1).sum(axis=0)
     return float(sum(lanes.tolist()))
@@ -490,12 +498,17 @@ class Differences(DerivedStatistics):
     def distribution(self) -> tuple[Floats, Floats]:
         """`distribution_of` the differences."""
         library = kernels.loaded()
-        if library is None or self.n <= _BINS:
+        if library is None or self.n <= BINS:
             return distribution_of(self.d)
-        limits, (sizes, totals) = np.array([math.inf, -math.inf]), np.zeros((2, _BINS))
+        cells, limits = np.zeros((BINS, 2)), self.limits
         x, y = map(np.ascontiguousarray, (self.x, self.y))
-        library.rw_bins(x, y, self.n, _BINS, limits, sizes, totals)
-        return _means_of_bins(sizes, totals, *limits.tolist())
+        library.rw_bins(x, y, self.n, BINS, *limits, cells)
+        return _means_of_bins(cells[:, 0], cells[:, 1], *limits)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The smallest and the largest difference; NaN without pairs."""
+        return self._moments.least, self._moments.most
 
     def scaled(self, factor: float) -> Differences:
         """Return the differences of x and y times a factor."""

@@ -139,6 +139,7 @@ def cliffs_delta(x: Any, y: Any) -> float:
 
 
 _MARK = 12  # bits of a key for the number of its column, as the kernel has it
+_TINY = 2.0**-1062  # below it the other bits are those of 0
 
 
 def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
@@ -150,32 +151,40 @@ def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]])
         return [deltas_of_pairs([columns[x], columns[y]], [(0, 1)])[0] for x, y in pairs]
     if any(np.isnan(values).any() for values in columns):
         raise InputError("a value is NaN", hint="leave users without a value out first")
-    n, library = np.array([len(values) for values in columns]), kernels.loaded()
-    keys = _keys(np.concatenate(columns), np.repeat(np.arange(len(n), dtype=np.uint64), n))
-    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    n, places = np.array([len(values) for values in columns]), np.array(pairs, dtype=np.int64).reshape(-1, 2)
     of_both = n[places[:, 0]] * n[places[:, 1]]
-    if library is None:
-        twice = _twice_above(np.sort(keys), places)
+    if kernels.loaded() is None:
+        twice = _twice_above(np.sort(_keys(columns)), places)
     else:
-        library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
-        above = np.zeros((len(n), len(n)), dtype=np.int64)
-        library.rw_above(keys, len(keys), len(n), np.zeros(2 * len(n), dtype=np.int64), above)
-        twice = above[places[:, 0], places[:, 1]]
+        twice = _above(columns)[places[:, 0], places[:, 1]]
     with np.errstate(invalid="ignore"):  # NaN where one has no users
         out: list[float] = ((twice - of_both) / of_both).tolist()
     return out
 
 
-def _keys(values: Floats, number: Any) -> Any:
+def _keys(columns: Sequence[Floats]) -> Any:
     """Return numbers in the order of the values, with the number of the column in the lowest bits."""
+    values = np.concatenate(columns)
     bits = values.view(np.int64)
     keys = (bits >> 63 | np.int64(-1 << 63)).view(
         np.uint64
     )  # which bits to turn: of negative values all, else the first
     keys ^= values.view(np.uint64)
     keys &= ~np.uint64((1 << _MARK) - 1)
-    keys |= number
+    keys |= np.repeat(np.arange(len(columns), dtype=np.uint64), [len(column) for column in columns])
     return keys
+
+
+def _above(columns: Sequence[Floats]) -> Any:
+    """Return `_twice_above` of any two columns, from the kernel: a 0 of each column stands for all of them."""
+    library, k = kernels.loaded(), len(columns)
+    others = [column[np.abs(column) >= _TINY] for column in columns]
+    zeros = np.array([len(column) - len(other) for column, other in zip(columns, others, strict=True)])
+    keys = _keys([np.append(other, np.zeros(min(count, 1))) for other, count in zip(others, zeros, strict=True)])
+    library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
+    above = np.zeros((k, k), dtype=np.int64)
+    library.rw_above(keys, len(keys), zeros, k, np.zeros(2 * k, dtype=np.int64), above)
+    return above
 
 
 def _twice_above(keys: Any, pairs: Any) -> Any:
