@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "is_row_number",
     "known_column",
     "may_be_missing",
+    "may_have_names",
     "missing_column",
     "names_of",
     "null_ids",
@@ -189,6 +190,17 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     )
     is_weak = [plain_name(name) for name in common] == [_WEAK.get(column)]
     return common + less_common if is_weak else common or less_common
+
+
+def may_have_names(names: Sequence[str], role: TableRole, columns: Iterable[str]) -> bool:
+    """Return whether `names_of` may return a name of one of some columns; at once for ten thousand names.
+
+    >>> may_have_names(["User ID", "b"], "truth", ["user"]), may_have_names(["ann", "bob"], "truth", ["user"])
+    (True, False)
+    """
+    plain_names = re.sub(r"[^\w:]", "", ":".join(names).lower().replace("_", "")).split(":")
+    usual = {name for column in columns for name in (*ROLES[role][column], *_RARE.get(column, ()))}
+    return not usual.isdisjoint(plain_names)
 
 
 def could_decide(

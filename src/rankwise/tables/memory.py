@@ -21,6 +21,7 @@ from rankwise.tables.columns import (
     ROLES,
     check_exact,
     could_decide,
+    may_have_names,
     names_of,
     one_row_per_item,
     recognise,
@@ -190,11 +191,13 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return as_columns, "columns"
     if role == "users":
         return _weights(source), "weights"
-    users, values, numbers = list(source), list(source.values()), None
-    single = {kind for kind in {*map(type, values)} if _is_id(kind)}
-    items: list[Any] = [[value] if type(value) in single else value for value in values] if single else values
-    layout = "{user: item}" if single else "{user: [items]}"
+    users, items, numbers = list(source), list(source.values()), None
     examples = dict(zip(map(type, items), items, strict=True))  # of each type: checks need no look at all values
+    single = {kind for kind in examples if _is_id(kind)}
+    layout = "{user: item}" if single else "{user: [items]}"
+    if single:
+        items = [[value] if type(value) in single else value for value in items]
+        examples = dict(zip(map(type, items), items, strict=True))
     _check_kinds(users, items, examples, role)
     lengths = list(map(len, items))
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
@@ -242,6 +245,7 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
     names = [name for name in source if isinstance(name, str)] if has_names else []
     ids = [role[:-1]] if role in ("users", "items") else ["item"] if role in LOG_ROLES else ["user", "item"]
+    names = names if may_have_names(names, role, ids) else []  # of users, mostly
     columns = [name for column in ids for name in names_of(names, role, column)]
     if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
         columns += [name for name in names if name not in columns and _holds_lists(source[name])]
