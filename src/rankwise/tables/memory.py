@@ -641,14 +641,24 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    objects = (column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O")
+    objects = [column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O"]
     nested = [column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)]
     records = [column for column in nested if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
-            return pl.DataFrame(source)
+            texts = {column: text for column in objects if (text := _text(source[column])) is not None}
+            rest = pl.DataFrame(source.drop(columns=[*texts]))
+            return rest.with_columns(texts.values()).select(map(str, source.columns))
     return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _text(column: Any) -> pl.Series | None:
+    """Return a column of pandas' objects as text if all are; pandas would take longer to look for gaps."""
+    with contextlib.suppress(TypeError):
+        values = column.to_numpy()
+        return pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
+    return None
 
 
 def _column(source: Any, name: Any) -> pl.Series:
