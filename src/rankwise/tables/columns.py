@@ -474,9 +474,9 @@ def may_be_missing(role: TableRole, column: str) -> bool:
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:
     """Raise unless all values of a column are finite numbers."""
-    if values.dtype.is_float() and not values.null_count() and math.isfinite(values.sum()):
-        return  # the sum of NaN, or of infinity, and anything else is not finite
     check_numeric(values, column, table)
+    if not values.null_count() and (values.dtype.is_integer() or math.isfinite(values.sum())):
+        return  # the sum of NaN, or of infinity, and anything else is not finite
     bad = _are_bad(values)
     if bad.any():
         raise _not_finite(column, *_first_bad(values, bad, column, table))

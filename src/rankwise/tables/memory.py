@@ -204,8 +204,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     if len({isinstance(example, Mapping) for example in examples.values()}) > 1:
         _check_alike(users, items, first, role)
     flat = list(chain.from_iterable(items))
-    owner = np.repeat(np.arange(len(users)), lengths)
-    ids = id_series("user", users, role).gather(owner)
+    ids = _repeated(id_series("user", users, role), lengths)
     if not isinstance(first, Mapping) and flat and isinstance(flat[0], Mapping):
         return _records_by_user(ids, flat, role), "records by user"
     if isinstance(first, Mapping):
@@ -218,6 +217,13 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
+
+
+def _repeated(ids: pl.Series, lengths: list[int]) -> pl.Series:
+    """Return each id as often as its length says: whole numbers at once, and other ids by their place."""
+    if ids.dtype == pl.Int64 and not ids.null_count():
+        return pl.Series(ids.name, np.repeat(ids.to_numpy(), lengths))
+    return ids.gather(np.repeat(np.arange(len(ids)), lengths))
 
 
 def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:

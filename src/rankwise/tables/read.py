@@ -256,6 +256,8 @@ def _without_columns(table: Table, overrides: Mapping[str, str | None], columns:
         )
     numbers = ("score", "relevance")
     left_out = [name for name in numbers if name in table.columns and overrides.get(name, name) is None]
+    if not left_out:
+        return table
     names = {role: name for role, name in table.columns.items() if role not in left_out}
     return replace(table, frame=table.frame.drop(left_out), columns=names)
 
