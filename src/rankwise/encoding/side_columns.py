@@ -23,7 +23,7 @@ __all__ = ["ColumnMatch", "Matrix", "Named", "find_columns", "read_categories", 
 _SEPARATORS = "|;,"
 _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
 """Text that looks like a list, a set or a tuple of Python, or like JSON."""
-_NO_COMMA = re.compile(r"""(['"])\s+(['"])""")
+_NO_COMMA = r"""(['"])\s+(['"])"""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _parsed_list(text: str) -> list[str | None] | None:
         values = json.loads(text)
     if values is None:
         # NumPy shows an array without commas, which Python would read as one text.
-        text = _NO_COMMA.sub(r"\1, \2", text)
+        text = re.sub(_NO_COMMA, r"\1, \2", text)
         with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             values = set() if text == "set()" else ast.literal_eval(text)
     if isinstance(values, set | frozenset):

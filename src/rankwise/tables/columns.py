@@ -151,7 +151,7 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
 }
 """Columns that are looked for only when a metric needs them."""
 
-_IDS = re.compile(r":token(_seq)?$")
+_IDS = r":token(_seq)?$"
 """The types of RecBole's columns that hold ids, whatever they look like."""
 _OPTIONAL = {
     *("rank", "score", "relevance", "timestamp", "request", "position", "propensity", "probability", "reward"),
@@ -217,7 +217,7 @@ def could_decide(
     return [
         name
         for name in unread
-        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not _IDS.search(name)
+        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not re.search(_IDS, name)
     ]
 
 

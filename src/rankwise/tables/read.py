@@ -76,7 +76,7 @@ __all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tabl
 
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", re.IGNORECASE)
+_NUMBER = r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(inf|infinity|nan)"
 """A number as Polars reads it, which knows no ``1_0``."""
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
@@ -152,7 +152,8 @@ def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, probl
         is_empty = not (column[row] or "").strip()  # where values may be missing, an empty field is not bad
 
         def is_bad(text: str) -> bool:
-            return is_empty if not text.strip() else problem != "is empty" and _NUMBER.fullmatch(text.strip()) is None
+            text = text.strip()
+            return is_empty if not text else problem != "is empty" and re.fullmatch(_NUMBER, text) is None
 
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
