@@ -121,7 +121,7 @@ class _Stream(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StringViews:
     """The texts of a column: the address of their views, and that of the buffers behind these."""
 

@@ -118,7 +118,7 @@ class Marked:
 Cell: TypeAlias = str | Marked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableView:
     """A table as readers see it; its text has no markup, so that any writer can escape it.
 
@@ -207,7 +207,7 @@ def change(value: float | None, *, unit: str = " %") -> str:
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Medium:
     """How a medium escapes foreign text, such as ids and names of groups, and writes marks."""
 

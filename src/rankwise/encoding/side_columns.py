@@ -26,7 +26,7 @@ _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
 _NO_COMMA = r"""(['"])\s+(['"])"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnMatch:
     """The columns of side information; ``several`` if there is one per category or number."""
 
@@ -34,7 +34,7 @@ class ColumnMatch:
     several: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Named:
     """Numbers of names, row by row; ``starts`` where each row starts, None if it has one name."""
 
@@ -56,7 +56,7 @@ class Named:
         return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matrix:
     """One vector per row; rows without one are not ``known`` and hold zeros."""
 

@@ -35,7 +35,7 @@ _READABLE = r"\x1f|\\x1f"
 """What stands between the ids of a user and of a request in messages."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Requests:
     """The requests of an evaluation.
 
@@ -148,7 +148,7 @@ def check_requests(settings: Settings, lists: Table) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PiecesByRequest:
     """An evaluation in pieces whose lists belong to requests.
 

@@ -226,7 +226,7 @@ class Format:
         return f"csv ({names.get(self.separator, self.separator)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Declared:
     """What the user says of a file, where its name and first line do not tell.
 
