@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankwise.cli.examples import examples
 from rankwise.cli.options import (
     PATH,
     column_option,
     detail_of,
     detail_options,
     engine_options,
-    examples,
     given_options,
     metrics_option,
     output_options,

@@ -25,7 +25,7 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
-from rankwise.cli.options import examples
+from rankwise.cli.examples import examples
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 
