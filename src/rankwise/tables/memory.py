@@ -52,10 +52,10 @@ __all__ = [
     "number_series",
     "readable_columns",
     "refuse_tuples",
-    "rows_of",
     "series_as_frame",
     "swapped",
     "typed",
+    "types_of_rows",
     "with_integers",
 ]
 
@@ -503,14 +503,14 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
     return number
 
 
-def rows_of(source: Sequence[Any]) -> bool:
-    """Return whether a list holds rows: tuples (user, item), (user, item, number), or records."""
-    return bool(len(source)) and all(issubclass(kind, tuple | Mapping) for kind in {*map(type, source)})
+def types_of_rows(source: Sequence[Any]) -> set[type]:
+    """Return the types of rows: tuples (user, item), (user, item, number), or records; none of a list of others."""
+    types = {*map(type, source)}
+    return types if all(issubclass(kind, tuple | Mapping) for kind in types) else set()
 
 
-def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
-    """Return rows, tuples or records by name, as a frame, and their layout."""
-    kinds = {*map(type, source)}
+def from_rows(source: Sequence[Any], kinds: Collection[type], role: TableRole) -> tuple[pl.DataFrame, str]:
+    """Return rows of some types, tuples or records by name, as a frame, and their layout."""
     if all(issubclass(kind, Mapping) for kind in kinds):
         return from_mapping_of_columns(columns_of(source), role), "records"
     if all(hasattr(kind, "_fields") for kind in kinds):  # named tuples are read by name
@@ -541,7 +541,7 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
 
     The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
     """
-    if isinstance(document, list) and rows_of(document):
+    if isinstance(document, list) and types_of_rows(document):
         return from_mapping_of_columns(columns_of(document), where)
     if isinstance(document, dict) and document:
         names = list(document)
@@ -718,7 +718,8 @@ def series_as_frame(
         _check_user_level(source.index, role)
         if source.index.is_unique:
             return dict(zip(source.index, source, strict=True)), overrides
-        return from_rows(list(zip(source.index, source, strict=True)), role)[0], overrides  # one row per interaction
+        rows = list(zip(source.index, source, strict=True))  # one row per interaction
+        return from_rows(rows, [tuple], role)[0], overrides
     number = _number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)

@@ -64,9 +64,9 @@ from rankwise.tables.memory import (
     is_truth_values,
     readable_columns,
     refuse_tuples,
-    rows_of,
     series_as_frame,
     swapped,
+    types_of_rows,
     with_integers,
 )
 from rankwise.tables.storage import file_state, is_folder
@@ -327,8 +327,8 @@ def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], pro
             return as_table(frame, role, role, layout)
         refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, overrides)
         return from_frame(frame, role, overrides, role, layout)
-    if role != "items" and isinstance(source, list | tuple) and rows_of(source):
-        frame, layout = from_rows(source, role)
+    if role != "items" and isinstance(source, list | tuple) and (kinds := types_of_rows(source)):
+        frame, layout = from_rows(source, kinds, role)
         if layout == "records":
             rows = (row if isinstance(row, Mapping) else row._asdict() for row in source)
             refuse_tuples(columns_of(rows), role, overrides)
