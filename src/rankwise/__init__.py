@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rankwise.core import __version__ as __version__
@@ -145,4 +144,6 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
         raise AttributeError(f"module 'rankwise' has no attribute {name!r}{ending}")
 
     def __dir__() -> list[str]:
+        from importlib.util import find_spec
+
         return [*__all__, *(name for name, library in _ENGINES.items() if find_spec(library) is not None)]

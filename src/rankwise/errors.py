@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 __all__ = [
     "HIDDEN",
@@ -42,7 +41,7 @@ __all__ = [
     "printable",
 ]
 
-HIDDEN = re.compile(
+HIDDEN = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
 )
 """Characters that a terminal obeys or hides: controls, line ends, marks of direction, halves."""
@@ -200,7 +199,7 @@ def printable(text: str) -> str:
     >>> printable("a\n\x1b[31mb")
     'a  [31mb'
     """
-    return HIDDEN.sub(" ", text)
+    return re.sub(HIDDEN, " ", text)
 
 
 def _shortened(line: str) -> str:
@@ -218,5 +217,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("ndgc", ["ndcg", "recall"])
     "did you mean 'ndcg'?"
     """
+    from difflib import get_close_matches  # only errors need it
+
     near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None

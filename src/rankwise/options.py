@@ -324,7 +324,7 @@ class AveragingRule:
         return self.population not in ("truth", "both")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AveragingRules:
     """One rule for all metrics, and the exceptions by name of the metric without cut-offs."""
 
@@ -365,7 +365,7 @@ def widest_population(populations: Iterable[Population]) -> Population | None:
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Options(Choices):
     """The options of an evaluation, checked once.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -161,7 +162,7 @@ def test_inspect(folder):
     (folder / "hostile.csv").write_text("user,item,\x1b[2J\u202e\nann\x1b[1m,5,6\n")
     for form in ("table", "json"):
         text = rankwise_here(folder, "inspect", "hostile.csv", "--format", form).stdout
-        assert not HIDDEN.search(text.replace("\n", ""))
+        assert not re.search(HIDDEN, text.replace("\n", ""))
     (folder / "odd.csv").write_text("a,b\n1,2\n")
     assert "there is no column for the user" in rankwise_here(folder, "inspect", "odd.csv").stdout
 

@@ -66,7 +66,7 @@ def test_what_is_in_use_is_asked_while_nobody_else_can_finish(tmp_path):
             os.close(descriptor)
         return frozenset()
 
-    with workplace(tmp_path, re.compile("x"), in_use):
+    with workplace(tmp_path, "x", in_use):
         pass
     assert others == ["wait"]
 

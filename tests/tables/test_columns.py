@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import ColumnError
-from rankwise.tables.columns import names_of
+from rankwise.tables.columns import ROLES, may_have_names, names_of
 
 LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [3, 1, 2]})
 SCORES = [0.2, 0.9, 0.5]  # the first list is not in the order of its rows
@@ -180,3 +182,12 @@ def test_columns_of_a_source_that_names_none():
 def test_numbers_of_rows_as_pandas_writes_them_decide_nothing(name):
     lists = LISTS.with_columns(pl.Series(name, [0, 1, 2]))
     assert rw.evaluate(lists, TRUTH, "recall")["recall"] == 1.0
+
+
+SPELLINGS = st.builds("".join, st.lists(st.sampled_from([*"usU_ -:.\0\nıİ1", "user", "ser", "item", "ID", "asin"])))
+
+
+@given(st.lists(SPELLINGS), st.sampled_from(sorted(ROLES)))
+def test_names_are_looked_for_wherever_there_are_some(names, role):
+    for column in {"user", "item"} & ROLES[role].keys():
+        assert may_have_names(names, role, [column]) or not names_of(names, role, column)

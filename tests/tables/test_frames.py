@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 import rankwise as rw
@@ -282,3 +284,17 @@ def test_a_table_of_judgements_is_no_run():
         rw.evaluate(qrels, {1: {5}}, "recall@1")
     assert "swapped" in str(raised.value)
     assert rw.evaluate({1: [5]}, qrels, "recall@1")["recall@1"] == 1
+
+
+GAPS = st.sampled_from([None, float("nan"), pd.NA])
+
+
+@given(
+    st.lists(st.tuples(st.text("aé\n", max_size=20), st.integers(0, 3), st.none() | st.text("b"), GAPS | st.text("c")))
+)
+def test_text_as_objects_is_read_as_polars_reads_it(rows):
+    names = ["user", "rank", "item", "note"]
+    frame = pd.DataFrame(rows, columns=names).astype({name: object for name in names if name != "rank"})
+    read = readable_columns(frame, "table")
+    assert read.columns == names
+    assert read.equals(pl.DataFrame(frame))

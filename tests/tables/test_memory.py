@@ -20,8 +20,8 @@ from rankwise.tables.memory import (
     in_one_piece,
     is_truth_values,
     number_series,
-    rows_of,
     typed,
+    types_of_rows,
     with_integers,
 )
 
@@ -150,14 +150,14 @@ def test_mappings_of_several_layouts_are_refused(source, said):
 
 
 def test_rows_are_tuples_of_two_or_three_or_records():
-    assert from_rows([(1, 5), (2, 6)], "truth")[1] == "[(user, item)]"
-    frame, layout = from_rows([(1, 5, 2), (2, 6, 0.5)], "truth")
+    assert from_rows([(1, 5), (2, 6)], [tuple], "truth")[1] == "[(user, item)]"
+    frame, layout = from_rows([(1, 5, 2), (2, 6, 0.5)], [tuple], "truth")
     assert (frame.rows(), frame.columns[2], layout) == (
         [(1, 5, 2.0), (2, 6, 0.5)],
         "relevance",
         "[(user, item, number)]",
     )
-    frame, layout = from_rows([{"user": 1, "item": 5}, {"user": 2, "x": 3}], "truth")
+    frame, layout = from_rows([{"user": 1, "item": 5}, {"user": 2, "x": 3}], [dict], "truth")
     assert (frame.rows(), layout) == ([(1, 5, None), (2, None, 3)], "records")
     for rows, odd in (
         ([(1, 5), (1, 5, 2)], (1, 5)),
@@ -166,9 +166,9 @@ def test_rows_are_tuples_of_two_or_three_or_records():
         ([(1, 5), {}], {}),
     ):
         with pytest.raises(InputError, match="all of one length") as caught:
-            from_rows(rows, "truth")
+            from_rows(rows, {*map(type, rows)}, "truth")
         assert caught.value.found == repr(odd)
-    assert [rows_of(rows) for rows in ([], [(1, 2)], [{}], [(1, 2), 3])] == [False, True, True, False]
+    assert [types_of_rows(rows) for rows in ([], [(1, 2)], [{}], [(1, 2), 3])] == [set(), {tuple}, {dict}, set()]
     assert columns_of([{"a": 1}, {"b": 2}]) == {"a": [1, None], "b": [None, 2]}
 
 

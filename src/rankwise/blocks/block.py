@@ -74,7 +74,7 @@ class Ideal:
     gain: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgedRows:
     """Recommended items that are in the ground truth, relevant or not, in order of user and rank.
 
@@ -96,7 +96,7 @@ class JudgedRows:
     """The first rank of the tied group of each item; None if ties do not matter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecommendedRows:
     """All rows of the lists; scores and labels (1 if relevant) where lists have scores, else None.
 
@@ -110,7 +110,7 @@ class RecommendedRows:
     label: Array = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemRows:
     """Items of users apart from their lists: relevant items, or training interactions."""
 
@@ -119,7 +119,7 @@ class ItemRows:
     gain: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlap:
     """Items of the lists that are also in another set of items of the same user.
 
@@ -143,7 +143,7 @@ class Overlap:
     n_elsewhere: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowSets:
     """The sets of rows that a block holds; None for those that no metric declared.
 
@@ -187,7 +187,7 @@ class Fact(Generic[_K]):
         return f"{self.kind}({self.column})" if self.column else self.kind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Popularity:
     """How often each item occurs in training interactions.
 
@@ -257,7 +257,7 @@ class Popularity:
         return xp.where(self.count > 0, rank / (self.count.shape[0] - n_cold), 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """The group of every item or user: a number in [0, n), or -1 for none."""
 
@@ -282,7 +282,7 @@ class Groups:
         return bincount(self.code[inside], weights, len(self.names))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Categories:
     """The categories of every item, item by item.
 
@@ -340,7 +340,7 @@ class Categories:
         return xp.reshape(counts, (n_users, width))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Features:
     """A feature vector per item: zeros for items that are not ``known`` to have one."""
 
@@ -353,21 +353,21 @@ class Features:
         return Fact("features", column)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Propensity:
     """The probability that each item is observed at all, in (0, 1]."""
 
     probability: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Membership:
     """Whether each item is in the catalogue that was passed."""
 
     inside: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Similarity:
     """The similarity of every two items: the cosine of their columns of training users.
 
@@ -378,7 +378,7 @@ class Similarity:
     cosine: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """Distinct training users of every item per group of users, shape (n_items, n_groups)."""
 
@@ -413,7 +413,7 @@ Cutoffs: TypeAlias = tuple[int, ...]
 _F = TypeVar("_F")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Block:
     """Some users, their recommendation lists and what is relevant to them.
 

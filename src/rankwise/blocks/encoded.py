@@ -41,7 +41,7 @@ _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such m
 _ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HashCheck:
     """Item ids beside their hashes, to confirm what equal hashes suggest.
 
@@ -71,7 +71,7 @@ def _gather(ids: pl.Series, origin: Ints | None, rows: Ints) -> pl.Series:
     return ids.gather(rows if origin is None else origin[rows])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Encoded:
     """Everything that blocks are cut from: lists, ground truth, facts, and who is evaluated.
 
@@ -139,7 +139,7 @@ class Encoded:
         return self.counted.take(codes, mode="clip") & (codes < len(self.counted))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchedLists:
     """Some lists, what they match, and who of their users counts."""
 

@@ -19,7 +19,7 @@ from rankwise.options import Ties
 __all__ = ["Hits", "TiedGroups", "expect", "resolve"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TiedGroups:
     """Groups of equal scores that hold relevant items; an untied hit is a group of one."""
 
@@ -53,7 +53,7 @@ class TiedGroups:
         return _largest(n_rows), _largest(n_hits), _largest(self.depth)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hits:
     """Rows in order of user and rank; one row per hit unless ties spread it.
 

@@ -49,7 +49,7 @@ __all__ = ["Lists", "RankRange", "TieOrder", "Truth", "arrange", "arrange_truth"
 _STEP = 1 << 17  # rows per step where a temporary array of a whole column would cost memory
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankRange:
     """The ranks of rows in rankings of which only these rows are known.
 
@@ -66,7 +66,7 @@ class RankRange:
     length: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TieOrder:
     """How rows with equal scores are ordered, where only their scores are known."""
 
@@ -92,7 +92,7 @@ class TieOrder:
         return lambda rows: self.numbers(items[rows])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lists:
     """Recommendation lists, one user after the other, best first unless ``tie_order`` is there."""
 
@@ -371,7 +371,7 @@ def _falls(starts: Ints, score: np.ndarray[tuple[int], np.dtype[np.float64]], th
     return falls(0) and all(each(falls, range(_STEP, len(score) - 1, _STEP), threads))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """The judged items of every user, grouped by user.
 

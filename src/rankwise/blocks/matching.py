@@ -43,7 +43,7 @@ _NONE = np.empty(0, dtype=np.int64)
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matches:
     """Recommended rows that are judged, in list order, and rows that repeat an item."""
 
@@ -128,7 +128,7 @@ def _match_by_table(items: Codes, starts: Ints, judged: Codes, judged_starts: In
     return Matches(rows, judged_rows[order], owners(starts, rows), np.sort(repeated))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Part:
     """The matches of consecutive lists, and the rows that need another round."""
 
@@ -196,7 +196,7 @@ class _Table:
         out &= self.mask
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Rows:
     """Rows of lists as (list, item) pairs."""
 
@@ -256,7 +256,7 @@ _LOOKS = 32  # looks at a row that take less time than putting its list in order
 _SORTED_ROWS = 1 << 19  # rows whose scores are sorted at a time: they stay in the cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranks:
     """The rows that are matched, by list and rank, and their ranks.
 

@@ -440,7 +440,7 @@ def _sums_from(values: Any, starts: Any) -> Any:
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupSums:
     """A sum of every item in every group of users, most of which are 0 and not kept.
 
@@ -522,7 +522,7 @@ _USER = ""
 """Stands for the users among columns, none of which has this name."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BlockValues:
     """What metrics give for a block: arrays of the library that the block has.
 

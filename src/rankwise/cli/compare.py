@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankwise.cli.examples import examples
 from rankwise.cli.options import (
     PATH,
     alpha_option,
@@ -19,7 +20,6 @@ from rankwise.cli.options import (
     compare_output_options,
     detail_of,
     detail_options,
-    examples,
     margin,
     margin_option,
     metrics_option,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankwise.cli.examples import examples
 from rankwise.cli.options import (
     PATH,
     column_option,
     detail_of,
     detail_options,
     engine_options,
-    examples,
     given_options,
     metrics_option,
     output_options,
@@ -230,7 +230,7 @@ def explain_command(
     return 0
 
 
-_GATE = re.compile(r"^\s*(?P<metric>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$")
+_GATE = r"^\s*(?P<metric>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+.\deE]+)\s*$"
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
@@ -444,7 +444,7 @@ def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: lis
 
 
 def _gate(ctx: click.Context, text: str) -> tuple[str, str, float]:
-    match = _GATE.match(text)
+    match = re.match(_GATE, text)
     with contextlib.suppress(ValueError):
         if match is not None and math.isfinite(bound := float(match["bound"])):
             return match["metric"], match["sign"], bound
@@ -484,7 +484,7 @@ def _hold(result: Result, required: list[tuple[str, str, float]]) -> int:
     return int(bool(failed))
 
 
-_SIGN = re.compile(r"\\[A-Za-z]+|\\.|\s+|\w(?<!_)|.")
+_SIGN = r"\\[A-Za-z]+|\\.|\s+|\w(?<!_)|."
 _SYMBOLS = {
     "sum": "Σ",
     "prod": "Π",
@@ -530,7 +530,7 @@ def plain_formula(latex: str) -> str:
     >>> plain_formula(r"\frac{1}{k} \sum_{i \le k} \frac{g_i - 1}{n_{ui}}")
     '1/k · Σ_(i ≤ k) (g_i - 1)/n_ui'
     """
-    text = _sequence(_SIGN.findall(" ".join(latex.split()))[::-1])
+    text = _sequence(re.findall(_SIGN, " ".join(latex.split()))[::-1])
     text = re.sub(rf"{_FACTOR}\s*(?=[^\W_]|[√ΣΠ(|\[{{])", " · ", text).replace(_FACTOR, "")
     return "\n".join(" ".join(line.split()) for line in text.split("\n"))
 

@@ -25,23 +25,21 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
-from rankwise.cli.options import examples
+from rankwise.cli.examples import examples
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 
 __all__ = ["cli", "flag_of", "in_options", "main", "with_option_names"]
 
-_FUNCTION = re.compile(
+_FUNCTION = (
     r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
     r"(?:\((?:…, )?(?P<given>\w+=[^()]*)\)|(?(module)\b(?!\()|(?!)))"
 )
-_KEYWORD = re.compile(
-    r"""(?<![\w.('",-])(?P<name>[a-z_]+)
-        (?:=(?P<value>\{[^}]*\}|\[[^\]]*\]|"[^"]*"|'[^']*'|-?[\w…]+(?:\.\d+)?)?
-          |(?![\w.(=-]))""",
-    re.VERBOSE,
+_KEYWORD = (
+    r"""(?<![\w.('",-])(?P<name>[a-z_]+)"""
+    r"""(?:=(?P<value>\{[^}]*\}|\[[^\]]*\]|"[^"]*"|'[^']*'|-?[\w…]+(?:\.\d+)?)?|(?![\w.(=-]))"""
 )
-_PAIR = re.compile(r"""["']([^"']*)["']: *(?:["']([^"']*)["']|None|(…))""")
+_PAIR = r"""["']([^"']*)["']: *(?:["']([^"']*)["']|None|(…))"""
 
 
 def with_option_names(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:
@@ -69,8 +67,8 @@ def in_options(text: str, command: click.Command, group: click.Group) -> str:
         arguments = f" … {match['given']}" if match["given"] else ""
         return f"rankwise {match['name']}{arguments}"
 
-    text = _FUNCTION.sub(called, text)
-    return _KEYWORD.sub(lambda match: _spelled(match, options), text)
+    text = re.sub(_FUNCTION, called, text)
+    return re.sub(_KEYWORD, lambda match: _spelled(match, options), text)
 
 
 def flag_of(option: click.Parameter) -> str:
@@ -103,7 +101,7 @@ def _spelled(match: re.Match[str], options: Mapping[str, click.Option]) -> str:
 def _values(value: str) -> list[str]:
     """Return a value of Python as words of the command line: a mapping or a list as several."""
     if value.startswith("{"):
-        return [f"{key}={text or rest}" for key, text, rest in _PAIR.findall(value)]
+        return [f"{key}={text or rest}" for key, text, rest in re.findall(_PAIR, value)]
     words = value.strip("[]").split(",") if value.startswith("[") else [value]
     bare = [word.strip().strip("\"'") for word in words]
     return [word if re.fullmatch(r"[\w.…@-]*", word) else shlex.quote(word) for word in bare]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from rankwise.cli.examples import examples
 from rankwise.cli.options import (
     PATH,
     alpha_option,
     choice_option,
     column_option,
     engine_options,
-    examples,
     margin_option,
     output_options,
     spark_options,

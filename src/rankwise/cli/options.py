@@ -32,7 +32,6 @@ __all__ = [
     "detail_of",
     "detail_options",
     "engine_options",
-    "examples",
     "given_options",
     "margin",
     "margin_option",
@@ -61,12 +60,6 @@ _Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
 _CompareFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "methods"]
 _TrecFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "trec"]
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
-
-
-def examples(*commands: str) -> str:
-    """Return the end of a help text: commands that run as they stand after ``rankwise demo``."""
-    head = "Examples, in the folder that `rankwise demo` writes:"
-    return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
 def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:

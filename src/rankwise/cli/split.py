@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from rankwise.cli.examples import examples
 from rankwise.cli.main import flag_of, in_options
 from rankwise.cli.options import (
     PATH,
@@ -16,7 +17,6 @@ from rankwise.cli.options import (
     column_option,
     detail_of,
     detail_options,
-    examples,
     time_format_option,
     time_unit_option,
 )

@@ -259,7 +259,7 @@ _CUTOFFS = r"\s*\d+\s*|\s*\[\s*\d+(\s*,\s*\d+)*\s*\]\s*"
 _NOTHING_DIFFERS = Entry("", "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConventionLanguage:
     """What names mean, from the entries of a convention by `key` of the name."""
 

@@ -448,7 +448,7 @@ def reaches(relevance: Any, threshold: float) -> Any:
     return (relevance >= threshold) | (relevance == single)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SortedValues:
     """Values of users in any order; results computed from them must not depend on it.
 

@@ -121,7 +121,7 @@ class _Stream(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StringViews:
     """The texts of a column: the address of their views, and that of the buffers behind these."""
 
@@ -329,14 +329,13 @@ def _hash_of_texts(column: pl.Series, hash_one: Callable[[str], int]) -> Hashes:
     return joined["hash"].to_numpy()
 
 
-_WHOLE = re.compile(WHOLE_NUMBER)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?")
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?"
 _BOOLEANS = {"true": 1, "True": 1, "false": 0, "False": 0}
 
 
 def _hash_of_id(text: str) -> int:
     """Hash text that is a whole number as that number: a file could not tell the two apart."""
-    return int(text) % 2**64 if _WHOLE.fullmatch(text) else hash_of_text(text)
+    return int(text) % 2**64 if re.fullmatch(WHOLE_NUMBER, text) else hash_of_text(text)
 
 
 def _hash_of_value(text: str) -> int:
@@ -344,7 +343,7 @@ def _hash_of_value(text: str) -> int:
     if text in _BOOLEANS:
         return _BOOLEANS[text]
     try:
-        if _DATE.fullmatch(text):
+        if re.fullmatch(_DATE, text):
             since = datetime.fromisoformat(text) - datetime(1970, 1, 1)
             return since // timedelta(microseconds=1) % 2**64
         value = float(text)

@@ -310,7 +310,7 @@ def _order_rows(keys: Ints, rows: Ints, breaker: Callable[[Ints], Ints] | None, 
     return order
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UserItems:
     """Items of users, by code, one user after the other."""
 
@@ -334,7 +334,7 @@ _STEP = 1 << 17  # rows per step where a temporary array of a whole column would
 _MOST = 1 << 23  # rows per step where such an array is of single bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """Rows grouped by user: the user and the start of each group, and the order of the rows."""
 
@@ -443,7 +443,7 @@ def bucketed(codes: Codes, size: int) -> Groups:
     return Groups.of_lengths(np.diff(starts), order)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """How often each code occurs, in shares of the rows that threads take."""
 

@@ -86,8 +86,10 @@ class SampleCounts:
         return cls.of_users(lengths["relevant"], lengths["length"], len(hits), lists["item"])
 
     @classmethod
-    def merged(cls, counts: Sequence[SampleCounts]) -> Self:
+    def merged(cls, counts: Sequence[Self]) -> Self:
         """Return the counts of all users."""
+        if len(counts) == 1:
+            return counts[0]
         negatives = pl.concat(each.negatives for each in counts).group_by("negatives").sum()
         items = pl.concat(each.items for each in counts).group_by("hash").sum().sort("hash").head(_ITEMS)
         return cls(

@@ -38,7 +38,7 @@ Upgrade: TypeAlias = Callable[[Any], Any]
 """Returns the content of a file as the next version has it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SavedForm:
     """A form in which rankwise saves something, with its versions.
 

@@ -100,7 +100,7 @@ Format: TypeAlias = Literal["json", "csv", "markdown", "latex"]
 Detail: TypeAlias = Literal["verdict", "table", "full"]
 """How much is shown: the verdict alone, with one table, or everything that is known."""
 Style: TypeAlias = Literal["", "bold", "underlined", "better", "worse"]
-_MARKUP = re.compile(r"[\\|<>*`~#&$!\[\]]|(?<!\w)_|_(?!\w)")  # inside a word _ is none
+_MARKUP = r"[\\|<>*`~#&$!\[\]]|(?<!\w)_|_(?!\w)"  # inside a word _ is none
 _FORMULA = r"^\s*[=+\-@＝＋－＠]"  # spreadsheets take full-width signs as well
 _NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
 _JOINER = "\u2060"  # WORD JOINER: a character of width 0
@@ -118,7 +118,7 @@ class Marked:
 Cell: TypeAlias = str | Marked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableView:
     """A table as readers see it; its text has no markup, so that any writer can escape it.
 
@@ -207,7 +207,7 @@ def change(value: float | None, *, unit: str = " %") -> str:
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Medium:
     """How a medium escapes foreign text, such as ids and names of groups, and writes marks."""
 
@@ -237,7 +237,7 @@ def _styles(bold: str, underlined: str) -> dict[str, str]:
 
 def _width(text: str) -> int:
     """Return the columns that a text takes: colours and combining marks take none, wide characters two."""
-    return sum(map(_columns, _COLOURS.sub("", text)))
+    return sum(map(_columns, re.sub(_COLOURS, "", text)))
 
 
 def _columns(letter: str) -> int:
@@ -261,7 +261,7 @@ def _aligned(rows: Sequence[Sequence[str]], alignment: Sequence[str], separators
     return lines
 
 
-_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_COLOURS = "\x1b\\[[0-9;]*m"
 _PLAIN = _Medium()
 _TERMINAL = _Medium(
     styles={"bold": "\x1b[1m{}\x1b[0m", "better": "\x1b[1;36m{}\x1b[0m", "worse": "\x1b[1;33m{}\x1b[0m"}
@@ -372,7 +372,7 @@ def html(*views: TableView) -> str:
     return "".join([*blocks, *(f"<p><small>{note}</small></p>" for note in notes)])
 
 
-_MARKDOWN = _Medium(lambda text: _MARKUP.sub(r"\\\g<0>", text), _styles("**{}**", "<u>{}</u>"), "<sup>{}</sup>")
+_MARKDOWN = _Medium(lambda text: re.sub(_MARKUP, r"\\\g<0>", text), _styles("**{}**", "<u>{}</u>"), "<sup>{}</sup>")
 
 
 def markdown(*views: TableView) -> str:
@@ -431,7 +431,7 @@ _LATEX_TEXT = {
     "“": r"\textquotedblleft{}",
     "”": r"\textquotedblright{}",
 }
-_LATEX_PIECE = re.compile(
+_LATEX_PIECE = (
     "  |-(?=-)|["
     + re.escape("".join(sign for sign in _LATEX_TEXT if sign not in ("  ", "-")))
     + f"]|[^ -~{_LATEX_LETTERS}"
@@ -452,7 +452,7 @@ def latex_text(text: str) -> str:
     text = re.sub(r"^-(?=\d+(\.\d+)?$|inf$)", "−", unicodedata.normalize("NFC", text))
     # A row that starts with one of these would give the end of the row above an argument.
     shield = "{}" if text.lstrip().startswith(("[", "*")) else ""
-    return shield + _LATEX_PIECE.sub(lambda match: _latex_piece(match[0]), text)
+    return shield + re.sub(_LATEX_PIECE, lambda match: _latex_piece(match[0]), text)
 
 
 def _latex_piece(piece: str) -> str:
@@ -561,7 +561,7 @@ class DetailedDisplay(TableDisplay):
 def as_json(data: Any) -> str:
     """Return readable JSON; characters that a terminal would obey or hide are escaped."""
     text = json.dumps(finite(data), indent=2, ensure_ascii=False)
-    return re.sub("(?!\n)" + HIDDEN.pattern, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
+    return re.sub("(?!\n)" + HIDDEN, lambda c: json.dumps(c[0])[1:-1], text) + "\n"
 
 
 def csv_text(table: pl.DataFrame) -> str:

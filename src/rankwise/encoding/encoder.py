@@ -57,7 +57,7 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
     return ties or ("expected" if by_score else "input")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EncodingRules:
     """What decides how tables are read as lists and ground truth.
 
@@ -103,7 +103,7 @@ class EncodingRules:
         return ties_for(recommendations, self.options.ties, if_scored=self.ties_if_scored)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Codes:
     """The codes of an evaluation, and what is encoded in them already; private to the process."""
 
@@ -114,7 +114,7 @@ class _Codes:
     sizes: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Encoder:
     """Encodes the pieces of one evaluation, with the same codes for all of them.
 

@@ -23,10 +23,10 @@ __all__ = ["ColumnMatch", "Matrix", "Named", "find_columns", "read_categories", 
 _SEPARATORS = "|;,"
 _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
 """Text that looks like a list, a set or a tuple of Python, or like JSON."""
-_NO_COMMA = re.compile(r"""(['"])\s+(['"])""")
+_NO_COMMA = r"""(['"])\s+(['"])"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnMatch:
     """The columns of side information; ``several`` if there is one per category or number."""
 
@@ -34,7 +34,7 @@ class ColumnMatch:
     several: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Named:
     """Numbers of names, row by row; ``starts`` where each row starts, None if it has one name."""
 
@@ -56,7 +56,7 @@ class Named:
         return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matrix:
     """One vector per row; rows without one are not ``known`` and hold zeros."""
 
@@ -247,7 +247,7 @@ def _parsed_list(text: str) -> list[str | None] | None:
         values = json.loads(text)
     if values is None:
         # NumPy shows an array without commas, which Python would read as one text.
-        text = _NO_COMMA.sub(r"\1, \2", text)
+        text = re.sub(_NO_COMMA, r"\1, \2", text)
         with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             values = set() if text == "set()" else ast.literal_eval(text)
     if isinstance(values, set | frozenset):

@@ -79,7 +79,7 @@ _MOST_SIMILAR = 20_000
 """The largest number of items for similarities: their matrix alone has 3.2 GB."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Counted:
     """What was counted over all users, where no machine has the rows of all of them.
 
@@ -108,7 +108,7 @@ class Counted:
     digests: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Target:
     """What side information is placed for: some codes or ids.
 
@@ -511,7 +511,7 @@ def check_tables(facts: Mapping[Fact[Any], str], tables: Collection[TableRole], 
                 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SideTables:
     """The tables beside recommendations and ground truth, and what metrics need of them.
 
@@ -670,7 +670,7 @@ def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series)
     return row.fill_null(-1).to_numpy()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedSideInformation:
     """What is known beyond lists and ground truth, by code.
 

@@ -109,7 +109,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
 _BY_USER = ("train", "users", "reference")  # all pieces share them, or each brings its users' rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Job:
     """The job for every piece (chunk) of lists: settings, and the tables that all pieces share.
 

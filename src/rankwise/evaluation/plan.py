@@ -58,7 +58,7 @@ _SAME_LISTS: dict[Population, str] = {
 """Populations that have the same lists, because they differ in users without a list alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """Metrics in the order asked for, and the simple ones that they are made of."""
 

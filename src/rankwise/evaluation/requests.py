@@ -31,11 +31,11 @@ from rankwise.tables.table import Recommendations, Table, Tables
 
 __all__ = ["PiecesByRequest", "Requests", "check_requests", "settings_by_request"]
 
-_READABLE = re.compile(r"\x1f|\\x1f")
+_READABLE = r"\x1f|\\x1f"
 """What stands between the ids of a user and of a request in messages."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Requests:
     """The requests of an evaluation.
 
@@ -116,7 +116,7 @@ class Requests:
     def explained(self, error: RankwiseError) -> RankwiseError:
         """Return an error whose ids are those of a user and a request."""
         texts = (error.what, error.where, error.found, error.hint)
-        what, where, value, hint = (None if text is None else _READABLE.sub(", request ", text) for text in texts)
+        what, where, value, hint = (None if text is None else re.sub(_READABLE, ", request ", text) for text in texts)
         return type(error)(str(what), where=where, found=value, hint=hint)
 
 
@@ -148,7 +148,7 @@ def check_requests(settings: Settings, lists: Table) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PiecesByRequest:
     """An evaluation in pieces whose lists belong to requests.
 

@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UserTable:
     """The groups and weights of users that an evaluation uses."""
 
@@ -221,7 +221,7 @@ def without_each(groups: Mapping[_G, AggregateState]) -> Iterator[tuple[_G, Aggr
         before = before + groups[name]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PartitionState:
     """What some users add to a result; shares of different users add up.
 
@@ -272,7 +272,7 @@ class PartitionState:
         return [(name, self.groups[by][name]) for name in names]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UserPartition:
     """Users with their columns, and what is asked about them.
 
@@ -366,7 +366,7 @@ class UserPartition:
         return frame.hstack([*weight, *groups, *(pl.Series(name, each) for name, each in values.items())])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Summary:
     """Everything that a result is made of, except the values of each user.
 

@@ -124,7 +124,7 @@ def _name_and_edges(name: str) -> tuple[str, list[float] | None]:
     return match[1], edges
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TruthSlices:
     """The slices of an evaluation.
 
@@ -448,7 +448,7 @@ def _popularity(counts: pl.DataFrame) -> pl.Expr:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Binned:
     """Names the slice of each value of a column: its text, its day, or the bin that it is in."""
 

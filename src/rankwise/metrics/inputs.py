@@ -74,7 +74,7 @@ def cells_of_items(names: tuple[str, ...], values: Iterable[float]) -> dict[str,
 _F = TypeVar("_F")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemTerms:
     """What is summed for items: one term per row.
 
@@ -311,7 +311,7 @@ class GroupRows:
         return self._known[key]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CatalogueSums:
     """The sums of every item of the catalogue, with what is known about these items.
 
@@ -406,7 +406,7 @@ _NAMES = (*get_args(RowSet), "scores")
 _IMPLIED = {"history": HISTORY, "overlap_history": HISTORY, "overlap_reference": REFERENCE}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inputs:
     """Declared inputs, with what follows from them.
 

@@ -17,7 +17,6 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol
@@ -156,6 +155,8 @@ def knows(name: str) -> bool:
 
 def _nearest(name: str) -> str | None:
     """Return a hint with the metric that was probably meant, by a name in use."""
+    from difflib import get_close_matches  # only errors need it
+
     if any(word in key(name) for word in ("genre", "categor", "topic")):
         classes = [cls.name for cls in every() if any(word in cls.name for word in ("category", "topic"))]
         return f"metrics of categories: {', '.join(classes)}; and intra_list_diversity(distance=jaccard)"

@@ -43,7 +43,7 @@ State: TypeAlias = tuple[Any, ...]
 """The state of one cell: entries such as `ExactTotal`, `SortedValues` or int, which add up elementwise."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UserColumns:
     """Users of any number: their columns, weights (None: all equally), and groups by column."""
 
@@ -110,7 +110,7 @@ class UserColumns:
         return ExactTotal.of(values[defined] * weights[defined]), ExactTotal.of(weights[defined])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UsersByGroup:
     """Users of several groups, one group after the other.
 
@@ -210,7 +210,7 @@ def add_groups(left: Mapping[_G, AggregateState], right: Mapping[_G, AggregateSt
     return groups
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Aggregates:
     """What the value of a metric is computed from.
 
@@ -243,7 +243,7 @@ class Aggregates:
         return needs_relevant and rule.undefined == "nan" and rule.counts_irrelevant and without_relevant > 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellValues:
     """The values of a metric at one cut-off.
 

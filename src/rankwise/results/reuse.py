@@ -25,7 +25,7 @@ __all__ = ["Uses", "saved_uses", "truth_of"]
 _RESULT, _COMPARISON, _KEY = "result.json", "comparison.json", "test_set"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Uses:
     """The systems that were evaluated on a ground truth, and the comparisons of them."""
 
@@ -74,7 +74,7 @@ def saved_uses(folder: Path, provenance: Mapping[str, Any], per_user: pl.DataFra
     return uses.recorded(system=system)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Record:
     """What a saved result, or a comparison, which is no system, tells of its ground truths."""
 

@@ -108,7 +108,7 @@ def _entry(entry: object) -> object:
     return _as_text(entry)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemNames:
     """The items that names stand for.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "is_row_number",
     "known_column",
     "may_be_missing",
+    "may_have_names",
     "missing_column",
     "names_of",
     "null_ids",
@@ -150,7 +151,7 @@ KNOWN: dict[TableRole, dict[str, tuple[str, ...]]] = {
 }
 """Columns that are looked for only when a metric needs them."""
 
-_IDS = re.compile(r":token(_seq)?$")
+_IDS = r":token(_seq)?$"
 """The types of RecBole's columns that hold ids, whatever they look like."""
 _OPTIONAL = {
     *("rank", "score", "relevance", "timestamp", "request", "position", "propensity", "probability", "reward"),
@@ -191,6 +192,17 @@ def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:
     return common + less_common if is_weak else common or less_common
 
 
+def may_have_names(names: Sequence[str], role: TableRole, columns: Iterable[str]) -> bool:
+    """Return whether `names_of` may return a name of one of some columns; at once for ten thousand names.
+
+    >>> may_have_names(["User ID", "b"], "truth", ["user"]), may_have_names(["ann", "bob"], "truth", ["user"])
+    (True, False)
+    """
+    plain_names = re.sub(r"[^\w:]", "", ":".join(names).lower().replace("_", "")).split(":")
+    usual = {name for column in columns for name in (*ROLES[role][column], *_RARE.get(column, ()))}
+    return not usual.isdisjoint(plain_names)
+
+
 def could_decide(
     names: Sequence[str], role: TableRole, columns: Mapping[str, str], overrides: Mapping[str, str | None]
 ) -> list[str]:
@@ -205,7 +217,7 @@ def could_decide(
     return [
         name
         for name in unread
-        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not _IDS.search(name)
+        if plain_name(name) not in _NEVER_DECIDING and not is_row_number(name) and not re.search(_IDS, name)
     ]
 
 
@@ -462,9 +474,9 @@ def may_be_missing(role: TableRole, column: str) -> bool:
 
 def check_finite(values: pl.Series, column: str, table: Table) -> None:
     """Raise unless all values of a column are finite numbers."""
-    if values.dtype.is_float() and not values.null_count() and math.isfinite(values.sum()):
-        return  # the sum of NaN, or of infinity, and anything else is not finite
     check_numeric(values, column, table)
+    if not values.null_count() and (values.dtype.is_integer() or math.isfinite(values.sum())):
+        return  # the sum of NaN, or of infinity, and anything else is not finite
     bad = _are_bad(values)
     if bad.any():
         raise _not_finite(column, *_first_bad(values, bad, column, table))

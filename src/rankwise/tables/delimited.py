@@ -212,7 +212,7 @@ def is_plain(head: bytes) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Watched:
     """A file that is hashed, and shown on a progress bar, while it is read."""
 

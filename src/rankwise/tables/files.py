@@ -130,7 +130,7 @@ _DEEPEST = 64
 """The depth to which lists and objects of a line of JSON may be nested."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RawFile:
     """A file as it was read: columns of a text format are text, or whole numbers if asked for."""
 

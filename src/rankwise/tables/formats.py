@@ -203,7 +203,7 @@ _TREC_COLUMNS = {
     "trec run": ("user", "q0", "item", "rank", "score", "tag"),
     "trec qrels": ("user", "iteration", "item", "relevance"),
 }
-_RECBOLE = re.compile(r"^[^:\s]+:(token|token_seq|float|float_seq)$")
+_RECBOLE = r"^[^:\s]+:(token|token_seq|float|float_seq)$"
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Format:
         return f"csv ({names.get(self.separator, self.separator)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Declared:
     """What the user says of a file, where its name and first line do not tell.
 
@@ -338,7 +338,7 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             found=repr(twice),
             hint="give every column a name of its own",
         )
-    if all(_RECBOLE.match(field) for field in names):
+    if all(re.match(_RECBOLE, field) for field in names):
         return Format("recbole", separator, names, has_header=True)
     if len(names) < 2 and suffix not in ("csv", "tsv"):
         raise FileError(

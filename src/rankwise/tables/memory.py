@@ -21,6 +21,7 @@ from rankwise.tables.columns import (
     ROLES,
     check_exact,
     could_decide,
+    may_have_names,
     names_of,
     one_row_per_item,
     recognise,
@@ -51,10 +52,10 @@ __all__ = [
     "number_series",
     "readable_columns",
     "refuse_tuples",
-    "rows_of",
     "series_as_frame",
     "swapped",
     "typed",
+    "types_of_rows",
     "with_integers",
 ]
 
@@ -190,19 +191,20 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return as_columns, "columns"
     if role == "users":
         return _weights(source), "weights"
-    users, values, numbers = list(source), list(source.values()), None
-    single = {kind for kind in {*map(type, values)} if _is_id(kind)}
-    items: list[Any] = [[value] if type(value) in single else value for value in values] if single else values
-    layout = "{user: item}" if single else "{user: [items]}"
+    users, items, numbers = list(source), list(source.values()), None
     examples = dict(zip(map(type, items), items, strict=True))  # of each type: checks need no look at all values
+    single = {kind for kind in examples if _is_id(kind)}
+    layout = "{user: item}" if single else "{user: [items]}"
+    if single:
+        items = [[value] if type(value) in single else value for value in items]
+        examples = dict(zip(map(type, items), items, strict=True))
     _check_kinds(users, items, examples, role)
     lengths = list(map(len, items))
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
     if len({isinstance(example, Mapping) for example in examples.values()}) > 1:
         _check_alike(users, items, first, role)
     flat = list(chain.from_iterable(items))
-    owner = np.repeat(np.arange(len(users)), lengths)
-    ids = id_series("user", users, role).gather(owner)
+    ids = _repeated(id_series("user", users, role), lengths)
     if not isinstance(first, Mapping) and flat and isinstance(flat[0], Mapping):
         return _records_by_user(ids, flat, role), "records by user"
     if isinstance(first, Mapping):
@@ -215,6 +217,13 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
+
+
+def _repeated(ids: pl.Series, lengths: list[int]) -> pl.Series:
+    """Return each id as often as its length says: whole numbers at once, and other ids by their place."""
+    if ids.dtype == pl.Int64 and not ids.null_count():
+        return pl.Series(ids.name, np.repeat(ids.to_numpy(), lengths))
+    return ids.gather(np.repeat(np.arange(len(ids)), lengths))
 
 
 def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
@@ -242,6 +251,7 @@ def _columns(source: Mapping[Any, Any], role: TableRole) -> pl.DataFrame | None:
     has_names = any(issubclass(kind, str) for kind in {*map(type, source)})
     names = [name for name in source if isinstance(name, str)] if has_names else []
     ids = [role[:-1]] if role in ("users", "items") else ["item"] if role in LOG_ROLES else ["user", "item"]
+    names = names if may_have_names(names, role, ids) else []  # of users, mostly
     columns = [name for column in ids for name in names_of(names, role, column)]
     if len(columns) == 1 and len(ids) == 2 and names_of(columns, role, "user"):
         columns += [name for name in names if name not in columns and _holds_lists(source[name])]
@@ -493,14 +503,14 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
     return number
 
 
-def rows_of(source: Sequence[Any]) -> bool:
-    """Return whether a list holds rows: tuples (user, item), (user, item, number), or records."""
-    return bool(len(source)) and all(issubclass(kind, tuple | Mapping) for kind in {*map(type, source)})
+def types_of_rows(source: Sequence[Any]) -> set[type]:
+    """Return the types of rows: tuples (user, item), (user, item, number), or records; none of a list of others."""
+    types = {*map(type, source)}
+    return types if all(issubclass(kind, tuple | Mapping) for kind in types) else set()
 
 
-def from_rows(source: Sequence[Any], role: TableRole) -> tuple[pl.DataFrame, str]:
-    """Return rows, tuples or records by name, as a frame, and their layout."""
-    kinds = {*map(type, source)}
+def from_rows(source: Sequence[Any], kinds: Collection[type], role: TableRole) -> tuple[pl.DataFrame, str]:
+    """Return rows of some types, tuples or records by name, as a frame, and their layout."""
     if all(issubclass(kind, Mapping) for kind in kinds):
         return from_mapping_of_columns(columns_of(source), role), "records"
     if all(hasattr(kind, "_fields") for kind in kinds):  # named tuples are read by name
@@ -531,7 +541,7 @@ def from_document(document: Any, where: str) -> pl.DataFrame:
 
     The numbers of ``{user: {item: number}}`` are in a column ``score``, which also says relevance.
     """
-    if isinstance(document, list) and rows_of(document):
+    if isinstance(document, list) and types_of_rows(document):
         return from_mapping_of_columns(columns_of(document), where)
     if isinstance(document, dict) and document:
         names = list(document)
@@ -637,14 +647,24 @@ def _of_pandas(source: Any, name: str) -> pl.DataFrame:
         twice = source.columns[source.columns.duplicated()][0]
         raise ColumnError(f"two columns are called {twice!r}", where=name, hint="rename or drop one of them")
     source = _dense(_with_index(source, name))
-    objects = (column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O")
+    objects = [column for column, dtype in source.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "O"]
     nested = [column for column in objects if isinstance(_first_of(source[column].to_numpy()), _NESTED)]
     records = [column for column in nested if _holds_records(source[column].to_numpy())]
     # Whatever other libraries raise of their types; ImportError of pandas' text, without PyArrow.
     with contextlib.suppress(Exception, pl.exceptions.PanicException):
         if not records:
-            return pl.DataFrame(source)
+            texts = {column: text for column in objects if (text := _text(source[column])) is not None}
+            rest = pl.DataFrame(source.drop(columns=[*texts]))
+            return rest.with_columns(texts.values()).select(map(str, source.columns))
     return pl.DataFrame([_column(source[[column]], column) for column in source])
+
+
+def _text(column: Any) -> pl.Series | None:
+    """Return a column of pandas' objects as text if all are; pandas would take longer to look for gaps."""
+    with contextlib.suppress(TypeError):
+        values = column.to_numpy()
+        return pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
+    return None
 
 
 def _column(source: Any, name: Any) -> pl.Series:
@@ -698,7 +718,8 @@ def series_as_frame(
         _check_user_level(source.index, role)
         if source.index.is_unique:
             return dict(zip(source.index, source, strict=True)), overrides
-        return from_rows(list(zip(source.index, source, strict=True)), role)[0], overrides  # one row per interaction
+        rows = list(zip(source.index, source, strict=True))  # one row per interaction
+        return from_rows(rows, [tuple], role)[0], overrides
     number = _number_column(role)
     name = number if source.name is None else str(source.name)
     frame = readable_columns(source.reset_index(name=name), role)

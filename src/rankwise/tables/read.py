@@ -64,9 +64,9 @@ from rankwise.tables.memory import (
     is_truth_values,
     readable_columns,
     refuse_tuples,
-    rows_of,
     series_as_frame,
     swapped,
+    types_of_rows,
     with_integers,
 )
 from rankwise.tables.storage import file_state, is_folder
@@ -76,7 +76,7 @@ __all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tabl
 
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|infinity|nan)", re.IGNORECASE)
+_NUMBER = r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(inf|infinity|nan)"
 """A number as Polars reads it, which knows no ``1_0``."""
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
 
@@ -152,7 +152,8 @@ def _malformed(raw: RawFile, column: pl.Series, bad: pl.Series, name: str, probl
         is_empty = not (column[row] or "").strip()  # where values may be missing, an empty field is not bad
 
         def is_bad(text: str) -> bool:
-            return is_empty if not text.strip() else problem != "is empty" and _NUMBER.fullmatch(text.strip()) is None
+            text = text.strip()
+            return is_empty if not text else problem != "is empty" and re.fullmatch(_NUMBER, text) is None
 
         number, line = raw.locate(lambda fields: len(fields) > index and is_bad(fields[index]))
         if number:
@@ -256,6 +257,8 @@ def _without_columns(table: Table, overrides: Mapping[str, str | None], columns:
         )
     numbers = ("score", "relevance")
     left_out = [name for name in numbers if name in table.columns and overrides.get(name, name) is None]
+    if not left_out:
+        return table
     names = {role: name for role, name in table.columns.items() if role not in left_out}
     return replace(table, frame=table.frame.drop(left_out), columns=names)
 
@@ -324,8 +327,8 @@ def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], pro
             return as_table(frame, role, role, layout)
         refuse_tuples(source if layout == "columns" else columns_of(chain(*source.values())), role, overrides)
         return from_frame(frame, role, overrides, role, layout)
-    if role != "items" and isinstance(source, list | tuple) and rows_of(source):
-        frame, layout = from_rows(source, role)
+    if role != "items" and isinstance(source, list | tuple) and (kinds := types_of_rows(source)):
+        frame, layout = from_rows(source, kinds, role)
         if layout == "records":
             rows = (row if isinstance(row, Mapping) else row._asdict() for row in source)
             refuse_tuples(columns_of(rows), role, overrides)

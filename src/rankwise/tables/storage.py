@@ -75,7 +75,7 @@ def new_file(path: Path, write: Callable[[Path], object]) -> None:
         if path.exists() and not path.is_file():
             write(path)
             return
-        with workplace(path.parent, re.compile(_parts_of(path.name))) as stamp:
+        with workplace(path.parent, _parts_of(path.name)) as stamp:
             part = _part_of(path, stamp)
             write(part)
             part.replace(path)
@@ -93,7 +93,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     with output_errors(path):
         path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
-        with workplace(path.parent, re.compile(_parts_of(path.name))) as stamp:
+        with workplace(path.parent, _parts_of(path.name)) as stamp:
             part = _part_of(path, stamp)
             part.mkdir()
             yield part
@@ -105,12 +105,10 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def workplace(
-    folder: Path, temporary: re.Pattern[str], in_use: Callable[[], Collection[str] | None] = frozenset
-) -> Iterator[str]:
+def workplace(folder: Path, temporary: str, in_use: Callable[[], Collection[str] | None] = frozenset) -> Iterator[str]:
     """Yield a stamp for the names of files, then remove those that are not in use.
 
-    ``temporary`` is what names with a stamp look like; everything else in the folder stays. ``in_use``
+    ``temporary`` is the pattern of what names with a stamp look like; everything else in the folder stays. ``in_use``
     returns the names with a stamp that are in use, by default none; None if nobody can know, so that
     all of them stay.
     """
@@ -126,11 +124,11 @@ def workplace(
                     _clean(folder, temporary, used, removable)
 
 
-def _clean(folder: Path, temporary: re.Pattern[str], used: Collection[str], removable: str) -> None:
+def _clean(folder: Path, temporary: str, used: Collection[str], removable: str) -> None:
     """Remove files that are not in use: those of a removable stamp, and old ones."""
     for file in folder.iterdir():
         is_left = removable in file.name or time.time() - file.stat().st_mtime > _DAY
-        if is_left and temporary.fullmatch(file.name) and file.name not in used:
+        if is_left and re.fullmatch(temporary, file.name) and file.name not in used:
             _remove(file)
 
 
@@ -231,7 +229,7 @@ def polars_path(path: Path) -> str | None:
 
 _HEAD = "result.json"
 _DATA = rf"[a-z_]+-{_STAMP}\.parquet"
-_OURS = re.compile(f"{_DATA}|{_parts_of(_HEAD)}")
+_OURS = f"{_DATA}|{_parts_of(_HEAD)}"
 _ATTEMPTS = 50  # of a reader whom writers overtake
 
 

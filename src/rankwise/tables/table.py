@@ -294,7 +294,7 @@ TRAINED = "trained"
 """The column that says which known rows of a split models are trained on; absent if all are."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """A table with standard column names.
 
@@ -393,7 +393,7 @@ def names_no_columns(layout: str) -> bool:
     return layout.startswith(("{", "[", "dense", "sparse", "list of", "weights", "ids", "tensors"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recommendations(Table):
     """Recommendation lists, or the exact ranks of judged items.
 
@@ -435,7 +435,7 @@ def is_absent(truth: Table) -> bool:
     return truth.format == "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tables:
     """The tables of an evaluation, or of a piece of one; None for absent tables.
 

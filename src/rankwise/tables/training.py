@@ -232,7 +232,7 @@ class Terciles:
         return {"value": _VALUES[by], "low_up_to": self.low, "middle_up_to": self.middle, "training_users": self.users}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainGroups:
     """Groups of users by their training interactions: the boundaries, and every training user's group.
 
