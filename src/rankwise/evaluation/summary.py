@@ -329,7 +329,7 @@ class UserPartition:
             names[by], part = of_users.unique().sort(nulls_last=True), metrics
             numbered = names[by].to_frame("group").with_row_index("code")
             codes = of_users.to_frame("group").join(numbered, "group", "left", nulls_equal=True, maintain_order="left")
-            grouped = UsersByGroup.of(columns, codes["code"].cast(pl.Int64).to_numpy(), len(names[by]))
+            grouped = UsersByGroup(columns, codes["code"].cast(pl.Int64).to_numpy(), len(names[by]))
             if by == JACKKNIFE:
                 part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             elif whole:
