@@ -461,3 +461,10 @@ def test_unsigned_ids_of_64_bits_match_by_their_bits():
     assert (rows.tolist(), judged_rows.tolist(), lists.tolist(), repeated.tolist()) == ([1, 2], [1, 0], [0, 0], [])
     rows, *_, repeated = kernels.match(items[[1, 1]], np.array([0, 2]), judged, np.array([0, 2]), np.array([-1]))
     assert (rows.tolist(), repeated.tolist()) == ([], [0])  # row 0, whose item comes again
+
+
+@needs_kernels
+@given(st.lists(st.integers(0, 2**52 - 1)))
+def test_sorted_whole_numbers(values):
+    ours, reference = on_both_roads(lambda: kernels.sorted_whole(np.array(values, dtype=np.int64)))
+    assert ours.tolist() == reference.tolist() == sorted(values)

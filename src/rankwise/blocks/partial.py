@@ -31,6 +31,8 @@ from rankwise.blocks.encoded import Encoded
 from rankwise.core.arrays import Array
 from rankwise.core.digests import added
 from rankwise.core.ids import digest_of
+from rankwise.core.kernels import sorted_whole
+from rankwise.core.ragged import runs
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.core.saved_forms import PARTIAL, SavedForm
 from rankwise.errors import DuplicateError, FileError, InputError, ParameterError
@@ -467,8 +469,10 @@ class GroupSums:
     def frame(self, items: Any) -> pl.DataFrame:
         """Return one row per part, group and item, in this order; ``items`` decodes their codes."""
         index, parts = self._added()
-        item = items.decode(index % self.n_items)
-        group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(index // self.n_items)
+        size = np.diff(np.searchsorted(index, np.arange(len(self.names) + 1) * self.n_items))
+        code = np.repeat(np.arange(len(self.names)), size)
+        item = items.decode(index - code * self.n_items)
+        group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(code)
         rows = pl.DataFrame({"group": group, "item": item})
         return pl.concat(
             rows.select(
@@ -487,10 +491,11 @@ class GroupSums:
             index = np.flatnonzero(counts)
             return index, {"": counts[index]}
         order = None if self.parts is ONES else np.argsort(self.index, kind="stable")
-        ordered = np.sort(self.index) if order is None else self.index[order]
-        first = np.flatnonzero(np.diff(ordered, prepend=-1))
+        ordered = sorted_whole(self.index) if order is None else self.index[order]
+        starts = runs(ordered)
         if order is None:
-            return ordered[first], {"": np.diff(first, append=len(ordered))}
+            return ordered[starts[:-1]], {"": np.diff(starts)}
+        first = starts[:-1]
         return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
 
     @classmethod

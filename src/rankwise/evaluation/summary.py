@@ -286,6 +286,8 @@ class UserPartition:
         What is known of users: their groups and weights.
     catalogue_size : int
         The number of items of the catalogue; 0 where nothing needs it.
+    items : CatalogueSums or None
+        The sums of the catalogue's items over all users, where these are all.
     """
 
     frame: pl.DataFrame
@@ -294,6 +296,7 @@ class UserPartition:
     facts: SideTables
     user_table: UserTable
     catalogue_size: int
+    items: CatalogueSums | None = None
 
     @cached_property
     def _users(self) -> pl.DataFrame:
@@ -329,14 +332,16 @@ class UserPartition:
             names[by], part = of_users.unique().sort(nulls_last=True), metrics
             numbered = names[by].to_frame("group").with_row_index("code")
             codes = of_users.to_frame("group").join(numbered, "group", "left", nulls_equal=True, maintain_order="left")
-            grouped = UsersByGroup(columns, codes["code"].cast(pl.Int64).to_numpy(), len(names[by]))
+            grouped = UsersByGroup(
+                columns, codes["code"].cast(pl.Int64).to_numpy(), names[by].cast(pl.String).to_list(), by, self.items
+            )
             if by == JACKKNIFE:
                 part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             elif whole:
                 values[by] = values_of_groups(metrics, grouped)
                 part = tuple(metric for metric in metrics if metric.cells[0] not in values[by])
             states = reduce_groups(part, grouped)
-            groups[by] = dict(zip(names[by].cast(pl.String).to_list(), states, strict=True))
+            groups[by] = dict(zip(grouped.names, states, strict=True))
         return PartitionState(
             everyone=reduce_users(metrics, columns),
             groups=groups,
@@ -611,6 +616,7 @@ def summarise(
         facts=facts,
         user_table=user_table,
         catalogue_size=0 if items is None else items.size,
+        items=items,
     )
     share = users.share(whole=True)
     user_table.check_total(share.weight.value)

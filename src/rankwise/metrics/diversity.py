@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from rankwise.metrics.arithmetic import (
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
 from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums
-from rankwise.metrics.states import CellValues
+from rankwise.metrics.states import CellValues, Floats
 
 __all__ = ["Gini", "Herfindahl", "IntraListDiversity", "Personalization", "Serendipity", "ShannonEntropy"]
 
@@ -120,46 +121,63 @@ class Gini(Catalogue):
             return (RecommendationCount(),)
         return (_Exposure(patience=float(self.patience) if self.exposure == "geometric" else None),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
-        """Return the Gini index of the exposure of items."""
-        (exposure,) = self.reads.item_sums
-        return CellValues(self.of_counts(items.positive(exposure, k), items.size))
-
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
         positive = counts[counts > 0]
-        n_recommended = int(positive.shape[0])
-        n = n_recommended if self.over == "recommended" else catalogue_size + self.padding
-        m = n - 1 if self.over == "catalogue" and self.corrected else n
-        if not n_recommended:
-            return math.nan
-        if m == 0:
-            return 0.0
-        # Items never recommended come first and add nothing, so the others have the last positions.
+        if self.exposure == "count":
+            starts = xp.asarray([0, positive.shape[0]])
+            return float(self.of_groups(xp.astype(positive, xp.int64), starts, catalogue_size)[0])
+        ordered = xp.sort(positive)
+        n, m = self._sizes(positive.shape[0], catalogue_size)
+        weighted = xp.sum(_position_weights(n, positive.shape[0], xp) * ordered)
+        return _index(float(weighted), m, float(xp.sum(ordered)))
+
+    def of_groups(self, counts: Array, starts: Array, catalogue_size: int) -> Floats:
+        """Return the Gini index of each group; NaN if nothing was recommended there."""
         if self.exposure != "count":
-            position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
-            ordered = xp.sort(positive)
-            return float(xp.sum((2 * position - n - 1) * ordered)) / (m * float(xp.sum(ordered)))
-        return _weighted_by_position(xp.astype(positive, xp.int64), n) / (m * int(xp.sum(positive)))
+            return super().of_groups(counts, starts, catalogue_size)
+        xp = namespace(counts)
+        sums = xp.concat([xp.zeros(1, dtype=xp.int64), xp.cumulative_sum(counts)])[starts]
+        n, m = self._sizes(starts[1:] - starts[:-1], catalogue_size)
+        weighted = _weighted_by_position(counts, starts, n)
+        return np.array([*map(_index, weighted.tolist(), m.tolist(), (sums[1:] - sums[:-1]).tolist())])
+
+    def _sizes(self, n_recommended: Any, catalogue_size: int) -> tuple[Any, Any]:
+        """Return the number of items that are compared, and what the index is divided by beside the sum of counts."""
+        n = n_recommended if self.over == "recommended" else 0 * n_recommended + catalogue_size + self.padding
+        return n, n - 1 if self.over == "catalogue" and self.corrected else n
 
 
-def _weighted_by_position(counts: Array, n: int) -> int:
-    r"""Return :math:`\sum_i (2 i - n - 1) c_i` over positive counts in ascending order, at the last of n positions.
+def _index(weighted: float, m: int, total: float) -> float:
+    if not total:
+        return math.nan
+    return weighted / (m * total) if m else 0.0
+
+
+def _position_weights(n: int, n_positive: int, xp: Any) -> Array:
+    """Return :math:`2 i - n - 1` of the last of n positions: items never recommended come first, and add nothing."""
+    return 2 * xp.arange(n - n_positive + 1, n + 1, dtype=xp.int64) - n - 1
+
+
+def _weighted_by_position(counts: Array, starts: Array, n: Array) -> Array:
+    r"""Return :math:`\sum_i (2 i - n - 1) c_i` over each group's positive counts in ascending order, the last of n.
 
     Whole numbers, of which few differ: those that are equal are summed together, without sorting any.
 
-    >>> _weighted_by_position(np.array([1, 3, 1]), 5)
-    14
+    >>> _weighted_by_position(np.array([1, 3, 1, 2]), np.array([0, 3, 4]), np.array([5, 5])).tolist()
+    [14, 8]
     """
-    xp = namespace(counts)
-    largest = int(xp.max(counts))
-    if largest > 4 * counts.shape[0] + 1000:
-        position = xp.arange(n - counts.shape[0] + 1, n + 1, dtype=xp.int64)
-        return int(xp.sum((2 * position - n - 1) * xp.sort(counts)))
-    items = count(counts, largest + 1)  # how many items have each count
-    last = xp.cumulative_sum(items) + (n - counts.shape[0])  # the position of the last of them
-    return int(xp.sum(xp.arange(largest + 1, dtype=xp.int64) * items * (2 * last - items - n)))
+    xp, sizes = namespace(counts), starts[1:] - starts[:-1]
+    groups, width = sizes.shape[0], int(xp.max(counts)) + 1 if counts.shape[0] else 1
+    if groups * width > 4 * counts.shape[0] + 1000:
+        parts = zip(n.tolist(), pairwise(starts.tolist()), strict=True)
+        sums = [xp.sum(_position_weights(n, end - at, xp) * xp.sort(counts[at:end])) for n, (at, end) in parts]
+        return xp.asarray(sums)
+    of_group = counts if groups == 1 else xp.repeat(xp.arange(groups) * width, sizes) + counts
+    items = xp.reshape(count(of_group, groups * width), (groups, width))  # how many items have each count
+    last = xp.cumulative_sum(items, axis=1) + (n - sizes)[:, None]  # the position of the last of them
+    return xp.sum(xp.arange(width, dtype=xp.int64) * items * (2 * last - items - n[:, None]), axis=1)
 
 
 @metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
@@ -21,6 +22,8 @@ import polars as pl
 from rankwise.blocks.block import HISTORY, REFERENCE, Block, Fact, Facts, Groups, Needs, RowSet
 from rankwise.blocks.partial import ONES, GroupSums, ItemColumn
 from rankwise.core.arrays import EXACT_PARTS, Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
+from rankwise.core.ids import rows_among
+from rankwise.core.ragged import offsets, runs
 
 __all__ = [
     "CatalogueSums",
@@ -268,18 +271,16 @@ class GroupRows:
     """
 
     def __init__(self, frame: pl.DataFrame, items: pl.Series) -> None:
-        places = items.to_frame("item").with_row_index("row")
-        rows = frame.join(places, on="item", maintain_order="left")
-        row, value = rows["row"].to_numpy().astype(np.int64), rows["value"].to_numpy()
-        heads = rows.select("sum", "group")
-        changes = heads.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1)))).to_series()
-        starts = changes.arg_true()
+        row = rows_among(frame["item"], items)
+        if (row < 0).any():
+            frame, row = frame.filter(row >= 0), row[row >= 0]
+        value, heads = frame["value"].to_numpy(), frame.select("sum", "group")
+        starts = runs(*(heads[name].to_physical().to_numpy() for name in heads.columns)).tolist()
         self._rows: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._groups: dict[str, dict[str, None]] = {}
         self._known: dict[tuple[ItemSum, int, str], dict[str, str]] = {}
-        names = heads.select(pl.all().gather(starts).cast(pl.String))
-        ends = [*starts[1:], len(rows)] if len(starts) else []
-        for name, group, first, end in zip(*names, starts, ends, strict=True):
+        names = heads.select(pl.all().gather(starts[:-1]).cast(pl.String))
+        for name, group, (first, end) in zip(*names, pairwise(starts), strict=True):
             self._rows[name, group] = row[first:end], value[first:end]
             self._groups.setdefault(name, {})[group] = None
 
@@ -381,6 +382,14 @@ class CatalogueSums:
         if self.within is not None and self.within[1] is not None:
             return self._of_group(item_sum, k, self.within[0], self.within[1])[1]
         return self.sum(item_sum, k)
+
+    def in_groups(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]) -> tuple[Any, Any]:
+        """Return the positive sums of items in groups of users, one group after the other, and where each starts."""
+        sums = [self._of_group(item_sum, k, by, group)[1] for group in groups if group is not None]
+        if None in groups:  # the last
+            without = replace(self, within=(by, None)).sum(item_sum, k)
+            sums.append(without[without > 0])
+        return np.concatenate([_NO_ROWS, *sums]), offsets(np.array([*map(len, sums)]))
 
     def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
         """Return the sum of every item in every group of users of ``item_sum.by``."""

@@ -32,6 +32,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -477,7 +478,20 @@ class Catalogue(Accumulated):
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return CellValues(self.of_counts(items.positive(RecommendationCount(), k), items.size))
+        counted, *_ = self.reads.item_sums
+        return CellValues(self.of_counts(items.positive(counted, k), items.size))
+
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the value of each group, where counts of the catalogue's items in groups are at hand."""
+        if groups.items is None or not self.has_groups or type(self).of_items is not Catalogue.of_items:
+            return None
+        counted, *_ = self.reads.item_sums
+        counts, starts = groups.items.in_groups(counted, self.ks[at], groups.by, groups.names)
+        return self.of_groups(counts, starts, groups.items.size)
+
+    def of_groups(self, counts: Array, starts: Array, catalogue_size: int) -> Floats:
+        """Return the value of each group for its items' positive counts, which start at ``starts``, shape (G,)."""
+        return np.array([self.of_counts(counts[at:end], catalogue_size) for at, end in pairwise(starts.tolist())])
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of the items, in any order; those of 0 may be left out."""

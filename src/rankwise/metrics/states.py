@@ -121,13 +121,24 @@ class UsersByGroup:
         Their columns.
     codes : array of int, shape (U,)
         The number of each user's group, from 0.
-    size : int
-        The number of groups, G.
+    names : sequence of (str or None), shape (G,)
+        The groups, None for that of users without one.
+    by : str, default=""
+        The column of the table of users that they are of.
+    items : CatalogueSums or None
+        Sums of the catalogue's items in these groups, if they are at hand.
     """
 
     users: UserColumns
     codes: Any
-    size: int
+    names: Sequence[str | None]
+    by: str = ""
+    items: CatalogueSums | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of groups, G."""
+        return len(self.names)
 
     def under(self, metric: Any) -> UsersByGroup:
         """Return the users under the rule of a metric."""

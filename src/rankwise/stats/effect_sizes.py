@@ -138,15 +138,12 @@ def cliffs_delta(x: Any, y: Any) -> float:
     return deltas_of_pairs([column(name, values) for name, values in (("x", x), ("y", y))], [(0, 1)])[0]
 
 
-_MARK = 12  # bits of a key for the number of its column, as the kernel has it
-
-
 def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
     """Return Cliff's delta of some pairs of columns, which may differ in length, the first against the second.
 
     All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they differ by rounding alone.
     """
-    if len(columns) > 1 << _MARK:
+    if len(columns) > 1 << kernels.MARK:
         return [deltas_of_pairs([columns[x], columns[y]], [(0, 1)])[0] for x, y in pairs]
     if any(np.isnan(values).any() for values in columns):
         raise InputError("a value is NaN", hint="leave users without a value out first")
@@ -173,14 +170,14 @@ def _keys(values: Floats, number: Any) -> Any:
         np.uint64
     )  # which bits to turn: of negative values all, else the first
     keys ^= values.view(np.uint64)
-    keys &= ~np.uint64((1 << _MARK) - 1)
+    keys &= ~np.uint64((1 << kernels.MARK) - 1)
     keys |= number
     return keys
 
 
 def _twice_above(keys: Any, pairs: Any) -> Any:
     """Return for each pair, over the values of its first column, how many of the other are below, twice, or equal."""
-    number, digits = keys & np.uint64((1 << _MARK) - 1), keys >> np.uint64(_MARK)
+    number, digits = keys & np.uint64((1 << kernels.MARK) - 1), keys >> np.uint64(kernels.MARK)
     place = np.cumsum(np.diff(digits, prepend=digits[:1]) > np.uint64(1))
     of_column = {int(at): place[number == at] for at in np.unique(pairs)}
 
