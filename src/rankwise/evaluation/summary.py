@@ -33,6 +33,7 @@ from rankwise.metrics.base import (
     value_kinds,
     values_of_groups,
     values_of_users,
+    values_without,
 )
 from rankwise.metrics.inputs import CatalogueSums, GroupRows
 from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups
@@ -472,12 +473,18 @@ class Summary:
         if self.settings.jackknife is None:
             return None
         metrics = self.plan.jackknife_metrics(weighted=self.settings.weights is not None)
+        ordered = dict(self.share.ordered(JACKKNIFE))
+        values = values_without(metrics, self.items, JACKKNIFE, [*map(str, ordered)])
         rows = []
-        for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
+        for at, (group, others) in enumerate(without_each(ordered)):
             sums = None
             if self.items is not None:
                 sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
-            rows.append({"group": group, **self._totals(others, sums, metrics)})
+            row: dict[str, Any] = {"group": group}
+            for metric in metrics:
+                known = {cell: values[cell][at] for cell in metric.cells if cell in values}
+                row |= known or self._totals(others, sums, (metric,))
+            rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _digests(self) -> dict[str, int]:

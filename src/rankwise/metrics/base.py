@@ -72,6 +72,7 @@ __all__ = [
     "value_kinds",
     "values_of_groups",
     "values_of_users",
+    "values_without",
 ]
 
 FAMILIES = {
@@ -433,6 +434,10 @@ class Metric(Registered):
 
     def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
         """Return the value of each group of users at the cut-off number ``at``, shape (G,); None: from states."""
+        return None
+
+    def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
+        """Return the value without each group of users, shape (G,); None: from the states of all others."""
         return None
 
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
@@ -809,6 +814,19 @@ def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[st
         inside = groups.under(metric)
         values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
         out |= {cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+    return out
+
+
+def values_without(
+    metrics: Iterable[Metric], items: CatalogueSums | None, by: str, groups: Sequence[str]
+) -> dict[str, list[float]]:
+    """Return the values without each group of users, of the metrics that have them without states."""
+    out: dict[str, list[float]] = {}
+    if items is None:
+        return out
+    for metric in metrics:
+        values = [metric.values_without(items, by, groups, at) for at in range(len(metric.cells))]
+        out |= {cell: one.tolist() for cell, one in zip(metric.cells, values, strict=True) if one is not None}
     return out
 
 

@@ -69,9 +69,11 @@ class _DistinctItems(Catalogue):
         xp = namespace(counts)
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
 
-    def of_groups(self, counts: Array, starts: Array, catalogue_size: int) -> Floats:
-        """Return the number of items recommended at least once to each group."""
-        numbers: Floats = np.diff(starts).astype(np.float64)
+    has_histogram = True
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the number of items with a positive count."""
+        numbers: Floats = items[:, 1:].sum(axis=1).astype(np.float64)
         return numbers
 
 
@@ -140,9 +142,9 @@ class CatalogCoverage(_DistinctItems):
         """Return the share of items recommended at least once."""
         return super().of_counts(counts, catalogue_size) / (catalogue_size + self.padding)
 
-    def of_groups(self, counts: Array, starts: Array, catalogue_size: int) -> Floats:
-        """Return the share of items recommended at least once to each group."""
-        return super().of_groups(counts, starts, catalogue_size) / (catalogue_size + self.padding)
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the share of items with a positive count."""
+        return super().of_histograms(items, catalogue_size) / (catalogue_size + self.padding)
 
 
 class _OfAllUsers(PerUser):

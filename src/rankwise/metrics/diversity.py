@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +33,7 @@ from rankwise.metrics.arithmetic import (
     unit_vectors,
 )
 from rankwise.metrics.base import metric
-from rankwise.metrics.inputs import CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
+from rankwise.metrics.inputs import WIDEST, CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
 from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums
 from rankwise.metrics.states import CellValues, Floats
 
@@ -125,23 +124,31 @@ class Gini(Catalogue):
         """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
         positive = counts[counts > 0]
-        if self.exposure == "count":
-            starts = xp.asarray([0, positive.shape[0]])
-            return float(self.of_groups(xp.astype(positive, xp.int64), starts, catalogue_size)[0])
-        ordered = xp.sort(positive)
-        n, m = self._sizes(positive.shape[0], catalogue_size)
-        weighted = xp.sum(_position_weights(n, positive.shape[0], xp) * ordered)
-        return _index(float(weighted), m, float(xp.sum(ordered)))
+        n_recommended = positive.shape[0]
+        if not n_recommended:
+            return math.nan
+        if self.has_histogram and (largest := int(xp.max(positive))) <= WIDEST * n_recommended:
+            items = count(xp.astype(positive, xp.int64), largest + 1)
+            return float(self.of_histograms(items[None], catalogue_size)[0])
+        n, m = self._sizes(n_recommended, catalogue_size)
+        # Items never recommended come first and add nothing, so the others have the last positions.
+        position, ordered = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64), xp.sort(positive)
+        return _index(xp.sum((2 * position - n - 1) * ordered).item(), m, xp.sum(ordered).item())
 
-    def of_groups(self, counts: Array, starts: Array, catalogue_size: int) -> Floats:
-        """Return the Gini index of each group; NaN if nothing was recommended there."""
-        if self.exposure != "count":
-            return super().of_groups(counts, starts, catalogue_size)
-        xp = namespace(counts)
-        sums = xp.concat([xp.zeros(1, dtype=xp.int64), xp.cumulative_sum(counts)])[starts]
-        n, m = self._sizes(starts[1:] - starts[:-1], catalogue_size)
-        weighted = _weighted_by_position(counts, starts, n)
-        return np.array([*map(_index, weighted.tolist(), m.tolist(), (sums[1:] - sums[:-1]).tolist())])
+    @property
+    def has_histogram(self) -> bool:
+        """Whether each recommendation counts as 1."""
+        return self.exposure == "count"
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the Gini index for the number of items with each count; items of equal counts are summed together."""
+        xp, positive = namespace(items), items[:, 1:]
+        counts, n_recommended = xp.arange(1, items.shape[1], dtype=xp.int64), xp.sum(positive, axis=1)
+        n, m = self._sizes(n_recommended, catalogue_size)
+        last = xp.cumulative_sum(positive, axis=1) + (n - n_recommended)[:, None]  # the position of the last of them
+        weighted = xp.sum(counts * positive * (2 * last - positive - n[:, None]), axis=1)
+        total = xp.sum(counts * positive, axis=1)
+        return np.array([*map(_index, weighted.tolist(), m.tolist(), total.tolist())])
 
     def _sizes(self, n_recommended: Any, catalogue_size: int) -> tuple[Any, Any]:
         """Return the number of items that are compared, and what the index is divided by beside the sum of counts."""
@@ -153,31 +160,6 @@ def _index(weighted: float, m: int, total: float) -> float:
     if not total:
         return math.nan
     return weighted / (m * total) if m else 0.0
-
-
-def _position_weights(n: int, n_positive: int, xp: Any) -> Array:
-    """Return :math:`2 i - n - 1` of the last of n positions: items never recommended come first, and add nothing."""
-    return 2 * xp.arange(n - n_positive + 1, n + 1, dtype=xp.int64) - n - 1
-
-
-def _weighted_by_position(counts: Array, starts: Array, n: Array) -> Array:
-    r"""Return :math:`\sum_i (2 i - n - 1) c_i` over each group's positive counts in ascending order, the last of n.
-
-    Whole numbers, of which few differ: those that are equal are summed together, without sorting any.
-
-    >>> _weighted_by_position(np.array([1, 3, 1, 2]), np.array([0, 3, 4]), np.array([5, 5])).tolist()
-    [14, 8]
-    """
-    xp, sizes = namespace(counts), starts[1:] - starts[:-1]
-    groups, width = sizes.shape[0], int(xp.max(counts)) + 1 if counts.shape[0] else 1
-    if groups * width > 4 * counts.shape[0] + 1000:
-        parts = zip(n.tolist(), pairwise(starts.tolist()), strict=True)
-        sums = [xp.sum(_position_weights(n, end - at, xp) * xp.sort(counts[at:end])) for n, (at, end) in parts]
-        return xp.asarray(sums)
-    of_group = counts if groups == 1 else xp.repeat(xp.arange(groups) * width, sizes) + counts
-    items = xp.reshape(count(of_group, groups * width), (groups, width))  # how many items have each count
-    last = xp.cumulative_sum(items, axis=1) + (n - sizes)[:, None]  # the position of the last of them
-    return xp.sum(xp.arange(width, dtype=xp.int64) * items * (2 * last - items - n[:, None]), axis=1)
 
 
 @metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)
