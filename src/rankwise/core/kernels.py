@@ -64,6 +64,8 @@ __all__ = [
     "shares",
     "sorted_whole",
     "sums",
+    "tied_first",
+    "tied_rows",
     "top",
 ]
 
@@ -244,6 +246,8 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_ends": ((_INT64, _INT64, c_int64, _INT64, c_int64, c_int64, _OUT_INT64), None),
     "rw_positions": ((_INT64, c_int64, _OUT_FLOAT64), None),
     "rw_sums": ((_INT64, _FLOAT64, c_int64, _INT64, c_int64, _OUT_FLOAT64, _OUT_FLOAT64), None),
+    "rw_tied_rows": ((*6 * (_INT64,), c_int64, *2 * (_OUT_INT64,), *2 * (_OUT_FLOAT64,)), None),
+    "rw_tied_first": ((*4 * (_INT64,), c_int64, _OUT_FLOAT64), None),
     "rw_counts_up": ((_INT64, _INT64, *_SHARE, c_int64), c_int64),
     "rw_exact_parts": ((_FLOAT64, c_int64, _OUT_FLOAT64), c_int64),
     "rw_odd_text": ((_BYTES, c_int64, *_SHARE, c_uint8), c_int64),
@@ -516,6 +520,30 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
     library.rw_sums(_whole(user), np.ascontiguousarray(values), len(user), ends, ends.size, running, out)
     return out
+
+
+def tied_rows(
+    owner: Ints, first: Ints, above: Ints, size: Ints, n_hits: Ints, starts: Ints
+) -> tuple[Ints, Ints, Floats, Floats] | None:
+    """Return user, rank, probability and position of each row of tied groups, which start at ``starts``."""
+    library = loaded()
+    if library is None:
+        return None
+    user, rank = np.empty((2, starts[-1]), dtype=np.int64)
+    probability, position = np.empty((2, starts[-1]))
+    groups = map(_whole, (owner, first, above, size, n_hits, starts))
+    library.rw_tied_rows(*groups, len(size), user, rank, probability, position)
+    return user, rank, probability, position
+
+
+def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | None:
+    """Return for each row of tied groups the probability that its user's first relevant item is there."""
+    library = loaded()
+    if library is None:
+        return None
+    first = np.empty(starts[-1])
+    library.rw_tied_first(*map(_whole, (depth, size, n_hits, starts)), len(size), first)
+    return first
 
 
 def sorted_whole(values: Ints) -> Ints:
