@@ -488,14 +488,15 @@ class GroupSums:
         places = len(self.names) * self.n_items
         if self.parts is ONES and places <= _ROOMY * len(self.index):
             counts = np.bincount(self.index, minlength=places)
-            index = np.flatnonzero(counts)
+            index = np.flatnonzero(counts > 0)  # of truth values: many times as fast as of numbers
             return index, {"": counts[index]}
-        order = None if self.parts is ONES else np.argsort(self.index, kind="stable")
-        ordered = sorted_whole(self.index) if order is None else self.index[order]
-        starts = runs(ordered)
-        if order is None:
+        if self.parts is ONES:
+            ordered = sorted_whole(self.index)
+            starts = runs(ordered)
             return ordered[starts[:-1]], {"": np.diff(starts)}
-        first = starts[:-1]
+        order = np.argsort(self.index, kind="stable")
+        ordered = self.index[order]
+        first = runs(ordered)[:-1]
         return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
 
     @classmethod

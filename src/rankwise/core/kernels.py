@@ -551,7 +551,7 @@ def sorted_whole(values: Ints) -> Ints:
     library = loaded()
     if library is None:
         return np.sort(values)
-    keys = np.left_shift(values.view(np.uint64), MARK)
+    keys = np.left_shift(values, MARK, dtype=np.int64).view(np.uint64)
     library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
     return np.right_shift(keys, MARK, out=keys).view(np.int64)
 
