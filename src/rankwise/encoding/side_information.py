@@ -666,8 +666,7 @@ def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series)
     """Return the row of each of some ids among the ids of a table, -1 where it is not there."""
     numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
     rows = matching(table.with_frame(numbered), role, ids_of_rows)
-    place = rows_among(ids_of_rows, rows[role])
-    return np.where(place < 0, -1, rows["row"].to_numpy()[place])
+    return np.append(rows["row"].to_numpy(), -1)[rows_among(ids_of_rows, rows[role])]  # at the end what -1 stands for
 
 
 @dataclass(frozen=True)
