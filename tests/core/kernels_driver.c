@@ -458,12 +458,43 @@ static void texts(void) {
     free(buffers[0]), free(buffers[1]);
 }
 
+static void ties(void) {
+    int64_t groups = 1 + below(5), owner[6], low[6], above[6], size[6], hits[6], depth[6], starts[6] = {0};
+    for (int64_t group = 0; group < groups; group++) {
+        owner[group] = group / 2, depth[group] = group % 2;
+        low[group] = depth[group] ? low[group - 1] + size[group - 1] : 1;
+        size[group] = 1 + below(9), hits[group] = 1 + below(size[group]);
+        above[group] = depth[group] ? hits[group - 1] : 0;
+        starts[group + 1] = starts[group] + 1 + below(size[group]);
+    }
+    int64_t n = starts[groups], *user = numbers(n), *rank = numbers(n);
+    double *probability = malloc((size_t)n * sizeof(double)), *position = malloc((size_t)n * sizeof(double));
+    rw_tied_rows(owner, low, above, size, hits, starts, groups, user, rank, probability, position);
+    double *first = malloc((size_t)n * sizeof(double));
+    rw_tied_first(depth, size, hits, starts, groups, first);
+    for (int64_t group = 0; group < groups; group++) {
+        double left = depth[group] ? 0.0 : 1.0;
+        for (int64_t row = starts[group], at = 0; row < starts[group + 1]; row++, at++) {
+            check(user[row] == group / 2 && rank[row] == low[group] + at, "ranks of ties");
+            check(probability[row] * (double)size[group] < (double)hits[group] + 1e-9, "probabilities of ties");
+            check(position[row] >= (double)above[group] + 1 && position[row] <= (double)(above[group] + hits[group]),
+                  "positions in ties");
+            const double hazard = (double)hits[group] / (double)(size[group] - at);
+            const double expected = left * (hazard < 1.0 ? hazard : 1.0);
+            check(fabs(first[row] - expected) < 1e-12, "the first of ties");
+            left -= expected;
+        }
+    }
+    free(user), free(rank), free(probability), free(position), free(first);
+}
+
 int main(void) {
     for (int round = 0; round < 3000; round++) {
         lists_and_truth(30, 1);
         lists_and_truth(30, (int64_t)1 << 52);
         runs_and_ranks();
         sums();
+        ties();
         columns_of_text();
         scores();
         largest_scores();

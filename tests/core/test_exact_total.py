@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.core.arrays import ExactTotal
+from rankwise.core.arrays import ExactTotal, exact_bincount
 
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50)
 
@@ -66,3 +66,20 @@ def test_beyond_the_floats():
     assert (ExactTotal.of([math.inf]) - ExactTotal.of([-math.inf])).value == math.inf
     assert math.isnan(ExactTotal.of([1.0, math.nan]).value)
     assert ExactTotal.of([]).value == 0.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.floats(width=64)), max_size=50))
+def test_the_sums_of_groups_are_the_totals_of_their_rows(rows):
+    index, values = np.array([i for i, _ in rows], dtype=np.int64), np.array([value for _, value in rows])
+    totals = [ExactTotal.of(values[index == group]).value for group in range(6)]
+    np.testing.assert_array_equal(exact_bincount(index, values, 6), totals)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1.0, 1e290, 1e305])
+@pytest.mark.parametrize("decades", [1, 30])
+def test_the_sums_of_groups_of_many_values_of_every_size(scale, decades):
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=40_000) * scale * 10.0 ** -rng.integers(0, decades, 40_000)
+    index = rng.integers(0, 7, 40_000)
+    totals = [math.fsum(values[index == group]) for group in range(7)]
+    assert exact_bincount(index, values, 7).tolist() == totals

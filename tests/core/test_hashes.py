@@ -9,9 +9,20 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankwise.core import ids, kernels
-from rankwise.core.ids import combined, digest_of, hash_of_column, hash_of_text, id_numbers, labels, places_of
+from rankwise.core.ids import (
+    combined,
+    digest_of,
+    hash_of_column,
+    hash_of_text,
+    id_numbers,
+    labels,
+    places_of,
+    rows_among,
+)
 
 NULL = 0x9E3779B97F4A7C15
 
@@ -124,3 +135,13 @@ def test_places_are_those_of_the_ascending_order():
     assert places_of(pl.Series(["b", "c", "a"])).tolist() == [1, 2, 0]
     assert places_of(pl.Series([10, -3, 2, 11])).tolist() == [2, 0, 1, 3]
     assert places_of(pl.Series([], dtype=pl.Int64)).tolist() == []
+
+
+SOME_INTEGERS = st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1))
+
+
+@given(*[st.lists(st.one_of(st.none(), SOME_INTEGERS), max_size=12)] * 2, st.sampled_from([pl.Int64, pl.String]))
+def test_the_rows_of_ids_among_others(ids, others, kind):
+    known = [one for one in others if one is not None]
+    columns = [pl.Series(values, dtype=pl.Int64).cast(kind) for values in (ids, known)]
+    assert rows_among(*columns).tolist() == [known.index(one) if one in known else -1 for one in ids]

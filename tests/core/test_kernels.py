@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.blocks.hits import expect
 from rankwise.blocks.lists import arrange
 from rankwise.blocks.matching import match
 from rankwise.core import kernels, ragged
@@ -465,3 +466,38 @@ def test_unsigned_ids_of_64_bits_match_by_their_bits():
     assert (rows.tolist(), judged_rows.tolist(), lists.tolist(), repeated.tolist()) == ([1, 2], [1, 0], [0, 0], [])
     rows, *_, repeated = kernels.match(items[[1, 1]], np.array([0, 2]), judged, np.array([0, 2]), np.array([-1]))
     assert (rows.tolist(), repeated.tolist()) == ([], [0])  # row 0, whose item comes again
+
+
+@needs_kernels
+@given(st.lists(st.integers(0, 2**52 - 1)))
+def test_sorted_whole_numbers(values):
+    ours, reference = on_both_roads(lambda: kernels.sorted_whole(np.array(values, dtype=np.int64)))
+    assert ours.tolist() == reference.tolist() == sorted(values)
+
+
+@st.composite
+def tied_hits(draw):
+    """Return user, first and last rank of the tied group of relevant items, in order."""
+    hits = []
+    for user in range(draw(st.integers(1, 4))):
+        low = 1
+        for size in draw(st.lists(st.integers(1, 20), max_size=4)):
+            hits += [(user, low, low + size - 1)] * draw(st.integers(0, size))
+            low += size
+    return np.array(hits, dtype=np.int64).reshape(-1, 3)
+
+
+@needs_kernels
+@given(tied_hits(), st.sampled_from([None, 1, 7, 30]))
+def test_tied_hits(hits, limit):
+    if limit is not None:
+        hits = hits[hits[:, 1] <= limit]
+    user, low, high = hits.T
+    gain = np.ones(len(hits))
+
+    def spread():
+        rows = expect(user, gain, np.arange(len(hits)), low, high, limit=limit)
+        return [rows.user, rows.rank, rows.probability, rows.position, rows.first()]
+
+    for ours, reference in zip(*on_both_roads(spread), strict=True):
+        assert (ours.dtype, ours.tobytes()) == (reference.dtype, reference.tobytes())

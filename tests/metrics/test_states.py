@@ -69,10 +69,8 @@ def test_some_users_keep_their_weights_groups_and_population():
 @pytest.mark.parametrize("own", [None, np.array([2.0, 1.0, 0.5, 3.0])])
 def test_totals_of_groups_are_the_states_of_their_users(weights, own):
     codes = np.array([1, 0, 1, 0])
-    groups = UsersByGroup.of(users(weights=weights), codes, 3)
-    assert groups.starts.tolist() == [0, 2, 4, 4]
-    in_order = [1, 3, 0, 2]
-    totals, sizes = groups.totals(VALUES[in_order], None if own is None else own[in_order])
+    groups = UsersByGroup(users(weights=weights), codes, "abc")
+    totals, sizes = groups.totals(VALUES, own)
     for group in range(3):
         rows = np.flatnonzero(codes == group)
         total, size = users(weights=weights).mean_state(VALUES, own, rows)
@@ -81,13 +79,13 @@ def test_totals_of_groups_are_the_states_of_their_users(weights, own):
 
 
 def test_groups_count_their_users_their_lists_and_those_without_relevant_items():
-    groups = UsersByGroup.of(users(), np.array([1, 0, 1, 0]), 3)
+    groups = UsersByGroup(users(), np.array([1, 0, 1, 0]), "abc")
     assert reduce_groups([], groups) == [state(2, 1, 2), state(2, 1, 0), state(0, 0, 0)]
     assert reduce_users([], users()) == state(4, 2, 2)
 
 
 def test_infinite_values_have_infinite_totals():
-    groups = UsersByGroup.of(users(), np.array([0, 0, 1, 1]), 2)
+    groups = UsersByGroup(users(), np.array([0, 0, 1, 1]), "ab")
     totals, sizes = groups.totals(np.array([math.inf, 1.0, 0.5, NAN]), None)
     assert (totals.tolist(), sizes.tolist()) == ([math.inf, 0.5], [2.0, 1.0])
 

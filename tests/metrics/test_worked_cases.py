@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rankwise as rw
+from rankwise.metrics.base import parse_all
 
 THREE = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
 ANY = {0: {1: 1}, 1: {2: 1}, 2: {5: 1}}
@@ -486,6 +489,29 @@ def test_two_lists_that_share_their_first_item(name, expected):
 )
 def test_counts_of_recommendations(metric, counts, n_items, expected):
     assert metric.of_counts(np.array(counts), n_items) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["gini", "gini(over=recommended)", "gini(corrected=false,padding=2)", "coverage"])
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(7, 9))
+def test_counts_give_the_value_of_their_histogram(name, counts, n_items):
+    (metric,) = parse_all(name, cutoffs=False)
+    values = metric.of_histograms(np.bincount(counts, minlength=12)[None], n_items)
+    far = [1000 * count for count in counts]  # so few items and so large counts have no histogram
+    found = [metric.of_counts(np.array(each), n_items) for each in (counts, far)]
+    np.testing.assert_allclose(found, [*values, *values], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gini@2", "catalog_coverage@2"])
+def test_a_group_has_the_value_of_its_lists_alone(name):
+    lists = {"a": [1, 2], "b": [1, 3], "c": [1], "d": [4, 1], "e": [4]}
+    truth, towns = {user: {1} for user in lists}, {"user": ["a", "b", "c", "x"], "town": ["x", "y", "x", "z"]}
+    result = rw.evaluate(lists, truth, name, users=towns, by="town", items=ITEMS)
+    groups = {"x": "ac", "y": "b", None: "de"}
+    alone = {
+        town: rw.evaluate(*({user: of[user] for user in users} for of in (lists, truth)), name, items=ITEMS)[name]
+        for town, users in groups.items()
+    }
+    assert dict(result.slices.select("group", name).iter_rows()) == alone
 
 
 def test_exposures_of_several_kinds_do_not_mix():

@@ -38,7 +38,8 @@ from rankwise.options import Ties
 __all__ = ["Encoded", "HashCheck", "MatchedLists", "Part", "assemble", "blocks", "cut", "parts"]
 
 _CELLS = 1 << 24  # users times categories of a block: metrics hold a few such matrices
-_ROWS = 1 << 23  # rows of a block: large enough to keep Python idle, small beside the input
+_ROWS = 1 << 20  # rows of a block: enough to keep Python idle, few enough for memory that is freed to be taken again
+_MOST_ROWS = 1 << 23  # rows of a block where items are so many: small beside the input
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -131,8 +132,12 @@ class Encoded:
 
     @property
     def most_rows(self) -> int:
-        """The largest number of rows in a block: fewer if it holds all of them, not only hits."""
-        return _ROWS // 2 if WHOLE_LISTS & self.needs else _ROWS
+        """The largest number of rows in a block: fewer if it holds all of them, not only hits.
+
+        There are not fewer than items, of which each block has sums.
+        """
+        rows = min(max(_ROWS, self.n_items or 0), _MOST_ROWS)
+        return rows // 2 if WHOLE_LISTS & self.needs else rows
 
     def is_counted(self, codes: Ints) -> Ints:
         """Return whether each of these users is evaluated."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from rankwise.core.arrays import Array, bincount, count, namespace
+from rankwise.core import kernels
+from rankwise.core.arrays import Array, bincount, count, is_tensor, namespace
 from rankwise.core.ragged import offsets, order_within, runs
 from rankwise.options import Ties
 
@@ -39,7 +40,7 @@ class TiedGroups:
         xp = namespace(self.starts)
         return xp.repeat(xp.arange(self.sizes.shape[0]), xp.diff(self.starts))
 
-    @property
+    @cached_property
     def position(self) -> Array:
         """The position of each row in its group, from 0."""
         xp = namespace(self.starts)
@@ -191,9 +192,13 @@ class Hits:
     def _tied_first(self, groups: TiedGroups) -> Array:
         # Only a user's first group can hold the first relevant item. Of n items, r relevant, the
         # first q being irrelevant, the next is relevant with probability r / (n - q).
-        xp = namespace(groups.starts)
-        sizes, group = groups.sizes, groups.rows
-        n, r = xp.take(sizes, group), xp.take(count(groups.hits, sizes.shape[0]), group)
+        xp, n_hits = namespace(groups.starts), count(groups.hits, groups.sizes.shape[0])
+        if not is_tensor(n_hits):
+            first = kernels.tied_first(groups.depth, groups.sizes, n_hits, groups.starts)
+            if first is not None:
+                return first
+        group = groups.rows
+        n, r = xp.take(groups.sizes, group), xp.take(n_hits, group)
         position = groups.position
         hazard = xp.clip(xp.astype(r, xp.float64) / (n - position), max=1.0)
         # The product of (1 - hazard) over the rows of the group above: of one row, then of up to
@@ -288,6 +293,10 @@ def expect(user: Array, gain: Array, item: Array, low: Array, high: Array, *, li
     above = heads - xp.take(heads, first_group)  # hits of the same user in the groups before
     numbers = xp.arange(size.shape[0])
     groups = TiedGroups(starts, xp.repeat(numbers, n_hits), depth, size)
+    if not is_tensor(low):
+        rows = kernels.tied_rows(owner, first, above, size, n_hits, starts)
+        if rows is not None:
+            return Hits(*rows, gain, item, groups)
     n, r = xp.take(size, groups.rows), xp.take(n_hits, groups.rows)
     share = xp.astype(groups.position * (r - 1), xp.float64) / xp.clip(n - 1, min=1)
     position = xp.astype(xp.take(above, groups.rows), xp.float64) + 1.0 + share

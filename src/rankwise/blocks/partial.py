@@ -31,6 +31,8 @@ from rankwise.blocks.encoded import Encoded
 from rankwise.core.arrays import Array
 from rankwise.core.digests import added
 from rankwise.core.ids import digest_of
+from rankwise.core.kernels import sorted_whole
+from rankwise.core.ragged import runs
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.core.saved_forms import PARTIAL, SavedForm
 from rankwise.errors import DuplicateError, FileError, InputError, ParameterError
@@ -467,8 +469,10 @@ class GroupSums:
     def frame(self, items: Any) -> pl.DataFrame:
         """Return one row per part, group and item, in this order; ``items`` decodes their codes."""
         index, parts = self._added()
-        item = items.decode(index % self.n_items)
-        group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(index // self.n_items)
+        size = np.diff(np.searchsorted(index, np.arange(len(self.names) + 1) * self.n_items))
+        code = np.repeat(np.arange(len(self.names)), size)
+        item = items.decode(index - code * self.n_items)
+        group = pl.Series("group", self.names, pl.String).cast(pl.Categorical).gather(code)
         rows = pl.DataFrame({"group": group, "item": item})
         return pl.concat(
             rows.select(
@@ -484,13 +488,15 @@ class GroupSums:
         places = len(self.names) * self.n_items
         if self.parts is ONES and places <= _ROOMY * len(self.index):
             counts = np.bincount(self.index, minlength=places)
-            index = np.flatnonzero(counts)
+            index = np.flatnonzero(counts > 0)  # of truth values: many times as fast as of numbers
             return index, {"": counts[index]}
-        order = None if self.parts is ONES else np.argsort(self.index, kind="stable")
-        ordered = np.sort(self.index) if order is None else self.index[order]
-        first = np.flatnonzero(np.diff(ordered, prepend=-1))
-        if order is None:
-            return ordered[first], {"": np.diff(first, append=len(ordered))}
+        if self.parts is ONES:
+            ordered = sorted_whole(self.index)
+            starts = runs(ordered)
+            return ordered[starts[:-1]], {"": np.diff(starts)}
+        order = np.argsort(self.index, kind="stable")
+        ordered = self.index[order]
+        first = runs(ordered)[:-1]
         return ordered[first], {part: _sums_from(values[order], first) for part, values in self.parts.items()}
 
     @classmethod

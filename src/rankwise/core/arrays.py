@@ -44,6 +44,7 @@ __all__ = [
     "checked_csr",
     "checks_at_end",
     "count",
+    "exact_bincount",
     "exact_sums",
     "is_masked",
     "is_tensor",
@@ -57,6 +58,7 @@ __all__ = [
 _UNIT = 1074  # every float is a whole multiple of 2^-1074
 _CHUNK = 1 << 14  # values per step: few enough to stay in the cache
 _CARRY = 15  # log2(2 * _CHUNK): room above the largest value for a sum without rounding
+_MANTISSA = 53  # bits of a float
 _LARGEST = 1000  # exponents from which that room does not fit in a float
 
 
@@ -151,6 +153,34 @@ class ExactTotal:
             return self.units / (1 << _UNIT)  # whole numbers divide with one rounding
         except OverflowError:
             return math.inf if self.units > 0 else -math.inf
+
+
+def exact_bincount(index: Any, values: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return sums of values by index, each rounded once, whatever the order of the rows.
+
+    All rows together leave multiples of one unit, as in `_exact_parts`, so that each sum has few parts.
+
+    >>> exact_bincount(np.array([0, 1, 0, 0]), np.array([1e100, 0.1, 1.0, -1e100]), 2)
+    array([1. , 0.1])
+    """
+    largest = float(np.maximum(values.max(initial=0.0), -values.min(initial=0.0)))
+    exponent, carry = math.frexp(largest)[1], len(values).bit_length()
+    if not math.isfinite(largest) or exponent + carry > _LARGEST:
+        by_index = np.split(values[np.argsort(index, kind="stable")], np.bincount(index, minlength=size).cumsum()[:-1])
+        return np.array([ExactTotal.of(each).value for each in by_index])
+    parts = [np.zeros(size), np.zeros(size)]
+    for first in range(0, len(values), _CHUNK):
+        rest, rows, step = values[first : first + _CHUNK], index[first : first + _CHUNK], 0
+        while rest.any():
+            shift = math.ldexp(1.5, exponent + carry - step * (_MANTISSA - carry))
+            multiples = (rest + shift) - shift
+            if step == len(parts):
+                parts.append(np.zeros(size))
+            parts[step] += np.bincount(rows, multiples, size)
+            rest, step = rest - multiples, step + 1
+    if len(parts) == 2:
+        return parts[0] + parts[1]  # a sum of two floats is rounded once
+    return np.array([*map(math.fsum, zip(*parts, strict=True))])
 
 
 def _halves(values: Any) -> tuple[Any, Any]:

@@ -331,6 +331,54 @@ RW_API void rw_sums(const int64_t *user, const double *values, int64_t n, const 
         sums[cell] = running[ends[cell]];
 }
 
+/* Write a row for each rank of tied groups of `size` items, `hits` of them relevant: its user, its rank, the
+   probability that a relevant item has it, and which of the user's hits one would be there. Before a group come
+   `above` hits of its user; its first rows are those from starts[group] on. */
+RW_API void rw_tied_rows(const int64_t *owner, const int64_t *first, const int64_t *above,
+                         const int64_t *size, const int64_t *hits, const int64_t *starts,
+                         int64_t groups, int64_t *user, int64_t *rank, double *probability,
+                         double *position) {
+    for (int64_t group = 0; group < groups; group++) {
+        const double share = (double)hits[group] / (double)size[group];
+        const double others = size[group] > 2 ? (double)(size[group] - 1) : 1.0;
+        const double next = (double)above[group] + 1.0;
+        const int64_t start = starts[group], rows = starts[group + 1] - start;
+        for (int64_t at = 0; at < rows; at++) {
+            user[start + at] = owner[group];
+            rank[start + at] = first[group] + at;
+            probability[start + at] = share;
+            position[start + at] = next + (double)(at * (hits[group] - 1)) / others;
+        }
+    }
+}
+
+/* The probability that the next item is relevant, after `passed` irrelevant ones of a tied group. */
+static inline double rw_hazard(int64_t hits, int64_t size, int64_t passed) {
+    const double hazard = (double)hits / (double)(size - passed);
+    return hazard < 1.0 ? hazard : 1.0;
+}
+
+/* Write for each row of tied groups the probability that the first relevant item of its user is there: 0 unless
+   the group is the user's first, of depth 0. The products of what lies above are taken in steps of doubling. */
+RW_API void rw_tied_first(const int64_t *depth, const int64_t *size, const int64_t *hits,
+                          const int64_t *starts, int64_t groups, double *first) {
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t rows = starts[group + 1] - starts[group];
+        double *reached = first + starts[group];
+        if (depth[group]) {
+            memset(reached, 0, (size_t)rows * sizeof *reached);
+            continue;
+        }
+        for (int64_t at = 0; at < rows; at++)
+            reached[at] = at ? 1.0 - rw_hazard(hits[group], size[group], at - 1) : 1.0;
+        for (int64_t step = 1; step < rows; step *= 2)
+            for (int64_t at = rows - 1; at >= step; at--)
+                reached[at] *= reached[at - step];
+        for (int64_t at = 0; at < rows; at++)
+            reached[at] *= rw_hazard(hits[group], size[group], at);
+    }
+}
+
 /* Whether ranks count 1, 2, 3, ... down each of some lists, or from another `base`. */
 RW_WIDE RW_API int64_t rw_counts_up(const int64_t *rank, const int64_t *starts, int64_t first,
                                     int64_t stop, int64_t base) {

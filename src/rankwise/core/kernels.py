@@ -35,6 +35,7 @@ from rankwise.errors import UsageError
 
 __all__ = [
     "LIBRARY",
+    "MARK",
     "SIGNATURES",
     "SOURCE",
     "ArrayPointer",
@@ -61,7 +62,10 @@ __all__ = [
     "row_digest",
     "scatter",
     "shares",
+    "sorted_whole",
     "sums",
+    "tied_first",
+    "tied_rows",
     "top",
 ]
 
@@ -181,6 +185,7 @@ _CHUNK = 1 << 14  # values that are summed at a time, as the source has it
 _FEW = 64  # values that NumPy sums as fast
 _ASIDE = 16  # items of a group that are a power of two apart would share few lines of the caches
 _ROOM = 4  # times k items are kept for each user at most, where many scores are equal
+MARK = 12  # lowest bits of the keys that the library sorts, which have no order, as the source has it
 _off: list[bool] = []
 
 
@@ -241,6 +246,8 @@ SIGNATURES: dict[str, tuple[tuple[Any, ...], Any]] = {
     "rw_ends": ((_INT64, _INT64, c_int64, _INT64, c_int64, c_int64, _OUT_INT64), None),
     "rw_positions": ((_INT64, c_int64, _OUT_FLOAT64), None),
     "rw_sums": ((_INT64, _FLOAT64, c_int64, _INT64, c_int64, _OUT_FLOAT64, _OUT_FLOAT64), None),
+    "rw_tied_rows": ((*6 * (_INT64,), c_int64, *2 * (_OUT_INT64,), *2 * (_OUT_FLOAT64,)), None),
+    "rw_tied_first": ((*4 * (_INT64,), c_int64, _OUT_FLOAT64), None),
     "rw_counts_up": ((_INT64, _INT64, *_SHARE, c_int64), c_int64),
     "rw_exact_parts": ((_FLOAT64, c_int64, _OUT_FLOAT64), c_int64),
     "rw_odd_text": ((_BYTES, c_int64, *_SHARE, c_uint8), c_int64),
@@ -529,6 +536,40 @@ def sums(user: Ints, values: Floats, ends: Ints) -> Floats | None:
     out, running = np.empty(ends.shape), np.empty(len(user) + 1)
     library.rw_sums(_whole(user), np.ascontiguousarray(values), len(user), ends, ends.size, running, out)
     return out
+
+
+def tied_rows(
+    owner: Ints, first: Ints, above: Ints, size: Ints, n_hits: Ints, starts: Ints
+) -> tuple[Ints, Ints, Floats, Floats] | None:
+    """Return user, rank, probability and position of each row of tied groups, which start at ``starts``."""
+    library = loaded()
+    if library is None:
+        return None
+    user, rank = np.empty((2, starts[-1]), dtype=np.int64)
+    probability, position = np.empty((2, starts[-1]))
+    groups = map(_whole, (owner, first, above, size, n_hits, starts))
+    library.rw_tied_rows(*groups, len(size), user, rank, probability, position)
+    return user, rank, probability, position
+
+
+def tied_first(depth: Ints, size: Ints, n_hits: Ints, starts: Ints) -> Floats | None:
+    """Return for each row of tied groups the probability that its user's first relevant item is there."""
+    library = loaded()
+    if library is None:
+        return None
+    first = np.empty(starts[-1])
+    library.rw_tied_first(*map(_whole, (depth, size, n_hits, starts)), len(size), first)
+    return first
+
+
+def sorted_whole(values: Ints) -> Ints:
+    """Return whole numbers from 0, below 2^52, in ascending order: where no loop is compiled, by NumPy's sort."""
+    library = loaded()
+    if library is None:
+        return np.sort(values)
+    keys = np.left_shift(values, MARK, dtype=np.int64).view(np.uint64)
+    library.rw_sort_keys(keys, len(keys), np.empty_like(keys))
+    return np.right_shift(keys, MARK, out=keys).view(np.int64)
 
 
 def row_digest(columns: Sequence[Ints], factors: Ints, start: int) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import labels, plain_strings
+from rankwise.core.ids import labels, plain_strings, rows_among
 from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
 from rankwise.tables.table import Table
@@ -140,10 +140,8 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
     names = ordered.cast(pl.String)
     if not len(names):
         raise ColumnError(f"column {column!r} holds no group", where=table.source)
-    codes = values.replace_strict(
-        ordered.cast(values.dtype), np.arange(len(ordered)), default=-1, return_dtype=pl.Int64
-    )
-    return Named(codes.fill_null(-1).to_numpy(), tuple(names), description=f"column {column!r}")
+    codes = rows_among(values, ordered.cast(values.dtype))
+    return Named(codes, tuple(names), description=f"column {column!r}")
 
 
 def _number(table: Table, name: str) -> pl.Series:

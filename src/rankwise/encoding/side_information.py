@@ -39,6 +39,7 @@ from rankwise.core.digests import (
     set_words,
     text_words,
 )
+from rankwise.core.ids import rows_among
 from rankwise.core.ragged import Ints, UserItems, group, offsets, ragged_rows
 from rankwise.encoding.lists import IdSpace, encode_lists, later_rows, repeated_item, repeated_rows
 from rankwise.encoding.side_columns import (
@@ -664,10 +665,8 @@ def _targets(ids: pl.Series, target: Target) -> tuple[Ints, int]:
 def _rows_among(table: Table, ids: pl.Series, role: str, ids_of_rows: pl.Series) -> Ints:
     """Return the row of each of some ids among the ids of a table, -1 where it is not there."""
     numbered = pl.DataFrame({role: ids, "row": np.arange(len(ids))})
-    right = matching(table.with_frame(numbered), role, ids_of_rows).unique(role, keep="first")
-    left = pl.DataFrame({role: ids_of_rows})
-    row = left.join(right, on=role, how="left", maintain_order="left")["row"]
-    return row.fill_null(-1).to_numpy()
+    rows = matching(table.with_frame(numbered), role, ids_of_rows)
+    return np.append(rows["row"].to_numpy(), -1)[rows_among(ids_of_rows, rows[role])]  # at the end what -1 stands for
 
 
 @dataclass(frozen=True, eq=False, repr=False)

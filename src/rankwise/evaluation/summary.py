@@ -18,7 +18,7 @@ from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
-from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels
+from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels, rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import inferred_protocol
@@ -33,6 +33,7 @@ from rankwise.metrics.base import (
     value_kinds,
     values_of_groups,
     values_of_users,
+    values_without,
 )
 from rankwise.metrics.inputs import CatalogueSums, GroupRows
 from rankwise.metrics.states import AggregateState, UserColumns, UsersByGroup, add_groups
@@ -142,9 +143,8 @@ class UserTable:
             return made.groups_of(users, by).cast(GROUP_NAMES.dtype)
         assert self.users is not None
         matches = matching(self.users, "user", users["user"])
-        matches = matches.select("user", pl.col(by).alias("group"))
-        joined = users.select("user").join(matches, on="user", how="left", maintain_order="left")
-        group = joined["group"]
+        row = pl.Series(rows_among(users["user"], matches["user"]))
+        group = matches[by].alias("group").gather(row.set(row < 0, None))
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
         return group.replace(0.0, 0.0) if group.dtype.is_float() else labels(group)  # -0.0 as well
@@ -189,11 +189,11 @@ def assign_jackknife_groups(tables: Tables, n_groups: int, threshold: float | No
         relevant = truth.with_frame(truth.relevant(threshold))
 
     def group(ids: pl.Series) -> pl.Series:
-        with_relevant = matching(relevant, "user", ids)["user"]
-        order = pl.DataFrame({"irrelevant": ~ids.is_in(with_relevant.implode()), "hash": user_hash(ids)}).select(
-            pl.struct(pl.all()).rank("ordinal").cast(pl.Int64)
-        )
-        return (order.to_series() % n_groups).cast(pl.String)
+        is_relevant = ids.is_in(matching(relevant, "user", ids)["user"].implode())
+        users = pl.DataFrame({"is_relevant": is_relevant, "hash": user_hash(ids)})
+        place = pl.col("hash").rank("ordinal").over("is_relevant").cast(pl.Int64)
+        before = pl.when("is_relevant").then(0).otherwise(int(is_relevant.sum()))
+        return users.select(((place + before) % n_groups).cast(pl.String)).to_series()
 
     present = [table for table in (truth, recommendations) if table is not None]
     users = with_user_column(tables.users, present, JACKKNIFE, "jackknife", group)
@@ -286,6 +286,8 @@ class UserPartition:
         What is known of users: their groups and weights.
     catalogue_size : int
         The number of items of the catalogue; 0 where nothing needs it.
+    items : CatalogueSums or None
+        The sums of the catalogue's items over all users, where these are all.
     """
 
     frame: pl.DataFrame
@@ -294,6 +296,7 @@ class UserPartition:
     facts: SideTables
     user_table: UserTable
     catalogue_size: int
+    items: CatalogueSums | None = None
 
     @cached_property
     def _users(self) -> pl.DataFrame:
@@ -327,16 +330,16 @@ class UserPartition:
         values: dict[str, dict[str, Any]] = {}
         for by, of_users in self.groups.items():
             names[by], part = of_users.unique().sort(nulls_last=True), metrics
-            numbered = names[by].to_frame("group").with_row_index("code")
-            codes = of_users.to_frame("group").join(numbered, "group", "left", nulls_equal=True, maintain_order="left")
-            grouped = UsersByGroup.of(columns, codes["code"].cast(pl.Int64).to_numpy(), len(names[by]))
+            codes = rows_among(of_users, names[by].drop_nulls())
+            codes = np.where(codes < 0, len(names[by]) - 1, codes)  # the last are users without a group
+            grouped = UsersByGroup(columns, codes, names[by].cast(pl.String).to_list(), by, self.items)
             if by == JACKKNIFE:
                 part = self.plan.jackknife_metrics(weighted=columns.weights is not None)
             elif whole:
                 values[by] = values_of_groups(metrics, grouped)
                 part = tuple(metric for metric in metrics if metric.cells[0] not in values[by])
             states = reduce_groups(part, grouped)
-            groups[by] = dict(zip(names[by].cast(pl.String).to_list(), states, strict=True))
+            groups[by] = dict(zip(grouped.names, states, strict=True))
         return PartitionState(
             everyone=reduce_users(metrics, columns),
             groups=groups,
@@ -470,12 +473,18 @@ class Summary:
         if self.settings.jackknife is None:
             return None
         metrics = self.plan.jackknife_metrics(weighted=self.settings.weights is not None)
+        ordered = dict(self.share.ordered(JACKKNIFE))
+        values = values_without(metrics, self.items, JACKKNIFE, [*map(str, ordered)])
         rows = []
-        for group, others in without_each(dict(self.share.ordered(JACKKNIFE))):
+        for at, (group, others) in enumerate(without_each(ordered)):
             sums = None
             if self.items is not None:
                 sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
-            rows.append({"group": group, **self._totals(others, sums, metrics)})
+            row: dict[str, Any] = {"group": group}
+            for metric in metrics:
+                known = {cell: values[cell][at] for cell in metric.cells if cell in values}
+                row |= known or self._totals(others, sums, (metric,))
+            rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _digests(self) -> dict[str, int]:
@@ -611,6 +620,7 @@ def summarise(
         facts=facts,
         user_table=user_table,
         catalogue_size=0 if items is None else items.size,
+        items=items,
     )
     share = users.share(whole=True)
     user_table.check_total(share.weight.value)

@@ -21,7 +21,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
-from itertools import pairwise
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -73,6 +72,7 @@ __all__ = [
     "value_kinds",
     "values_of_groups",
     "values_of_users",
+    "values_without",
 ]
 
 FAMILIES = {
@@ -436,6 +436,10 @@ class Metric(Registered):
         """Return the value of each group of users at the cut-off number ``at``, shape (G,); None: from states."""
         return None
 
+    def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
+        """Return the value without each group of users, shape (G,); None: from the states of all others."""
+        return None
+
     def diagnose(self, items: CatalogueSums) -> dict[str, float]:
         """Return diagnostics of the value, such as the effective sample size of its weights."""
         return {}
@@ -793,19 +797,14 @@ def reduce_users(metrics: Iterable[Metric], users: UserColumns) -> AggregateStat
 
 def reduce_groups(metrics: Sequence[Metric], groups: UsersByGroup) -> list[AggregateState]:
     """Return the counts of every group of users, and the states from which metrics have their values."""
-    users, starts = groups.users, groups.starts.tolist()
-    with_list = groups.counts(users.column("list_length") > 0).tolist()
-    without_relevant = groups.counts(users.column("n_relevant") == 0).tolist()
     of_users = [metric for metric in metrics if not metric.sums_items]
-    states = []
-    for at, (first, end) in enumerate(pairwise(starts)):
-        cells = reduce_users(of_users, users.select(slice(first, end))).cells if of_users else {}
-        states.append(
-            AggregateState(
-                users=end - first, with_list=with_list[at], without_relevant=without_relevant[at], cells=cells
-            )
-        )
-    return states
+    cells = [reduce_users(of_users, one).cells for one in groups] if of_users else [{}] * groups.size
+    length, n_relevant = groups.users.column("list_length"), groups.users.column("n_relevant")
+    counts = (groups.counts(which).tolist() for which in (..., length > 0, n_relevant == 0))
+    return [
+        AggregateState(users=n, with_list=listed, without_relevant=none, cells=states)
+        for n, listed, none, states in zip(*counts, cells, strict=True)
+    ]
 
 
 def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[str, Floats]:
@@ -815,6 +814,19 @@ def values_of_groups(metrics: Iterable[Metric], groups: UsersByGroup) -> dict[st
         inside = groups.under(metric)
         values = [metric.group_values(inside, at) for at in range(len(metric.cells))]
         out |= {cell: one for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+    return out
+
+
+def values_without(
+    metrics: Iterable[Metric], items: CatalogueSums | None, by: str, groups: Sequence[str]
+) -> dict[str, list[float]]:
+    """Return the values without each group of users, of the metrics that have them without states."""
+    out: dict[str, list[float]] = {}
+    if items is None:
+        return out
+    for metric in metrics:
+        values = [metric.values_without(items, by, groups, at) for at in range(len(metric.cells))]
+        out |= {cell: one.tolist() for cell, one in zip(metric.cells, values, strict=True) if one is not None}
     return out
 
 

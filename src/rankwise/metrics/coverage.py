@@ -32,6 +32,7 @@ from rankwise.metrics.arithmetic import (
 )
 from rankwise.metrics.base import metric
 from rankwise.metrics.kinds import Catalogue, PerUser
+from rankwise.metrics.states import Floats
 
 __all__ = [
     "CatalogCoverage",
@@ -67,6 +68,13 @@ class _DistinctItems(Catalogue):
         """Return the number of items recommended at least once."""
         xp = namespace(counts)
         return float(xp.sum(xp.astype(counts > 0, xp.int64)))
+
+    has_histogram = True
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the number of items with a positive count."""
+        numbers: Floats = items[:, 1:].sum(axis=1).astype(np.float64)
+        return numbers
 
 
 @metric("item_coverage", range=(0, math.inf), higher_is_better=True, plain=plain.item_counts_at_k)
@@ -133,6 +141,10 @@ class CatalogCoverage(_DistinctItems):
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the share of items recommended at least once."""
         return super().of_counts(counts, catalogue_size) / (catalogue_size + self.padding)
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the share of items with a positive count."""
+        return super().of_histograms(items, catalogue_size) / (catalogue_size + self.padding)
 
 
 class _OfAllUsers(PerUser):

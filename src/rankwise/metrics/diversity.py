@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,9 +33,9 @@ from rankwise.metrics.arithmetic import (
     unit_vectors,
 )
 from rankwise.metrics.base import metric
-from rankwise.metrics.inputs import CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
+from rankwise.metrics.inputs import WIDEST, CatalogueSums, Input, ItemSum, ItemTerms, RecommendationCount
 from rankwise.metrics.kinds import Accumulated, Catalogue, PerUser, Pooled, Sums
-from rankwise.metrics.states import CellValues
+from rankwise.metrics.states import CellValues, Floats
 
 __all__ = ["Gini", "Herfindahl", "IntraListDiversity", "Personalization", "Serendipity", "ShannonEntropy"]
 
@@ -120,46 +120,46 @@ class Gini(Catalogue):
             return (RecommendationCount(),)
         return (_Exposure(patience=float(self.patience) if self.exposure == "geometric" else None),)
 
-    def of_items(self, items: CatalogueSums, k: int) -> CellValues:
-        """Return the Gini index of the exposure of items."""
-        (exposure,) = self.reads.item_sums
-        return CellValues(self.of_counts(items.positive(exposure, k), items.size))
-
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the Gini index; NaN if nothing was recommended."""
         xp = namespace(counts)
         positive = counts[counts > 0]
-        n_recommended = int(positive.shape[0])
-        n = n_recommended if self.over == "recommended" else catalogue_size + self.padding
-        m = n - 1 if self.over == "catalogue" and self.corrected else n
+        n_recommended = positive.shape[0]
         if not n_recommended:
             return math.nan
-        if m == 0:
-            return 0.0
+        if self.has_histogram and (largest := int(xp.max(positive))) <= WIDEST * n_recommended:
+            items = count(xp.astype(positive, xp.int64), largest + 1)
+            return float(self.of_histograms(items[None], catalogue_size)[0])
+        n, m = self._sizes(n_recommended, catalogue_size)
         # Items never recommended come first and add nothing, so the others have the last positions.
-        if self.exposure != "count":
-            position = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64)
-            ordered = xp.sort(positive)
-            return float(xp.sum((2 * position - n - 1) * ordered)) / (m * float(xp.sum(ordered)))
-        return _weighted_by_position(xp.astype(positive, xp.int64), n) / (m * int(xp.sum(positive)))
+        position, ordered = xp.arange(n - n_recommended + 1, n + 1, dtype=xp.int64), xp.sort(positive)
+        return _index(xp.sum((2 * position - n - 1) * ordered).item(), m, xp.sum(ordered).item())
+
+    @property
+    def has_histogram(self) -> bool:
+        """Whether each recommendation counts as 1."""
+        return self.exposure == "count"
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the Gini index for the number of items with each count; items of equal counts are summed together."""
+        xp, positive = namespace(items), items[:, 1:]
+        counts, n_recommended = xp.arange(1, items.shape[1], dtype=xp.int64), xp.sum(positive, axis=1)
+        n, m = self._sizes(n_recommended, catalogue_size)
+        last = xp.cumulative_sum(positive, axis=1) + (n - n_recommended)[:, None]  # the position of the last of them
+        weighted = xp.sum(counts * positive * (2 * last - positive - n[:, None]), axis=1)
+        total = xp.sum(counts * positive, axis=1)
+        return np.array([*map(_index, weighted.tolist(), m.tolist(), total.tolist())])
+
+    def _sizes(self, n_recommended: Any, catalogue_size: int) -> tuple[Any, Any]:
+        """Return the number of items that are compared, and what the index is divided by beside the sum of counts."""
+        n = n_recommended if self.over == "recommended" else 0 * n_recommended + catalogue_size + self.padding
+        return n, n - 1 if self.over == "catalogue" and self.corrected else n
 
 
-def _weighted_by_position(counts: Array, n: int) -> int:
-    r"""Return :math:`\sum_i (2 i - n - 1) c_i` over positive counts in ascending order, at the last of n positions.
-
-    Whole numbers, of which few differ: those that are equal are summed together, without sorting any.
-
-    >>> _weighted_by_position(np.array([1, 3, 1]), 5)
-    14
-    """
-    xp = namespace(counts)
-    largest = int(xp.max(counts))
-    if largest > 4 * counts.shape[0] + 1000:
-        position = xp.arange(n - counts.shape[0] + 1, n + 1, dtype=xp.int64)
-        return int(xp.sum((2 * position - n - 1) * xp.sort(counts)))
-    items = count(counts, largest + 1)  # how many items have each count
-    last = xp.cumulative_sum(items) + (n - counts.shape[0])  # the position of the last of them
-    return int(xp.sum(xp.arange(largest + 1, dtype=xp.int64) * items * (2 * last - items - n)))
+def _index(weighted: float, m: int, total: float) -> float:
+    if not total:
+        return math.nan
+    return weighted / (m * total) if m else 0.0
 
 
 @metric("herfindahl", "hhi", "herfindahl_index", range=(0, 1), higher_is_better=False, plain=plain.herfindahl_index)

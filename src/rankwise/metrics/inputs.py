@@ -10,9 +10,11 @@ Hits, list lengths and numbers of relevant items are always there.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
@@ -21,8 +23,11 @@ import polars as pl
 from rankwise.blocks.block import HISTORY, REFERENCE, Block, Fact, Facts, Groups, Needs, RowSet
 from rankwise.blocks.partial import ONES, GroupSums, ItemColumn
 from rankwise.core.arrays import EXACT_PARTS, Array, count, exact_sums, is_tensor, namespace, read_sums, sum_whole
+from rankwise.core.ids import rows_among
+from rankwise.core.ragged import runs
 
 __all__ = [
+    "WIDEST",
     "CatalogueSums",
     "GroupRows",
     "HistoryCount",
@@ -253,6 +258,8 @@ class RepeatCount(ItemSum):
         return ItemTerms(overlap.user, overlap.item)
 
 
+WIDEST = 8
+"""Columns of a histogram for each item, up to which it is quicker than to look at the items."""
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -268,18 +275,16 @@ class GroupRows:
     """
 
     def __init__(self, frame: pl.DataFrame, items: pl.Series) -> None:
-        places = items.to_frame("item").with_row_index("row")
-        rows = frame.join(places, on="item", maintain_order="left")
-        row, value = rows["row"].to_numpy().astype(np.int64), rows["value"].to_numpy()
-        heads = rows.select("sum", "group")
-        changes = heads.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1)))).to_series()
-        starts = changes.arg_true()
+        row = rows_among(frame["item"], items)
+        if (row < 0).any():
+            frame, row = frame.filter(row >= 0), row[row >= 0]
+        value, heads = frame["value"].to_numpy(), frame.select("sum", "group")
+        starts = runs(*(heads[name].to_physical().to_numpy() for name in heads.columns)).tolist()
         self._rows: dict[tuple[str, str], tuple[Any, Any]] = {}
         self._groups: dict[str, dict[str, None]] = {}
         self._known: dict[tuple[ItemSum, int, str], dict[str, str]] = {}
-        names = heads.select(pl.all().gather(starts).cast(pl.String))
-        ends = [*starts[1:], len(rows)] if len(starts) else []
-        for name, group, first, end in zip(*names, starts, ends, strict=True):
+        names = heads.select(pl.all().gather(starts[:-1]).cast(pl.String))
+        for name, group, (first, end) in zip(*names, pairwise(starts), strict=True):
             self._rows[name, group] = row[first:end], value[first:end]
             self._groups.setdefault(name, {})[group] = None
 
@@ -337,6 +342,7 @@ class CatalogueSums:
     by_users: GroupRows | None = None
     within: tuple[str, str | None] | None = None
     without: tuple[str, str] | None = None
+    _histograms: dict[tuple[ItemSum, int, str], Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def is_part(self) -> bool:
@@ -381,6 +387,44 @@ class CatalogueSums:
         if self.within is not None and self.within[1] is not None:
             return self._of_group(item_sum, k, self.within[0], self.within[1])[1]
         return self.sum(item_sum, k)
+
+    def in_groups(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]) -> list[Any]:
+        """Return the positive sums of items in each of some groups of users."""
+        sums = [self._of_group(item_sum, k, by, group)[1] for group in groups if group is not None]
+        if None in groups:  # the last
+            without = replace(self, within=(by, None)).sum(item_sum, k)
+            sums.append(without[without > 0])
+        return sums
+
+    def histograms(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str | None]) -> Any:
+        """Return how many items have each positive sum in each group, shape (G, sums); None if there are many sums.
+
+        There are no items in column 0.
+        """
+        key = item_sum, k, by
+        if key not in self._histograms:
+            sums = self.in_groups(item_sum, k, by, groups)
+            every = np.concatenate([_NO_ROWS, *sums])
+            shape, histograms = (len(sums), int(every.max(initial=0)) + 1), None
+            if math.prod(shape) <= WIDEST * len(every):
+                every += np.repeat(np.arange(shape[0]) * shape[1], [*map(len, sums)])
+                histograms = np.bincount(every, minlength=math.prod(shape)).reshape(shape)
+            self._histograms[key] = histograms
+        return self._histograms[key]
+
+    def histograms_without(self, item_sum: ItemSum, k: int, by: str, groups: Sequence[str]) -> list[Any] | None:
+        """Return how many items have each sum without each group of users, shape (1, sums); None if there are many."""
+        everyone = self.by_group(item_sum, k)[""]
+        items = np.bincount(everyone)
+        if len(items) > WIDEST * self.size:
+            return None
+        without = []
+        for group in groups:
+            rows, sums = self._of_group(item_sum, k, by, group)
+            before = everyone[rows]
+            moved = (np.bincount(counts, minlength=len(items)) for counts in (before - sums, before))
+            without.append((items + next(moved) - next(moved))[None])
+        return without
 
     def by_group(self, item_sum: ItemSum, k: int) -> dict[str, Any]:
         """Return the sum of every item in every group of users of ``item_sum.by``."""

@@ -477,7 +477,39 @@ class Catalogue(Accumulated):
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return CellValues(self.of_counts(items.positive(RecommendationCount(), k), items.size))
+        return CellValues(self.of_counts(items.positive(self.reads.item_sums[0], k), items.size))
+
+    def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
+        """Return the value of each group; None where no counts of items in groups are at hand."""
+        items = groups.items
+        if items is None or not self._is_of_counts:
+            return None
+        asked = self.reads.item_sums[0], self.ks[at], groups.by, groups.names
+        histograms = items.histograms(*asked) if self.has_histogram else None
+        if histograms is not None:
+            return self.of_histograms(histograms, items.size)
+        return np.array([self.of_counts(counts, items.size) for counts in items.in_groups(*asked)])
+
+    def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
+        """Return the value without each group of users; None where no histograms of counts give it."""
+        if not self._is_of_counts or not self.has_histogram:
+            return None
+        without = items.histograms_without(self.reads.item_sums[0], self.ks[at], by, groups)
+        return None if without is None else np.concatenate([self.of_histograms(one, items.size) for one in without])
+
+    @property
+    def _is_of_counts(self) -> bool:
+        """Whether groups have values, and counts are all that they are made of."""
+        return self.has_groups and type(self).of_items is Catalogue.of_items
+
+    @property
+    def has_histogram(self) -> bool:
+        """Whether the value follows from how many items have each count: `of_histograms` is defined."""
+        return False
+
+    def of_histograms(self, items: Array, catalogue_size: int) -> Floats:
+        """Return the value of each row of numbers of items that have the counts 0, 1, 2, …."""
+        raise MetricError(f"{self.name} does not define its value of histograms")
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the value for the counts of the items, in any order; those of 0 may be left out."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
 from rankwise.blocks.block import Groups
-from rankwise.core.arrays import ExactTotal
+from rankwise.core.arrays import ExactTotal, exact_bincount
 from rankwise.core.ragged import bucket
 from rankwise.metrics.inputs import CatalogueSums
 from rankwise.options import DEFAULT_RULE, DEFAULT_RULES, AveragingRule, AveragingRules, Population
@@ -112,32 +113,46 @@ class UserColumns:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UsersByGroup:
-    """Users of several groups, one group after the other.
+    """Users of several groups.
 
     Attributes
     ----------
     users : UserColumns
-        Their columns, in the order of the groups.
-    starts : array of int, shape (G + 1,)
-        The first user of each group, and the number of users.
+        Their columns.
+    codes : array of int, shape (U,)
+        The number of each user's group, from 0.
+    names : sequence of (str or None), shape (G,)
+        The groups, None for that of users without one.
+    by : str, default=""
+        The column of the table of users that they are of.
+    items : CatalogueSums or None
+        Sums of the catalogue's items in these groups, if they are at hand.
     """
 
     users: UserColumns
-    starts: Any
+    codes: Any
+    names: Sequence[str | None]
+    by: str = ""
+    items: CatalogueSums | None = None
 
-    @classmethod
-    def of(cls, users: UserColumns, codes: Any, n_groups: int) -> UsersByGroup:
-        """Return users in the order of the codes of their groups, shape (U,), from 0."""
-        starts, rows = bucket(codes, n_groups)
-        return cls(users.select(rows), starts)
+    @property
+    def size(self) -> int:
+        """The number of groups, G."""
+        return len(self.names)
 
     def under(self, metric: Any) -> UsersByGroup:
         """Return the users under the rule of a metric."""
         return replace(self, users=self.users.under(metric))
 
-    def counts(self, which: Any) -> Any:
-        """Return how many users of each group something is true of, shape (G,)."""
-        return np.diff(np.concatenate([[0], np.cumsum(which)])[self.starts])
+    def __iter__(self) -> Iterator[UserColumns]:
+        """Yield the users of each group."""
+        starts, rows = bucket(self.codes, self.size)
+        ordered = self.users.select(rows)
+        return (ordered.select(slice(*ends)) for ends in pairwise(starts.tolist()))
+
+    def counts(self, which: Any = ...) -> Any:
+        """Return how many users of each group something is true of, by default all, shape (G,)."""
+        return np.bincount(self.codes[which], minlength=self.size)
 
     def totals(self, values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
         """Return the sum of the weighted values of each group's users who have one, and that of their weights.
@@ -149,16 +164,10 @@ class UsersByGroup:
         weights = own if weights is None else weights if own is None else weights * own
         defined = ~np.isnan(values)
         terms = np.where(defined, values if weights is None else values * weights, 0.0)
-        sizes = self.counts(defined) if weights is None else self._sums(np.where(defined, weights, 0.0))
-        return self._sums(terms), np.asarray(sizes, dtype=np.float64)
-
-    def _sums(self, terms: Floats) -> Floats:
-        """Return the sum of the terms of each group, rounded once."""
-        ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
-        if not np.isfinite(terms).all():
-            return np.array([ExactTotal.of(terms[first:end]).value for first, end in ends])
-        numbers = terms.tolist()
-        return np.array([math.fsum(numbers[first:end]) for first, end in ends])
+        totals = exact_bincount(self.codes, terms, self.size)
+        if weights is None:
+            return totals, self.counts(defined).astype(np.float64)
+        return totals, exact_bincount(self.codes, np.where(defined, weights, 0.0), self.size)
 
 
 def mean_of(state: State) -> float:

@@ -138,8 +138,7 @@ def cliffs_delta(x: Any, y: Any) -> float:
     return deltas_of_pairs([column(name, values) for name, values in (("x", x), ("y", y))], [(0, 1)])[0]
 
 
-_MARK = 12  # bits of a key for the number of its column, as the kernel has it
-_TINY = 2.0**-1062  # below it the other bits are those of 0
+_TINY = 2.0**-1062  # below it the bits of a key that are no mark are those of 0
 
 
 def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]]) -> list[float]:
@@ -147,7 +146,7 @@ def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]])
 
     All values are sorted once. Two are equal if 40 binary digits are, or are neighbours: they differ by rounding alone.
     """
-    if len(columns) > 1 << _MARK:
+    if len(columns) > 1 << kernels.MARK:
         return [deltas_of_pairs([columns[x], columns[y]], [(0, 1)])[0] for x, y in pairs]
     if any(np.isnan(values).any() for values in columns):
         raise InputError("a value is NaN", hint="leave users without a value out first")
@@ -170,7 +169,7 @@ def _keys(columns: Sequence[Floats]) -> Any:
         np.uint64
     )  # which bits to turn: of negative values all, else the first
     keys ^= values.view(np.uint64)
-    keys &= ~np.uint64((1 << _MARK) - 1)
+    keys &= ~np.uint64((1 << kernels.MARK) - 1)
     keys |= np.repeat(np.arange(len(columns), dtype=np.uint64), [len(column) for column in columns])
     return keys
 
@@ -189,7 +188,7 @@ def _above(columns: Sequence[Floats]) -> Any:
 
 def _twice_above(keys: Any, pairs: Any) -> Any:
     """Return for each pair, over the values of its first column, how many of the other are below, twice, or equal."""
-    number, digits = keys & np.uint64((1 << _MARK) - 1), keys >> np.uint64(_MARK)
+    number, digits = keys & np.uint64((1 << kernels.MARK) - 1), keys >> np.uint64(kernels.MARK)
     place = np.cumsum(np.diff(digits, prepend=digits[:1]) > np.uint64(1))
     of_column = {int(at): place[number == at] for at in np.unique(pairs)}
 
