@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.metrics.base import parse_all
+from rankwise.metrics import registry
+from rankwise.metrics.base import metric, parse_all
 
 THREE = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
 ANY = {0: {1: 1}, 1: {2: 1}, 2: {5: 1}}
@@ -512,6 +513,28 @@ def test_a_group_has_the_value_of_its_lists_alone(name):
         for town, users in groups.items()
     }
     assert dict(result.slices.select("group", name).iter_rows()) == alone
+
+
+def test_a_group_has_the_value_of_counts_that_a_subclass_defines():
+    registry.every()  # loads all families, which the copy then has
+    before = dict(registry._classes)
+    try:
+
+        @metric("odd_coverage", range=(0, np.inf), higher_is_better=True, family="coverage")
+        class OddCoverage(rw.metrics.CatalogCoverage):
+            """The number of items that were recommended an odd number of times."""
+
+            def of_counts(self, counts, catalogue_size):
+                return float((counts % 2).sum())
+
+        lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
+        truth = {user: {1} for user in lists}
+        result = rw.evaluate(lists, truth, "odd_coverage@2", users=users, by="town", items=ITEMS, jackknife=2)
+    finally:
+        registry._classes.clear()
+        registry._classes.update(before)
+    assert result["odd_coverage@2"] == 2.0
+    assert result.slices["odd_coverage@2"].to_list() == [1.0, 1.0]
 
 
 def test_exposures_of_several_kinds_do_not_mix():

@@ -485,14 +485,14 @@ class Catalogue(Accumulated):
         if items is None or not self._is_of_counts:
             return None
         asked = self.reads.item_sums[0], self.ks[at], groups.by, groups.names
-        histograms = items.histograms(*asked) if self.has_histogram else None
+        histograms = items.histograms(*asked) if self._is_of_histograms else None
         if histograms is not None:
             return self.of_histograms(histograms, items.size)
         return np.array([self.of_counts(counts, items.size) for counts in items.in_groups(*asked)])
 
     def values_without(self, items: CatalogueSums, by: str, groups: Sequence[str], at: int) -> Floats | None:
         """Return the value without each group of users; None where no histograms of counts give it."""
-        if not self._is_of_counts or not self.has_histogram:
+        if not self._is_of_counts or not self._is_of_histograms:
             return None
         without = items.histograms_without(self.reads.item_sums[0], self.ks[at], by, groups)
         return None if without is None else np.concatenate([self.of_histograms(one, items.size) for one in without])
@@ -501,6 +501,13 @@ class Catalogue(Accumulated):
     def _is_of_counts(self) -> bool:
         """Whether groups have values, and counts are all that they are made of."""
         return self.has_groups and type(self).of_items is Catalogue.of_items
+
+    @property
+    def _is_of_histograms(self) -> bool:
+        """Whether histograms give the value: not where a class redefines the value of counts alone."""
+        values = {"of_counts", "of_histograms"}
+        defines = next(vars(kind).keys() & values for kind in type(self).__mro__ if vars(kind).keys() & values)
+        return self.has_histogram and "of_histograms" in defines
 
     @property
     def has_histogram(self) -> bool:
