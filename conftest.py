@@ -10,6 +10,7 @@ from tools import installed
 _LIBRARIES = {
     "src/rankwise/torch": ("torch", "torchmetrics"),
     "src/rankwise/torch/lightning.py": ("torch", "lightning"),
+    "src/rankwise/torch/triton_products.py": ("torch", "triton"),
     "src/rankwise/spark": ("pyspark", "pyarrow", "pandas"),
     "src/rankwise/reporting/charts.py": ("altair",),
 }

@@ -58,11 +58,14 @@ def cases() -> dict[str, Callable[[], object]]:
     shuffled = recs[order]
     scored = shuffled.select("user", "item", score=-pl.col("rank").cast(pl.Float64))
     levels = shuffled.select("user", "item", score=-(pl.col("rank") // 4).cast(pl.Float64))
-    lists, relevant = (dict(t.group_by("user", maintain_order=True).agg("item").iter_rows()) for t in (recs, truth))
     towns = pl.DataFrame({"user": np.arange(USERS), "town": np.arange(USERS) % 100})
     results = [evaluate(frame, truth) for frame in (recs, scored.with_columns(pl.col("item") ^ 1), levels)]
     log = rw.datasets.logged(users=2000, seed=1).exposures
     text = workload.strings(workload.Workload(recs, truth))
+    mappings, of_text = (
+        [dict(table.group_by("user", maintain_order=True).agg("item").iter_rows()) for table in pair]
+        for pair in ((recs, truth), (text.recs, text.truth))
+    )
     frames = [table.to_pandas().astype({"user": object}) for table in (text.recs, text.truth)]
     return {
         "grouped": partial(evaluate, recs, truth),
@@ -70,7 +73,8 @@ def cases() -> dict[str, Callable[[], object]]:
         "shuffled-score": partial(evaluate, scored, truth),
         "tied-scores": partial(evaluate, levels, truth),
         "text": partial(evaluate, text.recs, text.truth),
-        "dictionaries": partial(evaluate, lists, relevant),
+        "dictionaries": partial(evaluate, *mappings),
+        "dictionaries-text": partial(evaluate, *of_text),
         "pandas-text": partial(evaluate, *frames),
         "tuples": partial(evaluate, list(recs.select("user", "item").iter_rows()), list(truth.iter_rows())),
         "groups": partial(evaluate, recs, truth, users=towns, by="town"),

@@ -122,7 +122,7 @@ def _product(users: Tensor, items: Tensor) -> Tensor:
 def product_kernels() -> Any:
     """Return the module of kernels; None where Triton is not installed."""
     try:
-        from rankwise.torch import product_kernels as kernels
+        from rankwise.torch import triton_products as kernels
     except ImportError:
         return None
     return kernels
