@@ -537,6 +537,39 @@ def test_a_group_has_the_value_of_counts_that_a_subclass_defines():
     assert result.slices["odd_coverage@2"].to_list() == [1.0, 1.0]
 
 
+def test_a_group_has_the_value_that_a_subclass_makes_of_its_parents():
+    registry.every()  # loads all families, which the copy then has
+    before = dict(registry._classes)
+    try:
+
+        @metric("twice_the_items", range=(0, np.inf), higher_is_better=True, family="coverage")
+        class TwiceTheItems(rw.metrics.ItemCoverage):
+            """Two for every item that was recommended."""
+
+            def finalise(self, aggregates, at):
+                value = super().finalise(aggregates, at)
+                return value and type(value)(value.value * 2)
+
+        lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
+        truth = {user: {1} for user in lists}
+        result = rw.evaluate(lists, truth, "twice_the_items@2", users=users, by="town", items=ITEMS, jackknife=3)
+    finally:
+        registry._classes.clear()
+        registry._classes.update(before)
+    assert result["twice_the_items@2"] == 6.0
+    assert result.slices["twice_the_items@2"].to_list() == [4.0, 2.0]
+    assert sorted(result.replicates["twice_the_items@2"]) == [4.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize("name", ["coverage", "gini"])
+def test_replicates_have_every_cutoff_where_counts_of_one_are_too_large_for_a_histogram(name):
+    lists, truth = {user: [user % 4, 4] for user in range(100)}, {user: [0] for user in range(100)}
+    together = rw.evaluate(lists, truth, f"{name}@[1,2]", items=list(range(6)), jackknife=5).replicates
+    apart = rw.evaluate(lists, truth, [f"{name}@1", f"{name}@2"], items=list(range(6)), jackknife=5).replicates
+    assert together.equals(apart)
+    assert together.width == 3
+
+
 def test_exposures_of_several_kinds_do_not_mix():
     names = ["gini(exposure=log)@2", "gini(exposure=geometric)@2", "gini(exposure=geometric,patience=0.25)@2"]
     lists, truth = {"u": [7, 8], "v": [7, 9]}, {"u": {7}, "v": {7}}

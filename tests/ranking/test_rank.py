@@ -196,6 +196,13 @@ def test_numbers_of_half_precision_are_read_as_they_are():
         assert rw.rank(scores, 7).frame.equals(rw.rank(scores.float().numpy(), 7).frame)
         ours = rw.rank_relevant(scores, truth=truth)
         assert ours.frame.equals(rw.rank_relevant(scores.float().numpy(), truth=truth).frame)
+        with pytest.raises(InputError, match=r"found: b?float16 of shape \(6,\)"):
+            rw.rank(users=rounded[0][0], items=rounded[1], k=7)
+        for unread in (rounded[0].to_sparse(), rounded[0].clone().requires_grad_()):
+            with pytest.raises(InputError, match="not an array"):
+                rw.rank(users=unread, items=rounded[1], k=7)
+        with pytest.raises(InputError, match="scores"):
+            rw.rank(torch.tensor(1.0, dtype=kind), k=7)
         rounded[1][3, 2] = torch.inf
         with pytest.raises(ScoreError, match="NaN or infinite"):
             rw.rank(users=rounded[0], items=rounded[1], k=7)

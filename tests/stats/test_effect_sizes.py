@@ -84,6 +84,7 @@ def test_values_that_differ_by_rounding_are_equal_and_nan_has_no_place():
     for road in (nullcontext, kernels.disabled):
         with road():
             assert deltas_of_pairs([np.array([0.1 + 0.2, -0.0]), np.array([0.3, 0.0])], [(0, 1)]) == [0.0]
+            assert deltas_of_pairs([np.array([-0.0, -5e-324]), np.array([2.0**-1062, 5e-324])], [(0, 1)]) == [0.0]
             assert deltas_of_pairs([np.array([0.3 + 1e-11]), np.array([0.3])], [(0, 1)]) == [1.0]
             assert math.isnan(deltas_of_pairs([np.array([1.0]), np.empty(0)], [(0, 1)])[0])
     with pytest.raises(InputError, match="NaN"):

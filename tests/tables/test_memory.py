@@ -245,3 +245,24 @@ def test_columns_are_each_in_one_piece(worth_threads, monkeypatch):
     assert in_one_piece(part) is part
     empty = pl.DataFrame()
     assert in_one_piece(empty) is empty
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_text_of_pandas_may_have_a_gap_anywhere(gap, at):
+    pd = pytest.importorskip("pandas")
+    texts = ["a", "b", "c"]
+    texts[at] = gap
+    frame = memory._of_pandas(pd.DataFrame({"item": [1, 2, 3], "genre": pd.Series(texts, dtype=object)}), "items")
+    assert frame["genre"].to_list() == [None if here == at else text for here, text in enumerate("abc")]
+
+
+def test_users_may_have_an_empty_list_beside_numbers_of_others():
+    frame, layout = from_mapping({"u": [], "v": {1: 2.0}}, "recommendations")
+    assert (frame.rows(), layout) == ([("v", 1, 2.0)], "{user: {item: number}}")
+
+
+def test_an_array_of_no_dimension_has_no_items():
+    with pytest.raises(InputError, match="needs an item or a list of items") as error:
+        from_mapping({"u": [1], "v": np.array(5)}, "truth")
+    assert "user 'v'" in str(error.value)

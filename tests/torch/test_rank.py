@@ -123,6 +123,16 @@ def test_metrics_from_embeddings(factors, pairs, names):
     assert metrics.compute()[names[0]].item() == results[0][names[0]]
 
 
+def test_no_users_have_no_lists(factors):
+    users, items, _ = factors
+    assert rank(users[:0] @ items.T, 3).items.shape == (0, 3)
+    assert rank(users=users[:0], items=items.repeat(9, 1), k=3).items.shape == (0, 3)
+    ranks = rank_relevant(users[:0] @ items.T, target=torch.zeros(0, dtype=torch.int64, device=DEVICE), k=2)
+    assert ranks.first.shape == (0,)
+    assert ranks.top is not None
+    assert ranks.top.items.shape == (0, 2)
+
+
 def test_users_without_candidates(factors):
     users, items, _ = factors
     everything = torch.ones((N_USERS, N_ITEMS), dtype=torch.bool, device=DEVICE)

@@ -156,6 +156,20 @@ def test_users_with_fewer_candidates_than_places():
 
 
 @pytest.mark.usefixtures("road")
+def test_scores_of_minus_infinity_are_no_candidates():
+    users, items, bias = embeddings(9)
+    bias[5] = -torch.inf
+    target = torch.tensor([[5, 99]] * N_USERS, device=DEVICE)
+    for scores in (None, users.double() @ items.double().T + bias.double()):
+        metrics = Collection(["recall@3"]).to(DEVICE)
+        if scores is None:
+            metrics.update_factors(users, items, target, bias=bias)
+        else:
+            metrics.update(scores, target)
+        assert metrics.result().counts["truth_rows_that_are_no_candidates"] == N_USERS
+
+
+@pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_scores_that_are_no_numbers_are_refused(number):
     users, items, _ = embeddings(8)

@@ -118,7 +118,7 @@ class Marked:
 Cell: TypeAlias = str | Marked
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class TableView:
     """A table as readers see it; its text has no markup, so that any writer can escape it.
 

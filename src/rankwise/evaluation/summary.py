@@ -482,8 +482,8 @@ class Summary:
                 sums = replace(self.items, n_listed=others.with_list, without=(JACKKNIFE, str(group)))
             row: dict[str, Any] = {"group": group}
             for metric in metrics:
-                known = {cell: values[cell][at] for cell in metric.cells if cell in values}
-                row |= known or self._totals(others, sums, (metric,))
+                is_known = metric.cells[0] in values
+                row |= {c: values[c][at] for c in metric.cells} if is_known else self._totals(others, sums, (metric,))
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -826,7 +826,8 @@ def values_without(
         return out
     for metric in metrics:
         values = [metric.values_without(items, by, groups, at) for at in range(len(metric.cells))]
-        out |= {cell: one.tolist() for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+        if all(one is not None for one in values):
+            out |= {cell: one.tolist() for cell, one in zip(metric.cells, values, strict=True) if one is not None}
     return out
 
 

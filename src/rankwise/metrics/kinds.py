@@ -477,14 +477,14 @@ class Catalogue(Accumulated):
 
     def of_items(self, items: CatalogueSums, k: int) -> CellValues:
         """Return the one value."""
-        return CellValues(self.of_counts(items.positive(self.reads.item_sums[0], k), items.size))
+        return CellValues(self.of_counts(items.positive(self._counted, k), items.size))
 
     def group_values(self, groups: UsersByGroup, at: int) -> Floats | None:
         """Return the value of each group; None where no counts of items in groups are at hand."""
         items = groups.items
         if items is None or not self._is_of_counts:
             return None
-        asked = self.reads.item_sums[0], self.ks[at], groups.by, groups.names
+        asked = self._counted, self.ks[at], groups.by, groups.names
         histograms = items.histograms(*asked) if self._is_of_histograms else None
         if histograms is not None:
             return self.of_histograms(histograms, items.size)
@@ -494,13 +494,20 @@ class Catalogue(Accumulated):
         """Return the value without each group of users; None where no histograms of counts give it."""
         if not self._is_of_counts or not self._is_of_histograms:
             return None
-        without = items.histograms_without(self.reads.item_sums[0], self.ks[at], by, groups)
+        without = items.histograms_without(self._counted, self.ks[at], by, groups)
         return None if without is None else np.concatenate([self.of_histograms(one, items.size) for one in without])
 
     @property
     def _is_of_counts(self) -> bool:
         """Whether groups have values, and counts are all that they are made of."""
-        return self.has_groups and type(self).of_items is Catalogue.of_items
+        made = (type(self).of_items, type(self).finalise) == (Catalogue.of_items, Catalogue.finalise)
+        return self.has_groups and made
+
+    @property
+    def _counted(self) -> ItemSum:
+        """What is counted for items: recommendations, or what a class declares in their place."""
+        sums, recommendations = self.reads.item_sums, RecommendationCount()
+        return recommendations if recommendations in sums or not sums else sums[0]
 
     @property
     def _is_of_histograms(self) -> bool:

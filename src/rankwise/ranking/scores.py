@@ -121,7 +121,7 @@ PAD, ROWS = 64, 48
 that divide them, so that all blocks, of any size, are multiplied in the same way. Within a panel
 OpenBLAS may still sum float32 products in another order from row to row; no difference was observed
 in float64."""
-_BFLOAT16 = np.dtype([("bits", np.uint16)])
+_BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 """Numbers that NumPy lacks: the upper half of a float32. They stay as they are until a block is computed."""
 _CHECKED = 1 << 14  # rows that are checked together
 
@@ -286,7 +286,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
         shapes = {"scores": "(n_users, n_items)", "bias": "(n_items,)"}
         raise InputError(
             f"{name} must be numbers of shape {shapes.get(name, '(n, d)')}",
-            found=f"{array.dtype} of shape {array.shape}",
+            found=f"{'bfloat16' if array.dtype == _BFLOAT16 else array.dtype} of shape {array.shape}",
         )
     if array.dtype.kind in "iu" and not _is_exact(array):
         raise ScoreError(
@@ -300,7 +300,7 @@ def _array(name: str, values: Any, dimensions: int) -> np.ndarray[Any, Any]:
 def _bits(values: Any) -> Any:
     """Return bfloat16 numbers of PyTorch or ml_dtypes as their bits; anything else as it is."""
     kind = str(getattr(values, "dtype", ""))
-    if kind == "torch.bfloat16":
+    if kind == "torch.bfloat16" and str(values.layout) == "torch.strided" and values.ndim and not values.requires_grad:
         return values.view(values[:0].short().dtype).numpy().view(_BFLOAT16)
     return values.view(_BFLOAT16) if kind == "bfloat16" else values
 
@@ -308,7 +308,7 @@ def _bits(values: Any) -> Any:
 def _as_floats(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Floats:
     """Return numbers as floats of a type."""
     if values.dtype == _BFLOAT16:
-        values = (values["bits"].astype(np.uint32) << 16).view(np.float32)
+        values = (values["bfloat16"].astype(np.uint32) << 16).view(np.float32)
     return values.astype(dtype, copy=False)
 
 

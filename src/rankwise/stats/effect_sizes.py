@@ -153,7 +153,8 @@ def deltas_of_pairs(columns: Sequence[Floats], pairs: Sequence[tuple[int, int]])
     n, places = np.array([len(values) for values in columns]), np.array(pairs, dtype=np.int64).reshape(-1, 2)
     of_both = n[places[:, 0]] * n[places[:, 1]]
     if kernels.loaded() is None:
-        twice = _twice_above(np.sort(_keys(columns)), places)
+        no_tiny = [np.where(np.abs(values) < _TINY, 0.0, values) for values in columns]
+        twice = _twice_above(np.sort(_keys(no_tiny)), places)
     else:
         twice = _above(columns)[places[:, 0], places[:, 1]]
     with np.errstate(invalid="ignore"):  # NaN where one has no users

@@ -199,7 +199,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         items = [[value] if type(value) in single else value for value in items]
         examples = dict(zip(map(type, items), items, strict=True))
     _check_kinds(users, items, examples, role)
-    lengths = list(map(len, items))
+    lengths = _lengths(users, items, role)
     first = next((value for value, n in zip(items, lengths, strict=True) if n), None)
     if len({isinstance(example, Mapping) for example in examples.values()}) > 1:
         _check_alike(users, items, first, role)
@@ -209,7 +209,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return _records_by_user(ids, flat, role), "records by user"
     if isinstance(first, Mapping):
         layout = "{user: {item: number}}"
-        numbers = list(chain.from_iterable(value.values() for value in items))
+        numbers = list(chain.from_iterable(value.values() for value in items if len(value)))
     elif flat and isinstance(flat[0], tuple | list):
         layout = "{user: [(item, number)]}"
         flat, numbers = _pairs(flat, role)
@@ -217,6 +217,23 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
+
+
+def _lengths(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> list[int]:
+    """Return how many items each user has; raise for arrays of no dimension, which have none."""
+    try:
+        return list(map(len, items))
+    except TypeError:
+        user, value = next((u, v) for u, v in zip(users, items, strict=True) if not getattr(v, "ndim", 1))
+        raise _no_items(user, value, role) from None
+
+
+def _no_items(user: Any, value: Any, role: TableRole) -> InputError:
+    return InputError(
+        f"{role}: each user needs an item or a list of items",
+        where=f"user {user!r}",
+        found=f"{value!r} ({type(value).__name__})",
+    )
 
 
 def _repeated(ids: pl.Series, lengths: list[int]) -> pl.Series:
@@ -457,11 +474,7 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[t
                 where=f"user {user!r}",
                 hint="pass a list, best first, or (item, score) pairs",
             )
-        raise InputError(
-            f"{role}: each user needs an item or a list of items",
-            where=f"user {user!r}",
-            found=f"{value!r} ({kind.__name__})",
-        )
+        raise _no_items(user, value, role)
 
 
 def _check_alike(users: Sequence[Any], items: Sequence[Any], first: Any, role: TableRole) -> None:
@@ -663,7 +676,8 @@ def _text(column: Any) -> pl.Series | None:
     """Return a column of pandas' objects as text if all are; pandas would take longer to look for gaps."""
     with contextlib.suppress(TypeError):
         values = column.to_numpy()
-        return pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
+        text = pl.Series(str(column.name), values) if isinstance(_first_of(values), str) else None
+        return text if text is not None and text.dtype == pl.String else None  # objects where None comes first
     return None
 
 

@@ -327,7 +327,7 @@ class Batch:
 
     def parts(self, step: int) -> Iterator[Batch]:
         """Yield consecutive users, so many at a time."""
-        starts = range(0, self.size, step)
+        starts = range(0, max(1, self.size), step)  # a part of no users has shapes
         targets = self.target.parts(step)
         excludes = [None] * len(starts) if self.exclude is None else self.exclude.parts(step)
         for first, target, exclude in zip(starts, targets, excludes, strict=True):

@@ -66,6 +66,12 @@ class Factors:
     def __getitem__(self, rows: slice) -> Factors:
         return replace(self, users=self.users[rows])
 
+    def pairs(self, rows: Rows) -> Tensor:
+        """Return the score of each user and item, shape (n,)."""
+        kind = torch.promote_types(self.users.dtype, torch.float32)
+        scores = (self.users[rows.row].to(kind) * self.items[rows.item].to(kind)).sum(1)
+        return scores if self.bias is None else scores + self.bias[rows.item]
+
     def product(self) -> Tensor:
         """Return all scores, shape (U, I)."""
         scores = _product(self.users, self.items)
@@ -136,15 +142,19 @@ class Shortlist(Scored):
     ----------
     excluded : Rows or None
         Items that are no candidates; every other item that is not listed is one, further down.
+    unbounded : Factors or None
+        The embeddings, where a score may be -inf, which excludes the item as well.
     """
 
     excluded: Rows | None = None
+    unbounded: Factors | None = None
 
     def has_candidates(self, rows: Rows) -> Tensor:
         """Whether each item is a candidate."""
-        if self.excluded is None:
-            return torch.ones_like(rows.item, dtype=torch.bool)
-        return find(self.excluded.key, rows.key) == self.excluded.row.shape[0]
+        here = torch.ones_like(rows.item, dtype=torch.bool)
+        if self.excluded is not None:
+            here = find(self.excluded.key, rows.key) == self.excluded.row.shape[0]
+        return here if self.unbounded is None else here & (self.unbounded.pairs(rows) > -torch.inf)
 
 
 def shortlist_rows(scores: object, depth: int | None) -> int:
@@ -157,16 +167,16 @@ def shortlist_rows(scores: object, depth: int | None) -> int:
 def shortlist(factors: Factors, excluded: Rows | None, depth: int, order: TieOrder) -> Shortlist | None:
     """Return the shortlists for lists of a length; None where more items tie with a last one than they hold."""
     width, (size, n_items) = _width(depth), factors.shape
-    rounding, kernels = None, _kernels_for(factors, width)
-    if kernels is not None:
-        rounding = _rounding(factors)  # None: the product shows which scores are infinite or no numbers
+    rounding = _rounding(factors)  # None: the product shows which scores are infinite or no numbers
+    kernels = None if rounding is None else _kernels_for(factors, width)
     n_groups = -(-n_items // _GROUP)
-    step = max(1, CELLS // (n_items if rounding is None else n_groups + 3 * _GROUP * width))
-    blocks = [None] * -(-size // step) if excluded is None else excluded.parts(step)
+    step = max(1, CELLS // (n_items if kernels is None else n_groups + 3 * _GROUP * width))
+    starts = range(0, max(1, size), step)
+    blocks = [None] * len(starts) if excluded is None else excluded.parts(step)
     tops = []
-    for first, rows in zip(range(0, size, step), blocks, strict=True):
+    for first, rows in zip(starts, blocks, strict=True):
         users = slice(first, first + step)
-        if rounding is None:
+        if kernels is None or rounding is None:
             tops.append(_top_of_product(factors[users], rows, width))
         else:
             tops.append(_Groups(kernels, factors[users], rows, width).top(rounding[users]))
@@ -175,7 +185,7 @@ def shortlist(factors: Factors, excluded: Rows | None, depth: int, order: TieOrd
         return None
     items = torch.where(scores > -torch.inf, items, PAD)
     by_id = torch.argsort(order.of(items), dim=1)
-    return Shortlist(scores.gather(1, by_id), items.gather(1, by_id), excluded)
+    return Shortlist(scores.gather(1, by_id), items.gather(1, by_id), excluded, factors if rounding is None else None)
 
 
 def _width(depth: int) -> int:
