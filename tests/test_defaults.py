@@ -51,6 +51,8 @@ def functions():
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise."):
         if info.name.endswith(("__main__", "_kernels")) or info.name.split(".")[1] in NOT_INSTALLED:
             continue
+        if info.name.endswith("triton_products") and not installed("triton"):
+            continue
         module = importlib.import_module(info.name)
         for value in vars(module).values():
             if getattr(value, "__module__", None) == module.__name__:
