@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rankwise.cli.examples import examples
+from rankwise.cli.main import examples
 from rankwise.cli.options import PATH, choice_option, missing_option, named_paths, output_options, write_out
 from rankwise.core.arguments import Sampled
 

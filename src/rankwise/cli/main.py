@@ -25,11 +25,10 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
-from rankwise.cli.examples import examples
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
 
-__all__ = ["cli", "flag_of", "in_options", "main", "with_option_names"]
+__all__ = ["cli", "examples", "flag_of", "in_options", "main", "with_option_names"]
 
 _FUNCTION = (
     r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
@@ -40,6 +39,12 @@ _KEYWORD = (
     r"""(?:=(?P<value>\{[^}]*\}|\[[^\]]*\]|"[^"]*"|'[^']*'|-?[\w…]+(?:\.\d+)?)?|(?![\w.(=-]))"""
 )
 _PAIR = r"""["']([^"']*)["']: *(?:["']([^"']*)["']|None|(…))"""
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a help text: commands that run as they stand after ``rankwise demo``."""
+    head = "Examples, in the folder that `rankwise demo` writes:"
+    return "\n".join(["\b", head, *(f"  {command}" for command in commands)])
 
 
 def with_option_names(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.examples import examples
+from rankwise.cli.main import examples
 from rankwise.cli.options import (
     PATH,
     alpha_option,

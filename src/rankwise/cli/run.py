@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.examples import examples
-from rankwise.cli.main import with_option_names
+from rankwise.cli.main import examples, with_option_names
 from rankwise.cli.options import PATH, column_option, table_or_json
 from rankwise.errors import printable
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.examples import examples
-from rankwise.cli.main import flag_of, in_options
+from rankwise.cli.main import examples, flag_of, in_options
 from rankwise.cli.options import (
     PATH,
     choice_option,
