@@ -9,19 +9,9 @@ import pytest
 import rankwise as rw
 from rankwise.blocks.block import POPULARITY
 from rankwise.errors import MetricError
-from rankwise.metrics import registry
 from rankwise.metrics.base import metric
 from rankwise.metrics.inputs import HistoryCount, Inputs, RecommendationCount
 from rankwise.metrics.kinds import PerUser
-
-
-@pytest.fixture
-def own_registry():
-    before = dict(registry._classes)
-    yield
-    registry._classes.clear()
-    registry._classes.update(before)
-
 
 READS = {
     "block.judged": ("the rows 'judged'", "judged"),
@@ -38,7 +28,7 @@ READS = {
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("ids", [int, str])
-def test_what_is_not_declared_cannot_be_read(own_registry, read, ids):
+def test_what_is_not_declared_cannot_be_read(own_metrics, read, ids):
     """A metric that forgets an input gives an error, never another number."""
     what, declared = READS[read]
 

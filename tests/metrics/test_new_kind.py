@@ -10,7 +10,6 @@ import pytest
 
 import rankwise as rw
 from rankwise.core.arrays import SortedValues
-from rankwise.metrics import registry
 from rankwise.metrics.base import Metric, metric
 from rankwise.metrics.description import describe
 from rankwise.metrics.states import CellValues
@@ -50,10 +49,8 @@ def trimmed(values):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def trimmed_hits():
+def trimmed_hits(own_metrics_of_module):
     """A metric of the new kind in the registry: the number of hits."""
-    registry.every()  # loads all families, which the copy then has
-    before = dict(registry._classes)
 
     @metric("trimmed_hits", range=(0, np.inf), higher_is_better=True, family="accuracy")
     class TrimmedHits(TrimmedMean):
@@ -61,10 +58,6 @@ def trimmed_hits():
 
         def value(self, block, k):
             return block.sum_hits(block.hits.probability, k)
-
-    yield
-    registry._classes.clear()
-    registry._classes.update(before)
 
 
 def evaluated(**options):

@@ -14,7 +14,7 @@ from rankwise.blocks.block import Fact
 from rankwise.core.digests import column_words
 from rankwise.encoding.side_information import READERS, Reader
 from rankwise.errors import MetricError, ParameterError
-from rankwise.metrics import PerUser, registry
+from rankwise.metrics import PerUser
 from rankwise.metrics.base import metric
 
 LISTS = {"ann": [4, 2, 7], "bob": [2, 9], "cy": [5]}
@@ -35,10 +35,8 @@ PRICES: Fact[Prices] = Fact("price", "price")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def revenue():
+def revenue(own_metrics_of_module):
     """A metric that reads prices, and the reader of prices."""
-    registry.every()
-    before = dict(registry._classes)
 
     class PriceReader(Reader, kind="price"):
         noun = column = "price"
@@ -61,8 +59,6 @@ def revenue():
             return block.sum_hits(block[PRICES].amount[block.hits.item], k)
 
     yield
-    registry._classes.clear()
-    registry._classes.update(before)
     del READERS["price"]
 
 

@@ -98,30 +98,25 @@ def test_asking_twice_is_an_error():
         parse_all(["ndcg@[5,10]", "nDCG@10"])
 
 
+@pytest.mark.usefixtures("own_metrics")
 def test_a_metric_from_outside_is_found_everywhere():
     from rankwise.metrics.base import metric
     from rankwise.metrics.kinds import PerUser
 
-    before = dict(registry._classes)
-    try:
+    @metric("first_is_hit", range=(0, 1), higher_is_better=True)
+    class FirstIsHit(PerUser):
+        """Whether the first item is relevant."""
 
-        @metric("first_is_hit", range=(0, 1), higher_is_better=True)
-        class FirstIsHit(PerUser):
-            """Whether the first item is relevant."""
+        def value(self, block, k):
+            return block.sum_hits(block.hits.probability * (block.hits.rank == 1), k)
 
-            def value(self, block, k):
-                return block.sum_hits(block.hits.probability * (block.hits.rank == 1), k)
+    assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
+    assert "first_is_hit" in registry.names()
+    with pytest.raises(ParameterError, match="two metrics are called"):
 
-        assert rw.evaluate({1: [5, 6]}, {1: {5}}, "first_is_hit")["first_is_hit"] == 1.0
-        assert "first_is_hit" in registry.names()
-        with pytest.raises(ParameterError, match="two metrics are called"):
-
-            @metric("ndcg", range=(0, 1), higher_is_better=True)
-            class Another(PerUser):
-                """Not the real one."""
-    finally:
-        registry._classes.clear()
-        registry._classes.update(before)
+        @metric("ndcg", range=(0, 1), higher_is_better=True)
+        class Another(PerUser):
+            """Not the real one."""
 
 
 @pytest.mark.parametrize(

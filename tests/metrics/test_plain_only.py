@@ -18,10 +18,8 @@ from strategies import worlds
 
 
 @pytest.fixture(scope="module", autouse=True)
-def plain_only():
+def plain_only(own_metrics_of_module):
     """Metrics of the registry once more, by their plain definitions alone."""
-    registry.every()  # loads all families, which the copy then has
-    before = dict(registry._classes)
 
     def define(name, base, plain, **attributes):
         of = registry.find(base)
@@ -33,9 +31,6 @@ def plain_only():
     define("plain_ndcg", "ndcg", fn.ndcg_at_k, gain="exponential")
     define("plain_r_precision", "r_precision", fn.r_precision)
     define("plain_retrieved", "num_retrieved", fn.num_retrieved_at_k, defined_for="list")
-    yield
-    registry._classes.clear()
-    registry._classes.update(before)
 
 
 PAIRS = {

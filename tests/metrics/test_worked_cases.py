@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwise as rw
-from rankwise.metrics import registry
 from rankwise.metrics.base import metric, parse_all
 
 THREE = {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}
@@ -515,47 +514,36 @@ def test_a_group_has_the_value_of_its_lists_alone(name):
     assert dict(result.slices.select("group", name).iter_rows()) == alone
 
 
+def by_town(name, **options):
+    lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
+    return rw.evaluate(lists, {user: {1} for user in lists}, name, users=users, by="town", items=ITEMS, **options)
+
+
+@pytest.mark.usefixtures("own_metrics")
 def test_a_group_has_the_value_of_counts_that_a_subclass_defines():
-    registry.every()  # loads all families, which the copy then has
-    before = dict(registry._classes)
-    try:
+    @metric("odd_coverage", range=(0, np.inf), higher_is_better=True, family="coverage")
+    class OddCoverage(rw.metrics.CatalogCoverage):
+        """The number of items that were recommended an odd number of times."""
 
-        @metric("odd_coverage", range=(0, np.inf), higher_is_better=True, family="coverage")
-        class OddCoverage(rw.metrics.CatalogCoverage):
-            """The number of items that were recommended an odd number of times."""
+        def of_counts(self, counts, catalogue_size):
+            return float((counts % 2).sum())
 
-            def of_counts(self, counts, catalogue_size):
-                return float((counts % 2).sum())
-
-        lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
-        truth = {user: {1} for user in lists}
-        result = rw.evaluate(lists, truth, "odd_coverage@2", users=users, by="town", items=ITEMS, jackknife=2)
-    finally:
-        registry._classes.clear()
-        registry._classes.update(before)
+    result = by_town("odd_coverage@2", jackknife=2)
     assert result["odd_coverage@2"] == 2.0
     assert result.slices["odd_coverage@2"].to_list() == [1.0, 1.0]
 
 
+@pytest.mark.usefixtures("own_metrics")
 def test_a_group_has_the_value_that_a_subclass_makes_of_its_parents():
-    registry.every()  # loads all families, which the copy then has
-    before = dict(registry._classes)
-    try:
+    @metric("twice_the_items", range=(0, np.inf), higher_is_better=True, family="coverage")
+    class TwiceTheItems(rw.metrics.ItemCoverage):
+        """Two for every item that was recommended."""
 
-        @metric("twice_the_items", range=(0, np.inf), higher_is_better=True, family="coverage")
-        class TwiceTheItems(rw.metrics.ItemCoverage):
-            """Two for every item that was recommended."""
+        def finalise(self, aggregates, at):
+            value = super().finalise(aggregates, at)
+            return value and type(value)(value.value * 2)
 
-            def finalise(self, aggregates, at):
-                value = super().finalise(aggregates, at)
-                return value and type(value)(value.value * 2)
-
-        lists, users = {"a": [1, 2], "b": [1], "c": [3]}, {"user": ["a", "b", "c"], "town": ["x", "x", "y"]}
-        truth = {user: {1} for user in lists}
-        result = rw.evaluate(lists, truth, "twice_the_items@2", users=users, by="town", items=ITEMS, jackknife=3)
-    finally:
-        registry._classes.clear()
-        registry._classes.update(before)
+    result = by_town("twice_the_items@2", jackknife=3)
     assert result["twice_the_items@2"] == 6.0
     assert result.slices["twice_the_items@2"].to_list() == [4.0, 2.0]
     assert sorted(result.replicates["twice_the_items@2"]) == [4.0, 4.0, 6.0]
