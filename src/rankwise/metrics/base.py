@@ -826,8 +826,9 @@ def values_without(
         return out
     for metric in metrics:
         values = [metric.values_without(items, by, groups, at) for at in range(len(metric.cells))]
-        if all(one is not None for one in values):
-            out |= {cell: one.tolist() for cell, one in zip(metric.cells, values, strict=True) if one is not None}
+        known = [one.tolist() for one in values if one is not None]
+        if len(known) == len(values):
+            out |= dict(zip(metric.cells, known, strict=True))
     return out
 
 

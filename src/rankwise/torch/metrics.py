@@ -237,7 +237,7 @@ class Collection(UserStates):
             return
         spec, facts = self._sized(batch.n_items)
         with torch.no_grad():
-            blocks = batch.blocks(spec.depth if batch.scores is not None else None, self.block_size)
+            blocks = batch.blocks(spec.depth, self.block_size)
             ranked = [part for block in blocks for lists in block.rank(spec, facts) for part in lists.parts()]
             ranked, n_repeated = distinct(ranked, self.repeated_users) if batch.has_users else (ranked, 0)
             added = [metric_lists(spec, self._layout, lists, facts) for lists in ranked]
