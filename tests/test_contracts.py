@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.sparse import csr_array, issparse
+from scipy.stats import ttest_rel
 
 import rankwise as rw
 from rankwise import functional as fn
@@ -126,17 +127,76 @@ def test_the_evaluator_of_a_model(caplog):
     assert fn.RecommenderEvaluator().k_values == [5, 10, 20]
 
 
+NO_HITS = [
+    lambda relevant, k: fn.precision_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.recall_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.f1_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.hit_rate_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.reciprocal_rank_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.average_precision_at_k(LIST, relevant, k),
+    lambda relevant, k: fn.average_precision_at_k(LIST, relevant, k, normaliser="relevant"),
+    lambda relevant, k: fn.dcg_at_k(LIST, dict.fromkeys(relevant, 2), k),
+    lambda relevant, k: fn.ndcg_at_k(LIST, dict.fromkeys(relevant, 2), k),
+    lambda relevant, k: fn.mean_average_precision_at_k({7: LIST}, {7: relevant}, k),
+    lambda relevant, k: fn.mean_ndcg_at_k({7: LIST}, {7: dict.fromkeys(relevant, 1)}, k),
+    lambda relevant, k: fn.hits_at_k(LIST, relevant, k),
+]
+
+
+@pytest.mark.parametrize("value", NO_HITS)
+@pytest.mark.parametrize(("relevant", "k"), [(set(), 3), ({3}, 0), ({3, 9}, -2), (set(), 0), ({3}, np.int64(0))])
+def test_no_relevant_items_and_no_top_are_0(value, relevant, k):
+    assert value(relevant, k) == 0.0
+    assert value({3}, 3) > 0.0
+
+
+def test_relevances_of_0_are_no_relevant_items():
+    assert fn.dcg_at_k([4, 6], {4: 0, 6: 0}, 2) == 0.0
+    assert fn.ndcg_at_k([4, 6], {4: 0, 6: 0}, 2) == 0.0
+
+
+def test_users_without_relevant_items_count_0_in_means():
+    lists = {1: [5, 6], 2: [7], 3: [8]}
+    assert fn.mean_average_precision_at_k(lists, {1: {6}, 2: set(), 9: {1}}, 2) == pytest.approx(1 / 4)
+    graded = {1: {5: 2}, 2: {7: 0}, 3: {}}
+    assert fn.mean_ndcg_at_k(lists, graded, 2) == pytest.approx(1 / 3)
+
+
+def test_no_top_of_a_catalogue_is_0():
+    assert fn.catalog_coverage(LISTS, 100, 0) == fn.catalog_coverage(LISTS, 100, -1) == 0.0
+    assert fn.gini_coefficient(LISTS, 0) == fn.gini_coefficient(LISTS, -3) == 0.0
+    names = ["precision", "recall", "hit_rate", "ndcg"]
+    assert fn.compute_metrics({1: [(4.5, 5), (4, 3)]}, names, k=0) == dict.fromkeys(names, 0.0)
+    assert fn.compute_metrics({1: [(4.5, 2), (4, 3)]}, names, k=2) == dict.fromkeys(names, 0.0)
+    values = fn.RecommenderEvaluator(k_values=[0]).evaluate(Model(), {"ann": {1}}, catalog_size=4)
+    assert set(values.values()) == {0.0}
+
+
+def test_the_plain_definitions_of_metrics_stay_undefined():
+    undefined = [fn.hit_rate, fn.reciprocal_rank, fn.average_precision, fn.dcg]
+    assert all(math.isnan(definition([1, 2], set(), 2)) for definition in undefined)
+
+
 def test_the_split_by_time():
     rows = np.array([[1, 10, 50], [1, 11, 20], [2, 10, 40], [2, 12, 10], [3, 11, 30]])
     train, test = time_based_split(rows, 2, test_ratio=0.3)
-    assert sorted(train[:, 2]) == [10, 20, 30]  # int(5 * 0.7) rows
-    assert sorted(test[:, 2]) == [40, 50]
+    assert train[:, 2].tolist() == [10, 20, 30]  # int(5 * 0.7) rows, in order of time
+    assert test[:, 2].tolist() == [40, 50]
     train, test = time_based_split(interactions=rows, timestamp_col=2)
     assert len(train) == 4
     table = pl.DataFrame(rows, schema=["user", "item", "time"], orient="row")
-    train, test = time_based_split(table, "time", 0.3)
-    assert sorted(train["time"]) == [10, 20, 30]
-    assert sorted(test["time"]) == [40, 50]
+    for same in (table, table.to_pandas(), table.to_arrow()):
+        train, test = time_based_split(same, "time", 0.3)
+        assert type(train) is type(test) is type(same)
+        assert pl.DataFrame(train)["time"].to_list() == [10, 20, 30]
+        assert pl.DataFrame(test)["time"].to_list() == [40, 50]
+
+
+def test_the_split_by_time_counts_rows_also_among_equal_times():
+    rows = np.array([[1, 4, 7], [2, 5, 7], [3, 6, 7], [4, 7, 2]])
+    train, test = time_based_split(rows, 2, test_ratio=0.5)
+    assert train[:, 0].tolist() == [4, 1]
+    assert test[:, 0].tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -158,9 +218,11 @@ def test_the_paired_test():
     assert set(test) == {"mean_improvement", "p_value", "significant", "t_statistic", "cohens_d", "interpretation"}
     assert test["mean_improvement"] == pytest.approx(0.2)
     assert test["cohens_d"] == pytest.approx(differences.mean() / differences.std(ddof=1))
-    assert test["t_statistic"] == pytest.approx(2 * test["cohens_d"])
+    assert test["t_statistic"] == pytest.approx(-2 * test["cohens_d"])
+    assert (test["t_statistic"], test["p_value"]) == pytest.approx(tuple(ttest_rel(a, b)))
     assert test["significant"] == (test["p_value"] < 0.05)
-    assert isinstance(test["interpretation"], str)
+    assert test["interpretation"] == "significant"
+    assert paired_t_test(a, b, alpha=0.001)["interpretation"] == "not significant"
     assert paired_t_test(metrics_a=a, metrics_b=b)["significant"]
     with pytest.raises(ValueError, match="values"):
         paired_t_test(a, b[:3])
@@ -175,9 +237,15 @@ def test_the_bootstrap_interval():
     )
 
 
+def test_the_bootstrap_interval_of_equal_values_is_that_value_twice():
+    assert tuple(bootstrap_confidence_interval([0.3, 0.3, 0.3])) == (0.3, 0.3)
+    assert tuple(bootstrap_confidence_interval([0.7])) == (0.7, 0.7)
+
+
 def test_names_of_courses_and_notebooks():
     """What the page of these names shows, with values of its own."""
     y_rel, y_rec = [1, 4, 7], [1, 2, 7, 3, 5]
+    assert fn.hits_at_k(y_rec, set(y_rel), 3) == 2
     assert fn.hit_rate_at_k(y_rec, set(y_rel), 3) == 1.0
     assert fn.precision_at_k(y_rec, set(y_rel), 3) == fn.recall_at_k(y_rec, set(y_rel), 3) == pytest.approx(2 / 3)
     assert fn.average_precision_at_k(y_rec, set(y_rel), 4, normaliser="k") == pytest.approx((1 + 2 / 3) / 4)

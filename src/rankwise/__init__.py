@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rankwise.evidence.judged import judged as judged
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
-    from rankwise.functional.recommender_evaluator import RecommenderEvaluator as RecommenderEvaluator
+    from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
     from rankwise.offpolicy import interleave as interleave
@@ -91,7 +91,7 @@ _HOME_OF = {
     "across_conventions": "rankwise.evaluation.across_conventions",
     "convention_of": "rankwise.evaluation.across_conventions",
     "explain": "rankwise.evaluation.explain",
-    "compute_metrics": "rankwise.functional.recommender_evaluator",
+    "compute_metrics": "rankwise.functional.by_name",
     "parse": "rankwise.metrics.base",
     "Evaluator": "rankwise.evaluation.evaluate",
     "Partial": "rankwise.blocks.partial",
@@ -104,7 +104,7 @@ _HOME_OF = {
     "Ranking": "rankwise.ranking.rank",
     "Ranks": "rankwise.ranking.rank",
     "Convention": "rankwise.convention.convention",
-    "RecommenderEvaluator": "rankwise.functional.recommender_evaluator",
+    "RecommenderEvaluator": "rankwise.functional.by_name",
     "RankwiseError": "rankwise.errors",
 }
 """The functions, then the classes, with their modules; `rankwise.metrics` has the metrics."""

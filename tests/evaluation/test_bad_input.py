@@ -417,10 +417,10 @@ def test_many_ties_cost_what_is_asked_for():
 
 
 def test_bpref_of_a_user_without_a_judged_miss():
-    """ranx: 0 without a hit, no value with one."""
+    """Nothing is judged irrelevant for users 1 and 2: they have no value, with a hit or without one."""
     lists, truth = {1: [5], 2: [9], 3: [5]}, {1: {5: 1.0}, 2: {5: 1.0}, 3: {5: 1.0, 6: 0.0}}
     column = rw.evaluate(lists, truth, "bpref(without_judged=undefined)").per_user.to_series(3)
-    assert [None if v != v else v for v in column] == [None, 0.0, 1.0]
+    assert [None if v != v else v for v in column] == [None, None, 1.0]
 
 
 @pytest.mark.parametrize(

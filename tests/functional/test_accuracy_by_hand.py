@@ -86,13 +86,13 @@ def test_list_auc_is_roc_auc_of_scikit_learn(rows):
 def test_discount_of_the_logarithm_of_the_rank():
     grades = {1: 3.0, 2: 2.0, 4: 1.0, 9: 3.0}
     # Gains 3, 2, 0, 1; discounts 1, 1, log2(3), 2; the ideal gains are 3, 3, 2, 1.
-    assert fn.dcg_at_k([1, 2, 3, 4], grades, 4, discount="log") == 3 + 2 + 1 / 2
+    assert fn.dcg([1, 2, 3, 4], grades, 4, discount="log") == 3 + 2 + 1 / 2
     ideal = 3 + 3 + 2 / math.log2(3) + 1 / 2
     assert fn.ndcg_at_k([1, 2, 3, 4], grades, 4, discount="log") == close(5.5 / ideal)
     full = fn.ndcg_at_k([1, 2, 3, 4], grades, 4, discount="log", ideal="full")
     assert full == close(5.5 / (3 + 3 + 3 / math.log2(3) + 3 / 2))
     # Base 3: no discount on the first three ranks.
-    assert fn.dcg_at_k([1, 2, 9, 4], grades, 3, discount="log", log_base=3) == 8.0
+    assert fn.dcg([1, 2, 9, 4], grades, 3, discount="log", log_base=3) == 8.0
     assert fn.ndcg_at_k([1, 9], grades, discount="log", gain="binary") < 1
     assert fn.ndcg_at_k([1, 9], grades, 2, discount="log") == 1.0
 
@@ -119,7 +119,7 @@ def test_average_precision_of_blocks_is_that_of_scikit_learn(rows):
     if not any(flags):
         return
     items, relevant = range(len(flags)), {i for i, flag in enumerate(flags) if flag}
-    ours = fn.average_precision_at_k(items, relevant, normaliser="relevant", ties="blocks", scores=scores)
+    ours = fn.average_precision(items, relevant, normaliser="relevant", ties="blocks", scores=scores)
     assert ours == close(sk.average_precision_score(flags, scores))
     if len(flags) > 1:  # one column is no multilabel target
         assert ours == close(sk.label_ranking_average_precision_score([flags], [scores]))
@@ -131,10 +131,10 @@ def test_average_precision_over_ties_is_the_mean_over_all_orders(rows, k):
     items, relevant = list(range(len(flags))), {i for i, flag in enumerate(flags) if flag}
     orders = [order for order in permutations(items) if all(scores[a] >= scores[b] for a, b in pairwise(order))]
     for normaliser in ("min", "relevant", "length"):
-        values = [fn.average_precision_at_k(o, relevant, k, normaliser=normaliser) for o in orders]
-        ours = fn.average_precision_at_k(items, relevant, k, normaliser=normaliser, scores=scores)
+        values = [fn.average_precision(o, relevant, k, normaliser=normaliser) for o in orders]
+        ours = fn.average_precision(items, relevant, k, normaliser=normaliser, scores=scores)
         assert ours == close(sum(values) / len(values))
-    assert fn.average_precision_at_k(items, relevant, k, scores=scores) == close(
+    assert fn.average_precision(items, relevant, k, scores=scores) == close(
         fn.average_precision_score(flags, scores, k=k)
     )
 
@@ -144,13 +144,13 @@ def test_blocks_of_ties_by_hand():
     asked = {"ties": "blocks", "scores": scores}
     # Relevant: ranks 2 and 4 of one block that ends at rank 4, and rank 5.
     for k, total in ((1, 0), (2, 2 / 4), (3, 2 / 4), (4, 2 / 4 + 2 / 4), (5, 1 + 3 / 5)):
-        ours = fn.average_precision_at_k(list("abcde"), set("bde"), k, normaliser="relevant", **asked)
+        ours = fn.average_precision(list("abcde"), set("bde"), k, normaliser="relevant", **asked)
         assert ours == close(total / 3)
     # Without ties both are the common definition.
     items, untied = list("abcde"), [5, 4, 3, 2, 1]
-    common = fn.average_precision_at_k(items, set("bde"), 4)
+    common = fn.average_precision(items, set("bde"), 4)
     for ties in ("expected", "blocks"):
-        assert fn.average_precision_at_k(items, set("bde"), 4, ties=ties, scores=untied) == close(common)
+        assert fn.average_precision(items, set("bde"), 4, ties=ties, scores=untied) == close(common)
 
 
 def test_interpolated_precision_by_hand():
@@ -256,7 +256,7 @@ def test_rank_biased_overlap_by_hand():
         fn.list_auc([], {1}),
         fn.list_auc([1], set()),
         fn.rbp([1], {}, max_relevance=4),
-        fn.average_precision_at_k([1], set(), ties="blocks", scores=[1.0]),
+        fn.average_precision([1], set(), ties="blocks", scores=[1.0]),
         fn.interpolated_precision_at_k([1], set()),
         fn.rbo_at_k([1], []),
         fn.rbo_at_k([], [1], form="lower"),
@@ -277,15 +277,15 @@ def test_no_value(value):
         (lambda: fn.list_auc([1, 2], {1}, scores=[1.0]), ParameterError),
         (lambda: fn.list_auc([1, 2], {1}, scores=[1.0, 2.0]), ScoreError),
         (lambda: fn.list_auc([1, 2], {1}, scores=[math.inf, 2.0]), ScoreError),
-        (lambda: fn.dcg_at_k([1], {1}, discount="none"), ParameterError),
+        (lambda: fn.dcg([1], {1}, discount="none"), ParameterError),
         (lambda: fn.ndcg_at_k([1], {1}, discount="none"), ParameterError),
         (lambda: fn.rbp([1], {1: 5}, max_relevance=4), ScoreError),
         (lambda: fn.rbp([1], {1: 5}, max_relevance=0), ParameterError),
         (lambda: fn.rbp([1], {1: 5}, max_relevance=math.inf), ParameterError),
-        (lambda: fn.average_precision_at_k([1], {1}, ties="blocks"), ParameterError),
-        (lambda: fn.average_precision_at_k([1], {1}, ties="first"), ParameterError),
-        (lambda: fn.average_precision_at_k([1], {1}, scores=[1, 2]), ParameterError),
-        (lambda: fn.average_precision_at_k([1, 2], {1}, scores=[1, 2]), ScoreError),
+        (lambda: fn.average_precision([1], {1}, ties="blocks"), ParameterError),
+        (lambda: fn.average_precision([1], {1}, ties="first"), ParameterError),
+        (lambda: fn.average_precision([1], {1}, scores=[1, 2]), ParameterError),
+        (lambda: fn.average_precision([1, 2], {1}, scores=[1, 2]), ScoreError),
         (lambda: fn.interpolated_precision_at_k([1], {1}, level=1.1), ParameterError),
         (lambda: fn.interpolated_precision_at_k([1], {1}, level=math.nan), ParameterError),
         (lambda: fn.log_loss([(0.5, 1)], scores="odds"), ParameterError),

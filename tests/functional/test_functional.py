@@ -26,12 +26,12 @@ def test_all_is_exact_and_documented():
 @pytest.mark.parametrize(
     "value",
     [
-        fn.hit_rate_at_k([1], set()),
-        fn.reciprocal_rank_at_k([1], set()),
-        fn.average_precision_at_k([1], set()),
+        fn.hit_rate([1], set()),
+        fn.reciprocal_rank([1], set()),
+        fn.average_precision([1], set()),
         fn.average_recall_at_k([1], set()),
         fn.cg_at_k([1], {1: 0}),
-        fn.dcg_at_k([1], {}),
+        fn.dcg([1], {}),
         fn.err_at_k([1], {}),
         fn.rbp([1], set()),
         fn.r_precision([1], set()),
@@ -50,8 +50,8 @@ def test_nothing_to_say_is_nan(value):
     ("call", "error"),
     [
         (lambda: fn.precision_at_k([1, 1], {1}, 2), DuplicateError),
-        (lambda: fn.precision_at_k([1], {1}, 0), ParameterError),
-        (lambda: fn.average_precision_at_k([1], {1}, normaliser="k"), ParameterError),
+        (lambda: fn.hit_rate([1], {1}, 0), ParameterError),
+        (lambda: fn.average_precision([1], {1}, normaliser="k"), ParameterError),
         (lambda: fn.ndcg_at_k([1], {1: 1}, ideal="full"), ParameterError),
         (lambda: fn.ndcg_score([1, 0], [0.5]), ParameterError),
         (lambda: fn.ndcg_score([1, 0], [0.5, math.nan]), ScoreError),
@@ -111,8 +111,8 @@ def test_features_are_a_matrix_or_a_dict():
     [
         (lambda judged: fn.precision_at_k([1, 2, 3], judged, 3), {1, 3}),
         (lambda judged: fn.recall_at_k([1, 2], judged), {1, 3}),
-        (lambda judged: fn.hit_rate_at_k([2], judged), {1, 3}),
-        (lambda judged: fn.average_precision_at_k([2, 1], judged), {1, 3}),
+        (lambda judged: fn.hit_rate([2], judged), {1, 3}),
+        (lambda judged: fn.average_precision([2, 1], judged), {1, 3}),
         (lambda judged: fn.r_precision([2, 1], judged), {1, 3}),
         (lambda judged: fn.ndcg_at_k([2, 1], judged), {1, 3}),
         (lambda judged: fn.mean_ndcg_at_k({"ann": [2, 1]}, {"ann": judged}), {1, 3}),
@@ -125,12 +125,12 @@ def test_relevant_items_in_any_form(value, judged):
     assert once == value(np.array([1, 3]))
 
 
-def test_means_are_over_users_with_a_list_and_relevant_items():
+def test_means_are_over_users_who_are_in_both_dicts():
     lists = {"ann": [1, 2], "bob": [3, 4], "cyd": [5], "dan": [6], "eve": []}
     truth = {"ann": {2}, "bob": {9}, "dan": set(), "eve": {1}, "fay": {1}}
-    # ann, bob and eve: cyd is not in the truth, dan has nothing relevant, fay has no list.
-    assert fn.mean_average_precision_at_k(lists, truth, 2) == pytest.approx((1 / 2 + 0 + 0) / 3)
-    assert fn.mean_ndcg_at_k(lists, truth, 2) == pytest.approx(1 / math.log2(3) / 3)
+    # ann, bob, dan and eve: cyd is not in the truth, fay has no list; dan, who has nothing relevant, counts as 0.
+    assert fn.mean_average_precision_at_k(lists, truth, 2) == pytest.approx((1 / 2 + 0 + 0 + 0) / 4)
+    assert fn.mean_ndcg_at_k(lists, truth, 2) == pytest.approx(1 / math.log2(3) / 4)
     assert fn.mean_average_precision_at_k({"ann": [1]}, {"bob": {1}}, 1) == 0.0
 
 
@@ -166,9 +166,9 @@ def test_labels_and_scores_are_the_mean_over_all_orders(pairs, k):
             values.append(metric(list(range(len(order))), relevant, k))
         return pytest.approx(sum(values) / len(values), rel=1e-12, nan_ok=True)
 
-    assert fn.hit_rate_score(labels, scores, k=k) == mean(fn.hit_rate_at_k)
-    assert fn.reciprocal_rank_score(labels, scores, k=k) == mean(fn.reciprocal_rank_at_k)
-    assert fn.average_precision_score(labels, scores, k=k) == mean(fn.average_precision_at_k)
+    assert fn.hit_rate_score(labels, scores, k=k) == mean(fn.hit_rate)
+    assert fn.reciprocal_rank_score(labels, scores, k=k) == mean(fn.reciprocal_rank)
+    assert fn.average_precision_score(labels, scores, k=k) == mean(fn.average_precision)
     if not any(labels):  # of labels and scores it is undefined, of a list it is 0
         assert math.isnan(fn.recall_score(labels, scores, k=k))
         return

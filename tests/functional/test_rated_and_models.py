@@ -74,7 +74,7 @@ def test_against_the_engine(rated, k):
         (ParameterError, RATED, {"metrics": 5}),
         (ParameterError, RATED, {"metrics": [["ndcg"]]}),
         (ParameterError, RATED, {"metrics": ["presicion"]}),
-        (ParameterError, RATED, {"k": 0}),
+        (ParameterError, RATED, {"k": 0.5}),
     ],
 )
 def test_bad_ratings(error, rated, options):
@@ -141,7 +141,7 @@ def test_lists_without_end():
 def test_bad_models():
     with pytest.raises(ParameterError):
         rw.RecommenderEvaluator(k_values=[])
-    for odd in ([0], 5, [1, "a"]):
+    for odd in ([0.5], 5, [1, "a"]):
         with pytest.raises(ParameterError):
             rw.RecommenderEvaluator(k_values=odd)
     with pytest.raises(ParameterError, match="catalogue"):

@@ -66,8 +66,8 @@ def contributions(kind, world, user, k):
         elif kind == "precision":
             out[item] = near / k
         elif kind == "ndcg":
-            ideal = fn.dcg_at_k(sorted(grades, key=lambda i: -grades[i]), grades, k)
-            out[item] = fn.dcg_at_k(items, alone, k) / ideal
+            ideal = fn.dcg(sorted(grades, key=lambda i: -grades[i]), grades, k)
+            out[item] = fn.dcg(items, alone, k) / ideal
         elif kind == "map":
             at = fn.precision_at_k(items, relevant, rank) if near else 0.0
             out[item] = at / min(len(relevant), k)
@@ -227,9 +227,7 @@ TWINS = {
         for p in (0.5, 0.85)
     },
     "condensed(ndcg)": lambda w, u, k: fn.ndcg_at_k(fn.condensed(listed(w, u), known(w, u)), known(w, u), k),
-    "condensed(map)": lambda w, u, k: fn.average_precision_at_k(
-        fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k
-    ),
+    "condensed(map)": lambda w, u, k: fn.average_precision(fn.condensed(listed(w, u), known(w, u)), wanted(w, u), k),
     "micro": lambda w, u, k: fn.micro([capped(w, u, k)]),
     **{
         f"aplt(ratio_of=items,pop_ratio={r})": lambda w, u, k, r=r: fn.aplt_at_k(

@@ -128,7 +128,6 @@ def test_a_metric_from_outside_is_found_everywhere():
         ("map_cut_5", "map(normaliser=relevant)@5"),
         ("map_cut@5", "map(normaliser=relevant)@5"),
         ("recip_rank", "mrr"),
-        ("hits@5", "hit_rate@5"),
         ("success_1", "hit_rate@1"),
         ("f1_5", "f@5"),
         ("r2", "r2"),
@@ -137,6 +136,14 @@ def test_a_metric_from_outside_is_found_everywhere():
 )
 def test_texts_of_other_libraries(text, canonical):
     assert str(parse(text)) == canonical
+
+
+@pytest.mark.parametrize("text", ["hits@5", "Hits", "complement(hits)@3"])
+def test_a_name_with_two_meanings_is_refused_with_both(text):
+    with pytest.raises(MetricError, match="two meanings") as caught:
+        parse(text)
+    assert "hit_rate@k" in caught.value.hint
+    assert "tp@k" in caught.value.hint
 
 
 @pytest.mark.parametrize("made", [rw.NDCG(10), rw.NDCG(k=10), rw.NDCG() @ 10, rw.NDCG((10,)), rw.NDCG(np.int64(10))])

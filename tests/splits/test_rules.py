@@ -472,10 +472,11 @@ ARRAY = TABLE.to_numpy()
 )
 def test_time_based_split_of_an_array(array, column):
     array = array[[3, 0, 1, 2]]
+    by_time = array[[1 + row for row in np.argsort(ARRAY[:3, 2])]]
     train, test = splits.time_based_split(array, timestamp_col=column, test_ratio=0.2)
     assert type(train) is type(test) is type(array)
     assert train.dtype == test.dtype == array.dtype
-    assert train.tolist() == array[1:].tolist()
+    assert train.tolist() == by_time.tolist()
     assert test.tolist() == array[:1].tolist()
 
 

@@ -123,21 +123,14 @@ def test_lifts_that_are_not_known():
     assert fieller((3.0, 0.0), 3.0, square, 2.0) == (nan, nan, nan)
 
 
-def test_the_sentence_of_a_test():
-    texts = [
-        stats.paired_t_test(X, X + 0.3 + Y / 10).interpretation,
-        stats.paired_t_test(X + 0.3 + Y / 10, X).interpretation,
-        stats.paired_t_test(X, Y).interpretation,
-        stats.paired_t_test([0.5], [0.25]).interpretation,
-    ]
-    assert texts[0].startswith("b is better by 0.34 on average (p = ")
-    assert texts[0].endswith(" < 0.05); a large effect")
-    assert texts[1].startswith("b is worse by 0.34 on average (p = ")
-    assert texts[2].startswith("no difference was shown (p = 0.11")
-    assert ">= 0.05); a medium effect, which does not show that there is none" in texts[2]
-    assert texts[3] == "fewer than two users: nothing can be said"
+def test_the_interpretation_of_a_test():
+    higher = X + 0.3 + Y / 10
+    assert stats.paired_t_test(X, higher).interpretation == "significant"
+    assert stats.paired_t_test(higher, X).interpretation == "significant"
+    assert stats.paired_t_test(X, Y).interpretation == "not significant"
+    assert stats.paired_t_test([0.5], [0.25]).interpretation == "not significant"  # one user has no p
     p = ttest_rel(Y, X).pvalue
     for alpha in (p * 1.001, p):  # significant is below the level
         test = stats.paired_t_test(X, Y, alpha)
         assert test.significant == (alpha > p)
-        assert f"{'<' if alpha > test.p_value else '>='} {alpha:g}" in test.interpretation
+        assert test.interpretation == ("significant" if alpha > test.p_value else "not significant")

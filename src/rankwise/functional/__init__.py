@@ -14,26 +14,21 @@ disagree are keyword parameters with the names, values and defaults of the metri
 ``precision_at_k``, ``recall_at_k``, ``f1_at_k`` and ``ndcg_at_k`` are 0 for a user without relevant items. Unless a
 function says otherwise, other metrics that compare a list with the ground truth are NaN for a user without relevant
 items, and metrics that describe a list are NaN for an empty list.
+
+Some functions that courses and notebooks know by name (``hit_rate_at_k``, ``reciprocal_rank_at_k``,
+``average_precision_at_k``, ``dcg_at_k``) are 0 for such users; ``hit_rate``, ``reciprocal_rank``, ``average_precision``
+and ``dcg`` are the definitions of the metrics, and NaN.
 """
 
-from rankwise.functional import (
-    accuracy,
-    groups,
-    labels,
-    lists,
-    popularity,
-    probability,
-    recommender_evaluator,
-    retrieval,
-)
+from rankwise.functional import accuracy, by_name, groups, labels, lists, popularity, probability, retrieval
 from rankwise.functional.accuracy import *
+from rankwise.functional.by_name import *
 from rankwise.functional.groups import *
 from rankwise.functional.labels import *
 from rankwise.functional.lists import *
 from rankwise.functional.popularity import *
 from rankwise.functional.probability import *
-from rankwise.functional.recommender_evaluator import *
 from rankwise.functional.retrieval import *
 
-_MODULES = (accuracy, groups, labels, lists, popularity, probability, recommender_evaluator, retrieval)
+_MODULES = (accuracy, by_name, groups, labels, lists, popularity, probability, retrieval)
 __all__ = sorted(name for module in _MODULES for name in module.__all__)

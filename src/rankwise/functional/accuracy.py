@@ -20,15 +20,15 @@ from rankwise.errors import DuplicateError, InputError, ParameterError, ScoreErr
 
 __all__ = [
     "arhr_at_k",
-    "average_precision_at_k",
+    "average_precision",
     "average_recall_at_k",
     "cg_at_k",
     "complement",
     "condensed",
-    "dcg_at_k",
+    "dcg",
     "err_at_k",
     "f1_at_k",
-    "hit_rate_at_k",
+    "hit_rate",
     "interpolated_precision_at_k",
     "judged_at_k",
     "mean_precision_at_k",
@@ -40,7 +40,7 @@ __all__ = [
     "ratio",
     "rbp",
     "recall_at_k",
-    "reciprocal_rank_at_k",
+    "reciprocal_rank",
 ]
 
 Items: TypeAlias = Sequence[Hashable]
@@ -71,6 +71,12 @@ def check_k(k: int | None) -> None:
     """Raise unless the cut-off is a whole number from 1, or None."""
     if k is not None and not is_count(k):
         raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
+
+
+def leaves_no_top(k: Any) -> bool:
+    """Return whether a cut-off is a whole number below 1, so that the top k of every list is empty."""
+    is_integer = isinstance(k, Integral) and not isinstance(k, bool)
+    return is_integer and bool(k < 1)
 
 
 def check_option(name: str, value: object, *options: str) -> None:
@@ -150,11 +156,13 @@ def precision_at_k(
     """Precision: share of the top k that is relevant.
 
     ``denominator="length"`` divides by the number of items in the top k instead of k, which does not penalise short
-    lists. Without relevant items the value is 0.
+    lists. Without relevant items, or with k below 1, the value is 0.
 
     >>> precision_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.4
     """
+    if leaves_no_top(k):
+        return 0.0
     hits = hits_of(recommended, relevant_items(relevant), k)
     n = k if denominator == "k" else len(hits)
     return sum(hits) / n if n else 0.0
@@ -170,12 +178,14 @@ def recall_at_k(
     """Recall: share of the relevant items that is in the top k.
 
     ``denominator="capped"`` divides by min(k, number of relevant items) instead of the number of relevant items;
-    ``"min_length"`` by the smaller of this number and the number of items in the top k. Without relevant items the
-    value is 0.
+    ``"min_length"`` by the smaller of this number and the number of items in the top k. Without relevant items,
+    or with k below 1, the value is 0.
 
     >>> round(recall_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5), 4)
     0.6667
     """
+    if leaves_no_top(k):
+        return 0.0
     relevant = relevant_items(relevant)
     n = len(relevant)
     if denominator == "capped" and k is not None:
@@ -189,7 +199,7 @@ def recall_at_k(
 def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0) -> float:
     """F-metric: harmonic mean of precision and recall, where recall weighs beta times as much.
 
-    It is 0 if both are 0, as they are without relevant items.
+    It is 0 if both are 0, as they are without relevant items or with k below 1.
 
     >>> f1_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 5)
     0.5
@@ -201,10 +211,10 @@ def f1_at_k(recommended: Items, relevant: Relevant, k: int, *, beta: float = 1.0
     return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
 
 
-def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+def hit_rate(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
     """Hit rate of one user: 1 if a relevant item is in the top k, else 0.
 
-    >>> hit_rate_at_k([1, 3, 5], {5}, 2)
+    >>> hit_rate([1, 3, 5], {5}, 2)
     0.0
     """
     relevant = relevant_items(relevant)
@@ -242,10 +252,10 @@ def r_precision(
     return hits / depth
 
 
-def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+def reciprocal_rank(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
     """Reciprocal rank: 1 / rank of the first relevant item in the top k, 0 if there is none.
 
-    >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3)
+    >>> reciprocal_rank([1, 3, 5], {5, 3}, 3)
     0.5
     """
     relevant = relevant_items(relevant)
@@ -288,7 +298,7 @@ def ncrr_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> f
     return arhr_at_k(recommended, relevant, k) / ideal if n else math.nan
 
 
-def average_precision_at_k(
+def average_precision(
     recommended: Items,
     relevant: Relevant,
     k: int | None = None,
@@ -311,11 +321,11 @@ def average_precision_at_k(
 
     For a user without relevant items the value is NaN, or 1 with ``without_relevant="one"``.
 
-    >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
+    >>> round(average_precision([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
     0.7556
-    >>> average_precision_at_k([1, 2], {1}, scores=[0.5, 0.5])
+    >>> average_precision([1, 2], {1}, scores=[0.5, 0.5])
     0.75
-    >>> average_precision_at_k([1, 2], {1}, ties="blocks", scores=[0.5, 0.5])
+    >>> average_precision([1, 2], {1}, ties="blocks", scores=[0.5, 0.5])
     0.5
     """
     check_option("ties", ties, "expected", "blocks")
@@ -531,7 +541,7 @@ def cg_at_k(
     gain: GainKind = "linear",
     gains: Sequence[float] = (),
 ) -> float:
-    """Cumulative gain: sum of the gains in the top k; ``gain`` and ``gains`` are as for `dcg_at_k`.
+    """Cumulative gain: sum of the gains in the top k; ``gain`` and ``gains`` are as for `dcg`.
 
     >>> cg_at_k([1, 2, 3], {1: 3, 3: 2}, 3)
     5.0
@@ -553,7 +563,7 @@ def _discounted(gains: Sequence[float], log_base: float, discount: Discount) -> 
     return sum(gain / math.log(rank + 1, log_base) for rank, gain in ranked)
 
 
-def dcg_at_k(
+def dcg(
     recommended: Items,
     relevance_scores: Judged,
     k: int | None = None,
@@ -570,9 +580,9 @@ def dcg_at_k(
     the base of the logarithm. With ``discount="log"``, gains are divided by max(1, log(rank)), which discounts nothing
     down to the rank ``log_base`` (Järvelin & Kekäläinen 2002).
 
-    >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3)
+    >>> dcg([1, 2, 3], {1: 1, 3: 1}, 3)
     1.5
-    >>> dcg_at_k([1, 2, 3, 4], {1: 1, 2: 1, 4: 1}, 4, discount="log")
+    >>> dcg([1, 2, 3, 4], {1: 1, 2: 1, 4: 1}, 4, discount="log")
     2.5
     """
     check_option("discount", discount, "log_plus_one", "log")
@@ -595,20 +605,23 @@ def ndcg_at_k(
     """Normalised DCG: DCG divided by the ideal DCG, the DCG of the ideal list.
 
     The ideal list has the relevant items in decreasing gain, cut at k; with ``ideal="full"``, k items with the largest
-    gain. The other parameters are as for `dcg_at_k`. Without relevant items the value is 0.
+    gain. The other parameters are as for `dcg`. Without relevant items, or with k below 1,
+    the value is 0.
 
     >>> ndcg_at_k([3, 1, 5, 2, 4], {1: 3, 2: 2, 3: 3, 4: 1, 5: 2}, 5)
     1.0
     """
-    dcg = dcg_at_k(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
-    if math.isnan(dcg):
+    if leaves_no_top(k):
+        return 0.0
+    value = dcg(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
+    if math.isnan(value):
         return 0.0
     best = ideal_gains(relevance_scores, gain, gains)
     if ideal == "full":
         if k is None or k > _LONGEST:
             raise ParameterError(f"ideal='full' needs a k, of at most {_LONGEST:,}", found=f"k={k}")
         best = best[:1] * k
-    return ratio_or_0(dcg, _discounted(best[:k], log_base, discount))
+    return ratio_or_0(value, _discounted(best[:k], log_base, discount))
 
 
 def check_grades(judged: Judged, max_relevance: float) -> None:

@@ -17,21 +17,19 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
-from rankwise.errors import InputError, ParameterError
+from rankwise.errors import ParameterError
 from rankwise.functional.accuracy import (
     GainKind,
     Items,
-    Judged,
     Lists,
     Relevances,
     Sets,
     as_written,
-    average_precision_at_k,
     check_fraction,
     check_option,
     gain_of,
     is_number,
-    ndcg_at_k,
+    leaves_no_top,
     relevant_items,
     top,
 )
@@ -50,9 +48,7 @@ __all__ = [
     "item_counts_at_k",
     "item_mad_ranking",
     "item_mad_rating",
-    "mean_average_precision_at_k",
     "mean_difference",
-    "mean_ndcg_at_k",
     "micro",
     "preference_ratios",
     "quantile_of_users",
@@ -207,7 +203,7 @@ def item_mad_ranking(
 ) -> dict[str, float]:
     """Return each item group's mean gain when recommended; their `mean_difference` is the metric.
 
-    ``gain`` is as for `dcg_at_k`; ``discount="log"`` divides gains by log2(rank + 1).
+    ``gain`` is as for `dcg`; ``discount="log"`` divides gains by log2(rank + 1).
 
     >>> item_mad_ranking({1: [1, 2]}, {1: {1: 1}}, 2, groups={1: "a", 2: "b"})
     {'a': 1.0, 'b': 0.0}
@@ -345,67 +341,6 @@ def mean_of_defined(values: Iterable[float]) -> float:
     return sum(defined) / len(defined) if defined else math.nan
 
 
-Truth: TypeAlias = Mapping[Hashable, Judged]
-
-
-def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
-    """Return the mean over users who have a list and relevant items; 0 if nobody has both."""
-    for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
-        if not isinstance(by_user, Mapping):
-            raise InputError(
-                f"{name} must be a dict by user",
-                found=type(by_user).__name__,
-                hint="pass {user: [items]} and {user: {items}}",
-            )
-    values = [
-        value(listed, truth[user])
-        for user, listed in recommendations.items()
-        if user in truth and relevant_items(truth[user])
-    ]
-    return sum(values) / len(values) if values else 0.0
-
-
-def mean_average_precision_at_k(
-    recommendations: Lists,
-    ground_truth: Truth,
-    k: int | None = None,
-    *,
-    normaliser: Literal["min", "k", "relevant", "hits"] = "min",
-) -> float:
-    """Mean of `average_precision_at_k` over the users who have a list and relevant items; 0 without any.
-
-    Users without a list are left out, so a model that serves few users is not penalised; `rankwise.evaluate` counts
-    them as 0 unless ``population="both"``. An empty list counts as 0. ``normaliser`` is as for
-    `average_precision_at_k`.
-
-    >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
-    0.5
-    """
-    return _mean_over_lists(
-        recommendations,
-        ground_truth,
-        lambda listed, relevant: average_precision_at_k(listed, relevant, k, normaliser=normaliser),
-    )
-
-
-def mean_ndcg_at_k(
-    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
-) -> float:
-    """Mean of `ndcg_at_k` over the users who have a list and relevant items; 0 without any.
-
-    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to relevance; ``gain`` is as
-    for `dcg_at_k`. Users without a list are left out, as in `mean_average_precision_at_k`.
-
-    >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
-    0.5
-    >>> mean_ndcg_at_k({1: [5, 6]}, {1: {5}}, 2)
-    1.0
-    """
-    return _mean_over_lists(
-        recommendations, relevance_scores, lambda listed, scores: ndcg_at_k(listed, scores, k, gain=gain)
-    )
-
-
 def item_counts_at_k(recommendations: Lists, k: int | None = None) -> Counter[Hashable]:
     """Return the number of users with each item in the top k.
 
@@ -427,13 +362,15 @@ def _exposures(recommendations: Lists, k: int | None, weight: Callable[[int], fl
 def catalog_coverage(recommendations: Lists, catalog_size: int, k: int | None = None, *, padding: int = 0) -> float:
     """Catalogue coverage: share of the catalogue that is in the top k of at least one user.
 
-    ``padding`` is a number of never recommended items to add to the catalogue.
+    ``padding`` is a number of never recommended items to add to the catalogue. With k below 1 the value is 0.
 
     >>> catalog_coverage({0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, 100, 3)
     0.05
     """
     if catalog_size < 1:
         raise ParameterError("a catalogue has at least one item", found=str(catalog_size))
+    if leaves_no_top(k):
+        return 0.0
     return len(item_counts_at_k(recommendations, k)) / (catalog_size + padding)
 
 
@@ -452,7 +389,8 @@ def gini_coefficient(
 
     ``over="catalogue"`` counts all ``catalog_size`` items of the catalogue and ``padding`` more, ``over="recommended"``
     only items recommended at least once. By default it is the catalogue if ``catalog_size`` is given, else the
-    recommended items. Without any recommendation the value is 0 over the recommended items, and NaN over the catalogue.
+    recommended items. Without any recommendation the value is 0 over the recommended items, and NaN over the catalogue;
+    with k below 1 it is 0.
     With ``exposure="log"``, an item at rank i adds 1 / log2(i + 1) instead of 1, with ``exposure="geometric"``
     ``patience`` to the power of i - 1. Over a catalogue of n items the largest value is 1, or 1 - 1/n with
     ``corrected=False``.
@@ -466,6 +404,8 @@ def gini_coefficient(
     0.1131
     """
     check_option("exposure", exposure, "count", "log", "geometric")
+    if leaves_no_top(k):
+        return 0.0
     over = over or ("recommended" if catalog_size is None else "catalogue")
     check_option("over", over, "recommended", "catalogue")
     weights: dict[str, Callable[[int], float]] = {

@@ -288,7 +288,7 @@ def bpref(
     """Binary preference: how rarely items judged irrelevant rank above relevant items.
 
     ``relevance_scores`` has all judged items; items of relevance 0 or less are irrelevant. For a user without judged
-    irrelevant items, each recommended relevant item counts 1, or the value is NaN with ``without_judged="undefined"``.
+    irrelevant items, each recommended relevant item counts 1; with ``without_judged="undefined"`` the value is NaN.
     With ``negative_grades="unjudged"`` items of relevance below 0 are not judged.
 
     >>> bpref([1, 2, 3, 4], {1: 1, 2: 0, 3: 1, 9: 0})
@@ -310,7 +310,7 @@ def bpref(
             total += 1 - min(above, len(relevant)) / limit if limit else 1
         elif item in judged:
             above += 1
-    if not irrelevant and without_judged == "undefined" and total:
+    if not irrelevant and without_judged == "undefined":
         return math.nan
     return total / len(relevant)
 

@@ -213,7 +213,7 @@ class F(Composed):
         return xp.where(bottom == 0, xp.zeros_like(top), top / xp.where(bottom == 0, 1.0, bottom))
 
 
-@metric("hit_rate", "hit", "hits", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate_at_k)
+@metric("hit_rate", "hit", "hr", "success", range=(0, 1), higher_is_better=True, plain=plain.hit_rate)
 class HitRate(RunningSum):
     r"""Share of users with a relevant item in the top k.
 
@@ -243,7 +243,7 @@ class HitRate(RunningSum):
         return block.hits.first()
 
 
-@metric("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision_at_k)
+@metric("map", "ap", "average_precision", range=(0, 1), higher_is_better=True, plain=plain.average_precision)
 class AveragePrecision(HitSum):
     r"""Mean of the precision at the rank of each relevant item.
 
@@ -527,7 +527,7 @@ class RPrecision(HitSum):
     range=(0, 1),
     higher_is_better=True,
     family="accuracy",
-    plain=plain.reciprocal_rank_at_k,
+    plain=plain.reciprocal_rank,
 )
 class ReciprocalRank(RunningSum):
     r"""One over the rank of the first relevant item.

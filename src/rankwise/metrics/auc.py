@@ -253,9 +253,8 @@ class BPref(PerUser, Weightable):
     Parameters
     ----------
     without_judged : {"one", "undefined"}, default="one"
-        The term of a recommended relevant item for a user without ground truth items that are not relevant: 1 (as in
-        trec_eval), or the user has no value (as in ranx). Without a recommended relevant item the value is 0 either
-        way.
+        What a user without ground truth items that are not relevant has: 1 for each recommended relevant item (as in
+        trec_eval), or no value, whatever was recommended.
     negative_grades : {"irrelevant", "unjudged"}, default="irrelevant"
         How ground truth rows with a grade below 0 that are not relevant count: as judged not relevant, or as not judged
         (as in trec_eval).
@@ -296,8 +295,7 @@ class BPref(PerUser, Weightable):
         terms = rows.relevant * (1.0 - loss) * block.item_weight(rows.user, rows.item)
         value = divide(bincount(rows.user, terms, block.n_users), n_relevant)
         if self.without_judged == "undefined":
-            hit = bincount(rows.user, rows.relevant, block.n_users) > 0
-            value = or_nan(value, (n_irrelevant > 0) | ~hit)
+            value = or_nan(value, n_irrelevant > 0)
         return value
 
     def _irrelevant(self, rows: JudgedRows) -> Array:

@@ -150,7 +150,7 @@ class CG(_Gained):
     """
 
 
-@metric("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg_at_k)
+@metric("dcg", range=(0, math.inf), higher_is_better=True, family="accuracy", plain=plain.dcg)
 class DCG(_Discounted):
     r"""Discounted cumulative gain: the sum of the gains in the top k, discounted by rank.
 

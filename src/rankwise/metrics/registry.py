@@ -55,6 +55,8 @@ class Registered:
 _HERE = "rankwise.metrics"
 _COMMON = ("accuracy", "graded")
 """Modules of the metrics that most evaluations ask for; they take a fifth of the time of all."""
+_TWO_MEANINGS = {"hits": "hit_rate@k is 1 for a user with a hit in the top k; tp@k is the number of hits of all users"}
+"""Names that libraries use for different metrics, with the metrics that they may mean."""
 _classes: dict[str, type[Any]] = {}
 _remembered: dict[str, tuple[Any, ...]] = {}
 _MOST = 1024  # texts
@@ -172,6 +174,8 @@ def find(name: str) -> type[Any]:
     ('ndcg', 'hit_rate', 'hit_rate')
     """
     cls = _called(name)
+    if cls is None and key(name) in _TWO_MEANINGS:
+        raise MetricError(f"{name!r} has two meanings", hint=_TWO_MEANINGS[key(name)])
     if cls is None:
         raise MetricError(
             f"there is no metric called {name!r}", hint=_nearest(name) or "'rankwise metrics' lists all of them"

@@ -61,6 +61,7 @@ __all__ = [
     "rounded",
     "shared_format",
     "spread",
+    "take_rows",
     "unreadable",
 ]
 
@@ -837,6 +838,16 @@ def cut_rows(source: Any, mask: Mask, rows: Rows) -> Any:
     if library == "pyarrow":
         return source.filter(pl.Series(mask).to_arrow())
     return as_polars(source, rows).filter(pl.Series(mask))
+
+
+def take_rows(source: Any, positions: Ints, rows: Rows) -> Any:
+    """Return the rows at some positions, in this order, as a table of the source's own library."""
+    library = library_of(source)
+    if library == "pandas":
+        return source.iloc[positions]
+    if library == "pyarrow":
+        return source.take(positions)
+    return as_polars(source, rows)[positions]
 
 
 def library_of(source: Any) -> Literal["polars", "pandas", "pyarrow"] | None:

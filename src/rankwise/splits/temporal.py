@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arrays import checked_csr, is_masked
+from rankwise.core.ragged import Ints
 from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError, nearest
 from rankwise.splits.holdout import UserHoldout
 from rankwise.splits.interactions import (
@@ -26,7 +27,9 @@ from rankwise.splits.interactions import (
     Share,
     check_seed,
     check_share,
+    read_rows,
     rounded,
+    take_rows,
 )
 from rankwise.splits.splitter import FoldSplitter, Masks, SingleSplitter
 
@@ -398,7 +401,7 @@ def _targets(rows: Rows, masks: Masks, target: Target, seed: int) -> Masks:
 def time_based_split(
     interactions: Any, timestamp_col: str | int = "timestamp", test_ratio: float = 0.2
 ) -> tuple[Any, Any]:
-    """Split at one point in time for all users: `GlobalTime` in one line.
+    """Split the rows in order of time: the first are training, the last are test.
 
     Parameters
     ----------
@@ -413,7 +416,8 @@ def time_based_split(
     Returns
     -------
     train, test : table or array
-        Rows in their original order, of the same type as ``interactions``.
+        The first ``int(n * (1 - test_ratio))`` of n rows by time, and the others; both in order of time, rows of equal
+        time in their original order, of the same type as ``interactions``.
 
     Raises
     ------
@@ -422,23 +426,26 @@ def time_based_split(
     EmptyError
         If a part would be empty.
 
+    See Also
+    --------
+    GlobalTime : Split at one moment, so that rows of equal time are on one side.
+
     Examples
     --------
     >>> import polars as pl
     >>> table = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "timestamp": [30, 10, 20]})
-    >>> train, test = time_based_split(table, test_ratio=0.4)
+    >>> train, test = time_based_split(table, test_ratio=0.3)
     >>> train["timestamp"].to_list(), test["timestamp"].to_list()
     ([10, 20], [30])
-    >>> train, test = time_based_split(table.to_numpy(), timestamp_col=2, test_ratio=0.4)
+    >>> train, test = time_based_split(table.to_numpy(), timestamp_col=2, test_ratio=0.3)
     >>> train.tolist(), test.tolist()
     ([[1, 2, 10], [2, 1, 20]], [[1, 1, 30]])
     """
     check_share("test_ratio", test_ratio)
-    rule = GlobalTime(share=test_ratio)
     if isinstance(interactions, np.ndarray):
-        rows, name = _rows_of_array(interactions, timestamp_col)
-        masks = rule.split(rows, columns={"timestamp": name}).masks
-        return interactions[masks["train"]], interactions[masks["test"]]
+        table, name = _rows_of_array(interactions, timestamp_col)
+        train, test = _by_time(read_rows(table, {"timestamp": name}, None, None), test_ratio)
+        return interactions[train], interactions[test]
     if not isinstance(timestamp_col, str):
         raise ParameterError(
             "timestamp_col is the name of a column, except in a NumPy array",
@@ -446,8 +453,27 @@ def time_based_split(
             hint='name the column: timestamp_col="timestamp"; a table without names of columns can '
             "go in as an array: table.to_numpy()",
         )
-    split = rule.split(interactions, columns={"timestamp": timestamp_col})
-    return split.train, split.test
+    rows = read_rows(interactions, {"timestamp": timestamp_col}, None, None)
+    train, test = _by_time(rows, test_ratio)
+    return take_rows(interactions, train, rows), take_rows(interactions, test, rows)
+
+
+def _by_time(rows: Rows, test_ratio: float) -> tuple[Ints, Ints]:
+    """Return the positions of training rows and of test rows, both in order of time."""
+    if not len(rows):
+        raise EmptyError("there are no rows to split", where=rows.table.source)
+
+    order = np.argsort(rows.time.values, kind="stable")
+    n_train = int(len(rows) * (1 - test_ratio))
+    if not n_train:
+        raise EmptyError(
+            "the training part would be empty",
+            where=rows.table.source,
+            found=f"{len(rows)} rows, test_ratio={test_ratio:g}",
+            hint="a smaller test_ratio leaves rows for training",
+        )
+
+    return order[:n_train], order[n_train:]
 
 
 @dataclass(frozen=True, repr=False)

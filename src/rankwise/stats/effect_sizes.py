@@ -269,11 +269,11 @@ class PairedTTest(Mapping[str, float | bool | str]):
     significant : bool
         Whether p_value < alpha.
     t_statistic : float
-        Above 0 if b is better.
+        The statistic of a against b, as of ``scipy.stats.ttest_rel(a, b)``: below 0 if b is better.
     cohens_d : float
-        The mean difference over the standard deviation of the differences (d_z).
-    interpretation : str
-        The result in a sentence.
+        The mean of b − a over the standard deviation of these differences (d_z).
+    interpretation : {"significant", "not significant"}
+        What ``significant`` says, in words.
     """
 
     mean_improvement: float
@@ -321,20 +321,17 @@ def paired_t_test(metrics_a: Any, metrics_b: Any, alpha: float = 0.05) -> Paired
     >>> test = paired_t_test([0.1, 0.2, 0.3, 0.2], [0.3, 0.3, 0.6, 0.4])
     >>> test.mean_improvement, test["significant"]
     (0.2, True)
-    >>> test.interpretation
-    'b is better by 0.2 on average (p = 0.0163 < 0.05); a large effect'
+    >>> round(test.t_statistic, 4), test.interpretation
+    (-4.899, 'significant')
     """
     check_level("alpha", alpha)
     test = paired_t(metrics_b, metrics_a)
-    d = effect(metrics_b, metrics_a).d_z
     significant = bool(test.p < alpha)
-    sign = "<" if significant else ">="
-    evidence = f"(p = {test.p:.3g} {sign} {alpha:g}); a {magnitude(d)} effect"
-    if significant:
-        word = "better" if test.difference > 0 else "worse"
-        text = f"b is {word} by {abs(test.difference):.4g} on average {evidence}"
-    elif test.p != test.p:
-        text = "fewer than two users: nothing can be said"
-    else:
-        text = f"no difference was shown {evidence}, which does not show that there is none"
-    return PairedTTest(test.difference, test.p, significant, test.statistic, d, text)
+    return PairedTTest(
+        mean_improvement=test.difference,
+        p_value=test.p,
+        significant=significant,
+        t_statistic=-test.statistic,
+        cohens_d=effect(metrics_b, metrics_a).d_z,
+        interpretation="significant" if significant else "not significant",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -353,7 +353,7 @@ def bootstrap_confidence_interval(
     Returns
     -------
     Interval
-        Unpacks to the lower and the upper limit.
+        Unpacks to the lower and the upper limit. Of equal values both are that value: no resample has another mean.
 
     Examples
     --------
@@ -365,4 +365,7 @@ def bootstrap_confidence_interval(
     seed = 0 if seed is None else seed
     check_count(n_bootstrap=n_bootstrap)
     check_count(least=0, seed=seed)
-    return bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
+    interval = bootstrap(metric_values, n_resamples=int(n_bootstrap), confidence=confidence, seed=int(seed))
+    if math.isnan(interval.low):  # all values are equal
+        interval = replace(interval, low=interval.estimate, high=interval.estimate)
+    return interval

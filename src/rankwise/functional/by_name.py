@@ -1,4 +1,9 @@
-"""Evaluate a model: request recommendations for every test user, and compute metrics."""
+"""Functions that courses and notebooks know by name: 0 wherever a metric of rankwise has no value.
+
+A user without relevant items has the value 0, and counts as 0 in means; at a cut-off below 1 every value is 0. The
+definitions of the metrics (`rankwise.functional.accuracy`) are undefined for such a user, whom an evaluation leaves out
+and counts.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,187 @@ import logging
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from rankwise.errors import EmptyError, InputError, ParameterError, ScoreError, nearest
 from rankwise.functional import labels as ratings
-from rankwise.functional.accuracy import is_count, is_number, precision_at_k, recall_at_k
+from rankwise.functional.accuracy import (
+    Discount,
+    GainKind,
+    Items,
+    Judged,
+    Lists,
+    Relevant,
+    average_precision,
+    dcg,
+    hit_rate,
+    is_count,
+    is_number,
+    leaves_no_top,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+    reciprocal_rank,
+    relevant_items,
+    top,
+)
 from rankwise.functional.groups import catalog_coverage, gini_coefficient, mean_of_defined
 from rankwise.functional.labels import hit_rate_score, ndcg_score, precision_score, recall_score
 
-__all__ = ["RecommenderEvaluator", "compute_metrics"]
+__all__ = [
+    "RecommenderEvaluator",
+    "average_precision_at_k",
+    "compute_metrics",
+    "dcg_at_k",
+    "hit_rate_at_k",
+    "hits_at_k",
+    "mean_average_precision_at_k",
+    "mean_ndcg_at_k",
+    "reciprocal_rank_at_k",
+]
+
+
+def hits_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> int:
+    """Hits: number of relevant items in the top k, the ``user_intersection`` of courses.
+
+    >>> hits_at_k([1, 3, 5, 7, 9], {1, 5, 10}, 3)
+    2
+    """
+    if leaves_no_top(k):
+        return 0
+    relevant = relevant_items(relevant)
+    return sum(item in relevant for item in top(recommended, k))
+
+
+def hit_rate_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Hit rate of one user: 1 if a relevant item is in the top k, else 0.
+
+    >>> hit_rate_at_k([1, 3, 5], {5}, 3), hit_rate_at_k([1, 3, 5], {5}, 2), hit_rate_at_k([1, 3, 5], set(), 2)
+    (1.0, 0.0, 0.0)
+    """
+    return 0.0 if leaves_no_top(k) else _defined_or_0(hit_rate(recommended, relevant, k))
+
+
+def reciprocal_rank_at_k(recommended: Items, relevant: Relevant, k: int | None = None) -> float:
+    """Reciprocal rank: 1 / rank of the first relevant item in the top k, 0 if there is none.
+
+    >>> reciprocal_rank_at_k([1, 3, 5], {5, 3}, 3), reciprocal_rank_at_k([1, 3, 5], set(), 3)
+    (0.5, 0.0)
+    """
+    return 0.0 if leaves_no_top(k) else _defined_or_0(reciprocal_rank(recommended, relevant, k))
+
+
+def average_precision_at_k(
+    recommended: Items,
+    relevant: Relevant,
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
+) -> float:
+    """Average precision: sum of the precision at the rank of each hit, over the normaliser.
+
+    ``normaliser`` is as for `average_precision`; by default it is min(relevant items, k). Without relevant items, or
+    with k below 1, the value is 0.
+
+    >>> round(average_precision_at_k([1, 2, 3, 4, 5], {1, 3, 5}, 5), 4)
+    0.7556
+    >>> average_precision_at_k([1, 2], set(), 2)
+    0.0
+    """
+    if leaves_no_top(k):
+        return 0.0
+    return _defined_or_0(average_precision(recommended, relevant, k, normaliser=normaliser))
+
+
+def mean_average_precision_at_k(
+    recommendations: Lists,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    normaliser: Literal["min", "k", "relevant", "hits", "length", "min_length"] = "min",
+) -> float:
+    """Mean of `average_precision_at_k` over the users who are in both dicts; 0 if nobody is.
+
+    Users without a list are left out, so that a model is not penalised for serving few users; `rankwise.evaluate`
+    counts them as 0 unless ``population="both"``. A user without relevant items, or with an empty list, counts as 0.
+
+    >>> mean_average_precision_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: {6}, 3: {6}}, 2)
+    0.5
+    """
+    return _mean_over_lists(
+        recommendations,
+        ground_truth,
+        lambda items, relevant: average_precision_at_k(items, relevant, k, normaliser=normaliser),
+    )
+
+
+def dcg_at_k(
+    recommended: Items,
+    relevance_scores: Judged,
+    k: int | None = None,
+    *,
+    gain: GainKind = "linear",
+    gains: Sequence[float] = (),
+    log_base: float = 2.0,
+    discount: Discount = "log_plus_one",
+) -> float:
+    """Discounted cumulative gain: sum of the gains in the top k, each over log2(rank + 1).
+
+    The keyword parameters are as for `dcg`. Without relevant items, or with k below 1, the value is 0.
+
+    >>> dcg_at_k([1, 2, 3], {1: 1, 3: 1}, 3), dcg_at_k([1, 2, 3], {1: 0}, 3)
+    (1.5, 0.0)
+    """
+    if leaves_no_top(k):
+        return 0.0
+    value = dcg(recommended, relevance_scores, k, gain=gain, gains=gains, log_base=log_base, discount=discount)
+    return _defined_or_0(value)
+
+
+def mean_ndcg_at_k(
+    recommendations: Lists, relevance_scores: Truth, k: int | None = None, *, gain: GainKind = "linear"
+) -> float:
+    """Mean of `ndcg_at_k` over the users who are in both dicts; 0 if nobody is.
+
+    ``relevance_scores`` maps each user to a set of relevant items, or to a dict of item to relevance; ``gain`` is as
+    for `dcg`. A user without relevant items counts as 0; users without a list are left out, as in
+    `mean_average_precision_at_k`.
+
+    >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5: 3}, 2: {6: 1}, 3: {6: 1}}, 2)
+    0.5
+    >>> mean_ndcg_at_k({1: [5, 6], 2: [7]}, {1: {5}, 2: set()}, 2)
+    0.5
+    """
+    return _mean_over_lists(
+        recommendations, relevance_scores, lambda items, scores: ndcg_at_k(items, scores, k, gain=gain)
+    )
+
+
+Truth: TypeAlias = Mapping[Hashable, Judged]
+
+
+def _defined_or_0(value: float) -> float:
+    """Return a value, or 0 where a metric is undefined."""
+    return 0.0 if math.isnan(value) else value
+
+
+def _mean_over_lists(recommendations: Lists, truth: Truth, value: Callable[[Items, Judged], float]) -> float:
+    """Return the mean over users who are in both dicts; 0 if nobody is."""
+    for name, by_user in (("recommendations", recommendations), ("the ground truth", truth)):
+        if not isinstance(by_user, Mapping):
+            raise InputError(
+                f"{name} must be a dict by user",
+                found=type(by_user).__name__,
+                hint="pass {user: [items]} and {user: {items}}",
+            )
+    values = [value(items, truth[user]) for user, items in recommendations.items() if user in truth]
+    return _mean(values)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean of some values; 0 without any."""
+    return sum(values) / len(values) if values else 0.0
+
 
 _LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
@@ -28,7 +205,7 @@ class RecommenderEvaluator:
     Parameters
     ----------
     k_values : iterable of int, default=(5, 10, 20)
-        Cut-offs.
+        Cut-offs. At a cut-off below 1 every value is 0.
 
     Attributes
     ----------
@@ -50,8 +227,8 @@ class RecommenderEvaluator:
 
     def __init__(self, k_values: Iterable[int] = (5, 10, 20)) -> None:
         cutoffs = list(k_values) if hasattr(k_values, "__iter__") else []
-        if not cutoffs or not all(map(is_count, cutoffs)):
-            raise ParameterError("k_values are whole numbers from 1", found=repr(k_values))
+        if not cutoffs or not all(is_count(k) or leaves_no_top(k) for k in cutoffs):
+            raise ParameterError("k_values are whole numbers", found=repr(k_values))
         self.k_values = sorted({int(k) for k in cutoffs})
         self.failed: dict[Hashable, Exception] = {}
         self.skipped = 0
@@ -90,9 +267,9 @@ class RecommenderEvaluator:
         self.failed, lists = {}, {}
         truth = {user: set(items) for user, items in test_data.items() if items}
         self.skipped = len(test_data) - len(truth)
+        n = max(self.k_values[-1], 0)
         for user in truth:
             try:
-                n = self.k_values[-1]
                 rows = list(islice(model.recommend(user, n), min(n, _LONGEST + 1)))
                 if len(rows) > _LONGEST:
                     raise InputError(f"a list has more than {_LONGEST:,} items")
@@ -109,8 +286,8 @@ class RecommenderEvaluator:
             )
         out: dict[str, float] = {}
         for k in self.k_values:
-            p = mean_of_defined(precision_at_k(lists[user], truth[user], k) for user in lists)
-            r = mean_of_defined(recall_at_k(lists[user], truth[user], k) for user in lists)
+            p = _mean([precision_at_k(lists[user], truth[user], k) for user in lists])
+            r = _mean([recall_at_k(lists[user], truth[user], k) for user in lists])
             out[f"precision@{k}"], out[f"recall@{k}"] = p, r
             out[f"f1@{k}"] = 2 * p * r / (p + r) if p + r else 0.0
             out[f"coverage@{k}"] = catalog_coverage(lists, catalog_size, k)
@@ -142,16 +319,16 @@ def compute_metrics(
     metrics : iterable of str, default=("precision", "recall", "hit_rate", "ndcg", "rmse")
         Any of these, mse and mae. Relevance is binary: the gain of ndcg is 1 for a relevant item.
     k : int, default=10
-        The cut-off. Precision divides by it.
+        The cut-off. Precision divides by it. Below 1, metrics of lists are 0.
     threshold : float, default=3.5
         The rating threshold: items with a true rating of at least this are relevant.
 
     Returns
     -------
     dict of str to float
-        Means over users. Users without relevant items are excluded from recall and ndcg, where they have no value, and
-        their number is logged; their precision and hit rate are 0. Tied predictions are averaged over all orders. rmse,
-        mse and mae are over all rows.
+        Means over users. Users without relevant items are excluded from recall and ndcg, and their number is logged;
+        their precision and hit rate are 0. If no user has a relevant item, every metric of lists is 0. Tied predictions
+        are averaged over all orders. rmse, mse and mae are over all rows.
 
     Notes
     -----
@@ -171,8 +348,8 @@ def compute_metrics(
             "ratings come as {user: [(predicted, true), …]}, and the threshold is a number",
             found=f"{type(user_pred_true).__name__}, threshold={threshold!r}",
         )
-    if not is_count(k):
-        raise ParameterError("k must be a whole number from 1", found=f"k={k!r}")
+    if not is_count(k) and not leaves_no_top(k):
+        raise ParameterError("k must be a whole number", found=f"k={k!r}")
     users = {user: _checked(user, rows) for user, rows in user_pred_true.items()}
     rows = [pair for pairs in users.values() for pair in pairs]
     if not rows:
@@ -182,7 +359,9 @@ def compute_metrics(
     if excluded:
         _LOG.info("%d of %d users have no relevant item: left out of recall and ndcg", excluded, len(per_user))
     return {
-        name: _OVER_ROWS[name](rows) if name in _OVER_ROWS else mean_of_defined(values[name] for values in per_user)
+        name: _OVER_ROWS[name](rows)
+        if name in _OVER_ROWS
+        else _defined_or_0(mean_of_defined(values[name] for values in per_user))
         for name in names
     }
 
@@ -205,6 +384,8 @@ def _names(metrics: object) -> list[str]:
 
 def _metrics_of_user(pairs: Sequence[tuple[float, float]], k: int, threshold: float) -> dict[str, float]:
     """Return the list metrics of one user; recall and ndcg are NaN without relevant items."""
+    if leaves_no_top(k):
+        return dict.fromkeys(_OVER_USERS, 0.0)
     predicted = [rating for rating, _ in pairs]
     relevant = [float(true >= threshold) for _, true in pairs]
     has_relevant = any(relevant)
