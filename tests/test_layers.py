@@ -100,6 +100,7 @@ ALLOWED = {
         "stats",
         "tables",
     },
+    "loading": {"comparison", "core", "errors", "offpolicy", "results", "splits"},
     "cli": {
         "comparison",
         "convention",

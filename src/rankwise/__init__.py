@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rankwise.evidence.launches import validate_metrics as validate_metrics
     from rankwise.evidence.rank_agreement import rank_agreement as rank_agreement
     from rankwise.functional.by_name import RecommenderEvaluator as RecommenderEvaluator
+    from rankwise.loading import load as load
     from rankwise.metrics import *
     from rankwise.metrics.base import parse as parse
     from rankwise.offpolicy import interleave as interleave
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from rankwise.reporting.report import report as report
     from rankwise.results.result import Result as Result
     from rankwise.results.storage import from_per_user as from_per_user
-    from rankwise.results.storage import load as load
     from rankwise.splits.audit import audit as audit
     from rankwise.splits.audit_parts import Audit as Audit
     from rankwise.tables.read import read_chunks as read_chunks
@@ -79,7 +79,7 @@ _HOME_OF = {
     "off_policy": "rankwise.offpolicy.off_policy",
     "interleaving": "rankwise.offpolicy.interleaving",
     "report": "rankwise.reporting.report",
-    "load": "rankwise.results.storage",
+    "load": "rankwise.loading",
     "from_per_user": "rankwise.results.storage",
     "read_chunks": "rankwise.tables.read",
     "audit": "rankwise.splits.audit",

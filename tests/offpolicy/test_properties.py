@@ -144,6 +144,30 @@ def test_a_regressor_is_cross_fitted_by_user():
     assert {"dm", "switch", "shrink"} <= {*modelled.sensitivity["method"]}
 
 
+@pytest.mark.parametrize(
+    ("estimator", "modelled"), [("snips", False), ("ips", False), ("beta_ips", False), ("sndr", True), ("dr", True)]
+)
+def test_a_clip_above_all_weights_gives_the_printed_value(estimator, modelled):
+    log = rw.datasets.logged(users=300, seed=11)
+    half = log.exposures.group_by("segment", "item").agg(reward=pl.col("click").mean() / 2)
+    target = log.policies.select("segment", "item", probability="p_new")
+    options = {"predictions": half, "missing": "logged"} if modelled else {}
+    result = off_policy(log.exposures, targets={"new": target}, estimator=estimator, **options)
+    clips = result.sensitivity.filter(method="clip")
+    last, first = (clips.filter(parameter=end)["value"].item() for end in (clips["parameter"].max(), 1))
+    assert last == pytest.approx(result["new"], rel=1e-12)
+    assert first != pytest.approx(result["new"], rel=1e-3)
+
+
+def test_a_clipped_ips_divides_by_the_requests():
+    n = 100  # of each row
+    log = {"user": range(4 * n), "request": range(4 * n), "item": [1, 2, 1, 2] * n, "click": [1, 1, 0, 1] * n}
+    log |= {"propensity": [0.5] * 4 * n, "p_new": [0.9, 0.1, 0.9, 0.1] * n}  # weights 1.8, 0.2, 1.8, 0.2
+    result = off_policy(pl.DataFrame(log), targets={"new": "p_new"}, estimator="ips")
+    value = result.sensitivity.filter(method="clip", parameter=1)["value"].item()
+    assert value == pytest.approx((1 + 0.2 + 0 + 0.2) / 4)
+
+
 def test_groups_are_the_results_of_their_rows():
     log = rw.datasets.logged(users=900, seed=7).exposures
     result = off_policy(log, targets={"new": "p_new"}, by="segment")

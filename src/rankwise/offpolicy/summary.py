@@ -86,7 +86,7 @@ class Summary:
             for other in targets[at + 1 :]
             if self.baseline not in (one, other)
         ]
-        curves = {name: clip_curve(self.sums, policy) for name, policy in self.sums.policies.items()}
+        curves = {name: clip_curve(self.sums, name, self.estimator) for name in self.sums.policies}
         curves[LOGGED] = np.full(len(CLIPS), values[LOGGED].value)
         rows: list[dict[str, Any]] = []
         for system, baseline, primary in pairs:
@@ -155,7 +155,7 @@ class Summary:
             printed = values[name].value
             plain = value_of(self.sums, name, "ips", self.reward_range).value if policy.expected is None else math.nan
             others = [("ips", math.nan, plain)] if not math.isnan(plain) else []
-            curve = clip_curve(self.sums, policy)
+            curve = clip_curve(self.sums, name, self.estimator)
             others += [("clip", float(clip), float(value)) for clip, value in zip(CLIPS, curve, strict=True)]
             others += [
                 (method, math.nan if parameter is None else float(parameter), total.value / self.sums.n)

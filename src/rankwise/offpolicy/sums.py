@@ -94,7 +94,7 @@ class PolicySums:
     kept : array, shape (4, requests, positions)
         Weight, prediction, weight above and expected prediction of the kept requests; 0 at positions they lack.
     clips : array of object, shape (4, clips, positions)
-        Number of rows, and the exact Σ w r, Σ w and Σ r, of the rows in each interval of weights.
+        Number of rows, and the exact Σ w (r − q), Σ w and Σ (r − q), of the rows in each interval of weights.
     full : array of object, shape (2, positions)
         In slates the exact Σ w r and Σ w, with the weight of the full list at every position.
     models : mapping of (str, float or None) to ExactTotal
@@ -415,10 +415,12 @@ def _policy_sums(
     heaviest = _heaviest(weight, log)
     positive = weight[weight > 0]
     modelled = rows.predicted is not None
+    residual = reward if rows.predicted is None else reward - rows.predicted
     models: dict[tuple[str, float | None], ExactTotal] = {}
     if modelled and not log.is_slate:
-        rest = reward - rows.predicted
-        models = {k: ExactTotal.of(rows.expected + change(weight, x) * rest) for k, (change, x) in MODEL_BASED.items()}
+        models = {
+            k: ExactTotal.of(rows.expected + change(weight, x) * residual) for k, (change, x) in MODEL_BASED.items()
+        }
     tables = [np.zeros((len(kept), width)) if c is None else _by_request(c, log, width, kept) for c in rows.columns()]
     if rows.before is None:
         tables[2] = _by_request(np.broadcast_to(1.0, log.rows), log, width, kept)
@@ -427,11 +429,11 @@ def _policy_sums(
         expected = rows.before * expected
     return PolicySums(
         weight=by_user(weight),
-        reward=by_user(weight * (reward - rows.predicted if modelled else reward)),
+        reward=by_user(weight * residual),
         expected=None if expected is None else by_user(expected),
         before=by_user(rows.before) if modelled and rows.before is not None else None,
         kept=np.stack(tables),
-        clips=_clip_sums(weight, reward, log, width),
+        clips=_clip_sums(weight, residual, log, width),
         full=_full_list_sums(weight, log, width),
         models=models,
         outside=mass,

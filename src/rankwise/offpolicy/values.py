@@ -186,15 +186,28 @@ def difference_of(system: Value, baseline: Value) -> Estimate:
     )
 
 
-def clip_curve(sums: Sums, policy: PolicySums) -> Floats:
-    """Return the self-normalised value for each clip of `CLIPS`; clips above the largest weight change nothing."""
+def clip_curve(sums: Sums, name: str, estimator: Estimator) -> Floats:
+    """Return the value of a policy by an estimator, with weights clipped at each of `CLIPS`.
+
+    A clip above the largest weight changes nothing: the value is that of `value_of`.
+    """
+    policy = sums.policies[name]
     rows = exact_columns(sums.rows)
     by_interval = np.vectorize(lambda total: total.value, otypes=[float])(policy.clips)
     count, weighted, weight, reward = np.cumsum(by_interval, axis=1)
     clip = CLIPS[:, None]
     total_reward, total_count = reward[-1], count[-1]
-    numerator = weighted[:-1] + clip * (total_reward - reward[:-1])
-    denominator = weight[:-1] + clip * (total_count - count[:-1])
+    rewards = weighted[:-1] + clip * (total_reward - reward[:-1])
+    weights = weight[:-1] + clip * (total_count - count[:-1])
+
+    normalised = estimator in ("snips", "sndr")
+    expected, before = (exact_columns(each) for each in _model_sums(sums, policy))
     with np.errstate(invalid="ignore", divide="ignore"):
-        out: Floats = (numerator / denominator * rows).sum(1) / sums.n
-    return out
+        models = expected / (before if normalised else rows)
+        parts = rewards / (weights if normalised else rows)
+    if estimator == "beta_ips":
+        beta = regression(policy.reward[:, 0], policy.weight[:, 0])
+        parts = parts - beta * (weights / rows - 1.0)
+
+    curve: Floats = ((parts + models) * rows).sum(1) / sums.n
+    return curve

@@ -1,0 +1,110 @@
+"""Read whatever rankwise has saved: each form is known by its file and by the key of its version.
+
+What reads a form is imported when there is one to read, because a saved result needs neither splits nor logs.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rankwise.core.arguments import check_path
+from rankwise.core.saved_forms import INTERLEAVING, OFF_POLICY
+from rankwise.errors import FileError
+
+__all__ = ["load"]
+
+
+def load(path: str | Path) -> Any:
+    """Read what rankwise has saved: a result, a comparison, a decision, values of a log, interleaving or a split.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or file that ``save``, or ``rankwise run``, wrote.
+
+    Returns
+    -------
+    Result, Comparison, Decision, OffPolicy, Interleaving, Split or Folds
+        What was saved.
+
+    Raises
+    ------
+    FileError
+        If it is nothing that rankwise saved, of a version that cannot be read, or was changed after it was saved.
+
+    See Also
+    --------
+    Comparison.load, Decision.load, OffPolicy.load : The same for one form.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankwise as rw
+    >>> result = rw.evaluate({"ann": [1, 2]}, {"ann": {2}}, "mrr@2")
+    >>> log = {"item": [1, 2], "propensity": [0.5, 0.5], "click": [1, 0], "p_new": [1.0, 0.0]}
+    >>> values = rw.off_policy(log, targets={"new": "p_new"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rw.load(result.save(folder + "/out"))["mrr@2"]
+    ...     rw.load(values.save(folder + "/log")).table["support"].to_list()
+    0.5
+    ['observed', 'none']
+    """
+    path = check_path("path", path)
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except NotADirectoryError:
+        from rankwise.comparison.decision import Decision
+
+        return Decision.load(path)
+    except OSError as error:
+        raise FileError("nothing that rankwise has saved is here", where=str(path), found=error.strerror) from error
+
+    if "comparison.json" in names:
+        from rankwise.comparison.comparison import Comparison
+
+        return Comparison.load(path)
+
+    if "split.json" in names:
+        from rankwise.splits.reading import read
+
+        return read(path)
+
+    if "result.json" in names:
+        return _load_tables(path)
+
+    raise FileError(
+        "nothing that rankwise has saved is here",
+        where=str(path),
+        found="a folder without result.json, comparison.json and split.json",
+    )
+
+
+def _load_tables(folder: Path) -> Any:
+    """Read a folder of tables with a ``result.json``, which has the key of the version of its form."""
+    keys = _keys(folder / "result.json")
+    if OFF_POLICY.key in keys:
+        from rankwise.offpolicy.result import OffPolicy
+
+        return OffPolicy.load(folder)
+
+    if INTERLEAVING.key in keys:
+        from rankwise.offpolicy.interleaving import Interleaving
+
+        return Interleaving.load(folder)
+
+    from rankwise.results.storage import load as load_result
+
+    return load_result(folder)
+
+
+def _keys(path: Path) -> frozenset[str]:
+    """Return the keys of a JSON file; none if it cannot be read, which the reader of results says."""
+    if not path.is_file():  # a device never ends
+        return frozenset()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(content) if isinstance(content, dict) else frozenset()
