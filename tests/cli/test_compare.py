@@ -103,9 +103,9 @@ def test_the_gate(folder):
     assert "PASS  strong is better than baseline on ndcg@2." in good.stderr
     same = ["compare", "again=weak", "--no-regression", "weak.json", "-m", "ndcg@2"]
     for more, code, said in (
-        ((), 1, "OPEN  again is not shown to be better than baseline on ndcg@2."),
+        ((), 5, "OPEN  again is not shown to be better than baseline on ndcg@2."),
         (("--not-shown", "pass"), 0, "pass --margin"),
-        (("--margin", "0.001"), 1, "OPEN  again is not shown to lose less than the margin"),
+        (("--margin", "0.001"), 5, "OPEN  again is not shown to lose less than the margin"),
         (("--margin", "50%"), 0, "PASS  again loses less than the margin against baseline on ndcg@2."),
         (("--margin", "much"), 2, "neither a number nor a share"),
     ):
@@ -118,6 +118,17 @@ def test_the_gate(folder):
     assert "FAIL  weak is worse than baseline on ndcg@2." in bad.stderr
 
 
+@pytest.mark.slow
+def test_a_gate_says_its_verdict_once_and_what_is_allowed(folder):
+    gate = ["compare", "strong", "--no-regression", "weak", "-m", "ndcg@2", "--margin", "4%"]
+    told = rankwise_here(folder, *gate, "-q")
+    assert told.stdout == ""
+    assert told.stderr.count("strong is better than baseline") == 1
+    mean = rw.load(folder / "weak")["ndcg@2"]
+    assert f"allowed 4 % ({mean * 0.04:.3g})" in told.stderr
+    assert rankwise_here(folder, *gate, "-q", "--format", "json").stdout.startswith("{")
+
+
 def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
     """A gain of 0.001 for 400 of 1,000 users, which one loss of 1 would undo."""
     for name, gain in (("old", 0.0), ("new", 0.001)):
@@ -125,7 +136,7 @@ def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
         rw.from_per_user(pl.DataFrame({"user": range(1000), "recall@2": values})).save(tmp_path / name)
     gate = ["compare", "new", "--no-regression", "old", "-m", "recall@2"]
     done = rankwise_here(tmp_path, *gate)
-    assert done.returncode == 1
+    assert done.returncode == 5
     assert "better by paired t alone: a rare large difference that was not drawn" in done.stderr
     assert rankwise_here(tmp_path, *gate, "--margin", "0.01").returncode == 0
 
@@ -153,7 +164,7 @@ def test_a_gate_that_cannot_test_has_not_passed(folder):
     pl.DataFrame({"user": range(60), "odd": [0.1, 0.2] * 30}).write_csv(folder / "odd.csv")
     pl.DataFrame({"user": range(60), "odd": [0.3, 0.5] * 30}).write_csv(folder / "odder.csv")
     done = rankwise_here(folder, "compare", "new=one.csv", "--no-regression", "one.csv")
-    assert (done.returncode, "could not be tested" in done.stderr) == (1, True)
+    assert (done.returncode, "could not be tested" in done.stderr) == (5, True)
     done = rankwise_here(folder, "compare", "odder.csv", "--no-regression", "odd.csv")
     assert (done.returncode, "neither direction" in done.stderr) == (1, True)
 

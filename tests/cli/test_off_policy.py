@@ -65,13 +65,28 @@ def test_a_requirement_decides_the_exit_code(folder, verdict, code):
         (("--target", "new=column:p_new", "--epsilon", "new=0.1"), 2, "are for lists and scores"),
         (("--target", "new=scores.csv"), 2, "three policies"),
         (("--target", "new=column:p_old"), 3, "no column 'p_old'"),
-        (("--target", "new=new.csv", "--reward", "click=one"), 2, "could not convert"),
+        (("--target", "new=new.csv", "--reward", "click=one"), 2, "'click=one' is not NAME=NUMBER"),
     ],
 )
 def test_mistakes_have_their_codes(folder, arguments, code, message):
     found, _, err = run(folder, *LOG, *arguments)
     assert found == code
     assert message in " ".join(err.split())
+
+
+def test_a_target_is_a_file_or_else_a_column(folder):
+    (folder / "p").write_text((folder / "new.csv").read_text())  # a file of the name of a column
+    results = [run(folder, *LOG, "--target", f"new={text}")[1] for text in ("new.csv", "p", "column:propensity")]
+    assert results[0] == results[1] != results[2]
+    assert run(folder, *LOG, "--target", "new=propensity")[1] == results[2]
+    code, _, err = run(folder, *LOG, "--target", "new=nothing")
+    assert (code, "have no column 'nothing'" in err) == (3, True)
+
+
+def test_a_verdict_on_the_baseline_is_refused(folder):
+    required = ("--baseline", "new", "--require", "new: better")
+    code, _, err = run(folder, *LOG, "--target", "new=new.csv", *required)
+    assert (code, "no verdict against itself" in " ".join(err.split())) == (2, True)
 
 
 def test_interleaving(folder):

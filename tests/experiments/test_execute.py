@@ -280,6 +280,47 @@ def test_an_earlier_run_in_the_same_folder_leaves_nothing_to_mistake(files):
     assert list(alone.folder.glob("comparison*")) == []
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "report.html", "results", "page.html"])
+def test_files_that_no_run_wrote_are_not_replaced(files, name):
+    out = files / "elsewhere"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / name).write_text("mine: yes\n")
+    text = "data: {truth: split}\nsystems: popular.csv\n"
+    text += "output: {report: page.html, tables: [], audit: false, folder: elsewhere}\n"
+    with pytest.raises(OutputError, match="no run wrote") as caught:
+        run(files, text)
+    assert name in caught.value.found
+    assert (out / name).read_text() == "mine: yes\n"
+    assert sorted(path.name for path in out.iterdir()) == sorted(["notes.txt", name])
+
+
+def test_other_files_in_the_output_folder_stay(files):
+    (files / "elsewhere").mkdir()
+    (files / "elsewhere" / "notes.txt").write_text("mine")
+    text = "data: {truth: split}\nsystems: popular.csv\noutput: {report: false, audit: false, folder: elsewhere}\n"
+    for _ in range(2):
+        run(files, text)
+    assert (files / "elsewhere" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "results", "table.csv"])
+def test_a_link_out_of_the_output_folder_is_not_followed(files, name):
+    text = "data: {truth: split}\nsystems: popular.csv\noutput: {report: false, audit: false, folder: elsewhere}\n"
+    outcome = run(files, text)
+    place = outcome.folder / name
+    behind = files / "behind"
+    if place.exists():
+        place.rename(behind)
+    else:
+        behind.write_text("precious")
+    place.symlink_to(behind)
+    before = behind.read_bytes() if behind.is_file() else sorted(behind.rglob("*"))
+    with pytest.raises(OutputError, match="link to somewhere else"):
+        run(files, text)
+    assert (behind.read_bytes() if behind.is_file() else sorted(behind.rglob("*"))) == before
+
+
 def test_the_command_line(files):
     init = [
         "init",

@@ -39,10 +39,33 @@ def plan(folder):
     return json.loads((folder / "c.plan.json").read_text())
 
 
-def run(folder, *options):
+def run(folder, *options, code=0):
     done = rankwise_here(folder, "run", "c.yaml", *options)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done
+
+
+def test_a_run_that_is_not_as_planned_does_not_ship(folder):
+    better = pl.read_csv(folder / "truth.csv").with_columns(rank=pl.lit(1))
+    better.write_csv(folder / "new.csv")
+    configure(folder, more="decision: {success: mrr@3, guardrails: {recall@3: 5%}}\n")
+    plan(folder)
+    assert "SHIP" in run(folder, "--plan").stdout
+    configure(folder, more="decision: {success: mrr@3}\n")
+    done = run(folder, "--plan", code=7)
+    assert "HOLD" in done.stdout
+    assert "the run was not as planned" in " ".join(done.stdout.split())
+    decision = rw.Decision.load(folder / "rankwise-results" / "decision.json")
+    assert (decision.outcome, decision.record["outcome"]) == ("hold", "hold")
+    systems = {name: rw.load(folder / "rankwise-results" / "results" / name) for name in ("old", "new")}
+    assert rw.decide(systems, success="mrr@3").outcome == "hold"  # the results remember it
+
+
+def test_a_run_that_is_not_as_planned_and_worse_still_stops(folder):
+    pl.read_csv(folder / "truth.csv").with_columns(rank=pl.lit(1)).write_csv(folder / "old.csv")
+    plan(folder)
+    configure(folder, more="decision: {success: mrr@3}\n")
+    assert "STOP" in run(folder, "--plan", code=7).stdout
 
 
 def test_a_plan_names_what_decides(folder):
@@ -97,7 +120,7 @@ def test_other_wording_of_the_same_is_as_planned(folder):
 def test_what_differs_is_said(folder, change, text):
     plan(folder)
     configure(folder, **change)
-    done = rankwise_here(folder, "run", "c.yaml", "--plan")
+    done = run(folder, "--plan", code=7)
     assert f"not as planned: {text}" in done.stderr
     assert text in (folder / "rankwise-results" / "comparison.json").read_text()
 
@@ -105,7 +128,7 @@ def test_what_differs_is_said(folder, change, text):
 def test_another_file_of_a_system_is_said(folder):
     before = plan(folder)["plan"]["systems"]["new"]["sha256"][:12]
     (folder / "new.csv").write_text((folder / "old.csv").read_text())
-    assert f"planned {before}" in run(folder, "--plan").stderr
+    assert f"planned {before}" in run(folder, "--plan", code=7).stderr
 
 
 def test_a_configuration_asks_for_its_plan(folder):

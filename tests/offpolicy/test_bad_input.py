@@ -279,9 +279,20 @@ def test_rewards_are_of_kinds_that_occur():
         run(log(click=None), clicks, reward={"clik": 1})
     with pytest.raises(ParameterError, match="there are no outcomes"):
         run(reward={"click": 1})
-    for wrong in ((0,), (5, 0)):
+    for wrong in ((0,), (5, 0), 7, "ab", ("0", "1")):
         with pytest.raises(ParameterError, match="the smallest and the largest reward"):
             run(reward_range=wrong)
+
+
+def test_targets_columns_of_within_and_names_of_columns_have_their_types():
+    for targets in ("p_new", ["p_new"], 4):
+        with pytest.raises(ParameterError, match="targets are policies by name"):
+            rw.off_policy(log(), targets=targets)
+    for within in (3, [4]):
+        with pytest.raises(ParameterError, match="within is columns"):
+            run(log(segment=[1, 1, 2]), within=within)
+    with pytest.raises(ParameterError, match="columns maps roles"):
+        run(log(), columns=5)
 
 
 def test_single_precision_may_round_a_probability_above_1():

@@ -25,6 +25,7 @@ from rankwise.cli.options import (
     metrics_option,
     missing_option,
     named_paths,
+    named_values,
     read_seeds,
     read_systems,
     settings_options,
@@ -155,7 +156,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     "--no-regression",
     "gate",
     metavar="FILE",
-    help="Saved result or per-user table of the baseline: exit with 1 unless every system is shown "
+    help="Saved result or per-user table of the baseline: exit with 0 only if every system is shown "
     "to lose less than --margin on the first --metric.",
 )
 @click.option(
@@ -182,7 +183,7 @@ def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: di
     type=click.Choice(["fail", "pass"]),
     default="fail",
     show_default=True,
-    help="With --no-regression: the outcome if too few users were compared to show either.",
+    help="With --no-regression: whether too few users to show either end in exit code 5 (fail) or 0 (pass).",
 )
 @missing_option("What to do with users who have a value in one result and none in another.")
 @click.option(
@@ -250,7 +251,8 @@ def compare_command(
     system with several seeds. NAME@DATA=PATH is a system on one of several data sets.
 
     With --no-regression the exit code is 0 only if every system is shown to lose less than the
-    margin against the baseline; without a margin, only if it is shown to be better.
+    margin against the baseline; without a margin, only if it is shown to be better. It is 1 if a
+    system is shown to be worse, and 5 if neither is shown.
     """
     groups = tuple(filter(None, (by, options["clusters"])))
     read = partial(
@@ -279,16 +281,24 @@ def compare_command(
     comparison = compare(results, baseline=baseline, primary=primary, by=by, metrics=list(metrics) or None, **options)
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
-    write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
+    if gate is None or not quiet or form != "table" or output is not None:  # else the gate says the verdict
+        write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     if gate is None:
         return 0
-    outcomes = _outcomes(comparison) if looks is None else _looked(comparison, looks)
+    return _tell_gate(_outcomes(comparison) if looks is None else _looked(comparison, looks), not_shown)
+
+
+def _tell_gate(outcomes: list[tuple[str, str, str]], not_shown: str) -> int:
+    """Print the outcome of every system, and return the exit code: 0 passed, 1 failed, 5 not shown."""
     for outcome, head, below in outcomes:
         line = printable(f"{outcome}  {head}")
         click.echo(click.style(line, bold=True) if coloured(sys.stderr) else line, err=True)
         click.echo(printable(f"      {below}"), err=True)
-    wrong = {"FAIL", "OPEN"} if not_shown == "fail" else {"FAIL"}
-    return int(any(outcome in wrong for outcome, _, _ in outcomes))
+
+    words = {outcome for outcome, _, _ in outcomes}
+    if "FAIL" in words:
+        return 1
+    return 5 if "OPEN" in words and not_shown == "fail" else 0
 
 
 def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:
@@ -328,11 +338,19 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
         sizes = f"{means}, {signed(row['difference'], places(row))} ({interval_text(row)})"
         allowed = size_of(margin_of(margin, row["metric"]), row["mean_baseline"])
-        limit = [] if allowed is None else [f"allowed {brief(allowed)}"]
+        limit = [] if allowed is None else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
         flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
         head = f"{row['system']} {said} {row['baseline']} on {row['metric']}{group}."
         outcomes.append((_OUTCOMES[outcome], head, "; ".join([sizes, *limit, f"{row['users']:,} users", *why, *flags])))
     return outcomes
+
+
+def _allowed(margin: float | str | None, size: float) -> str:
+    """Return a margin as it was given, with its size where it is a share of the baseline: ``1 % (0.000867)``."""
+    from rankwise.comparison.decision import margin_text
+    from rankwise.core.terminal import brief
+
+    return f"{margin_text(margin)} ({brief(size)})" if isinstance(margin, str) else brief(size)
 
 
 def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, ...]:
@@ -358,16 +376,9 @@ def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, ...]:
     )
 
 
-def _margins(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float | str]:
-    margins: dict[str, float | str] = {}
-    for text in texts:
-        metric, equals, size = text.rpartition("=")
-        if not equals or not metric.strip():
-            raise click.BadParameter(f"{text!r} is not METRIC=MARGIN")
-        if metric.strip() in margins:
-            raise click.BadParameter(f"{metric.strip()!r} is given twice")
-        margins[metric.strip()] = margin(size)
-    return margins
+def _margins(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float | str]:
+    """Return the margin of each metric, whose parameters may contain an equals sign."""
+    return named_values(ctx, option, texts, "METRIC=MARGIN", margin, at_last=True)
 
 
 @click.command(

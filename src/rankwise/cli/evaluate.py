@@ -23,6 +23,7 @@ from rankwise.cli.options import (
     engine_options,
     given_options,
     metrics_option,
+    named_values,
     output_options,
     settings_options,
     spark_options,
@@ -236,15 +237,11 @@ _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.
 
 def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
     """Return the relevance of each event, from ``EVENT=GRADE``."""
-    grades: dict[str, float] = {}
-    for text in texts:
-        event, _, grade = text.rpartition("=")
-        try:
-            grades[event] = float(grade)
-        except ValueError:
-            event = ""
-        if not event:
-            raise click.BadParameter(f"{text!r} is not EVENT=GRADE, such as purchase=3", ctx, option)
+    grades = named_values(ctx, option, texts, "EVENT=GRADE, such as purchase=3", float, at_last=True)
+    joined = next((event for event in grades if re.search(r"=[^=,]*,", event)), None)
+    if joined is not None:
+        several = " ".join(f"--grade {part.strip()}" for part in f"{joined}={grades[joined]:g}".split(","))
+        raise click.BadParameter(f"every event has an option of its own: {several}", ctx, option)
     return grades
 
 

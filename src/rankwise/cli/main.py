@@ -26,7 +26,7 @@ from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
 from rankwise.core import __version__
-from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError
+from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError, nearest
 
 __all__ = ["cli", "examples", "flag_of", "in_options", "main", "with_option_names"]
 
@@ -176,6 +176,14 @@ class _Lazy(click.Group):
         command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            hint = nearest(args[0], _COMMANDS)
+            raise click.UsageError(f"there is no command {args[0]!r}" + (f"; {hint}" if hint else ""), ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name]) for name in sorted(_COMMANDS)])
@@ -199,7 +207,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_set: bool) -> None:
     + "\n\nExit codes: 0 success, or the decision is ship; 1 a gate or an audit failed, or the "
     "decision is stop; 2 wrong usage or mistakes in a configuration file, and nothing else; 3 "
     "invalid input data; 4 an error inside rankwise; 5 the decision is hold; 6 output that cannot "
-    "be written; 130 interrupted; 141 broken pipe.",
+    "be written; 7 the run was not as planned; 130 interrupted; 141 broken pipe.",
 )
 @click.option(
     "--version",

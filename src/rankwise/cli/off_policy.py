@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +18,7 @@ from rankwise.cli.options import (
     column_option,
     engine_options,
     margin_option,
+    named_values,
     output_options,
     spark_options,
     write_out,
@@ -29,22 +32,18 @@ __all__ = ["interleaving_command", "off_policy_command"]
 
 def _pairs(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Return ``NAME=VALUE`` options as a dict."""
-    out: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value) or name in out:
-            problem = "is given twice" if name in out else "is not NAME=VALUE"
-            raise click.BadParameter(f"{text!r} {problem}", ctx, option)
-        out[name] = value
-    return out
+
+    def read(value: str) -> str:
+        if not value:
+            raise ValueError
+        return value
+
+    return named_values(ctx, option, texts, "NAME=VALUE", read)
 
 
 def _numbers(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
     """Return ``NAME=NUMBER`` options as a dict."""
-    try:
-        return {name: float(value) for name, value in _pairs(ctx, option, texts).items()}
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, option) from error
+    return named_values(ctx, option, texts, "NAME=NUMBER", float)
 
 
 def _pair_option(
@@ -60,9 +59,9 @@ def _pair_option(
 @click.argument("outcomes", required=False)
 @_pair_option(
     "--target",
-    "NAME=FILE|column:NAME|uniform",
+    "NAME=FILE|COLUMN|uniform",
     "A policy: a table of probabilities, of lists, or of scores (with --temperature or --epsilon), a column of the "
-    "exposures, or uniform; may be repeated.",
+    "exposures (column:NAME where a file has this name), or uniform; may be repeated.",
     required=True,
 )
 @_pair_option("--epsilon", "NAME=SHARE", "Share of exploration of a target of lists or scores.", numbers=True)
@@ -141,7 +140,7 @@ def off_policy_command(
     unknown = (epsilon.keys() | temperature.keys()) - targets.keys()
     if unknown:
         raise click.UsageError(f"there is no target {min(unknown)!r}", ctx)
-    condition = None if require is None else _condition(ctx, require, targets)
+    condition = None if require is None else _condition(ctx, require, targets, options["baseline"])
     options |= {"targets": targets, "reward": reward or None, "within": within, "columns": columns or None}
     on_spark = spark_options(ctx, engine, master, buckets)
     if on_spark is not None:
@@ -173,13 +172,19 @@ def _target(ctx: click.Context, name: str, text: str, epsilon: dict[str, float],
         return Uniform() if text == "uniform" else Column(text.removeprefix("column:"))
     if name in temperature:
         return Scores(text, temperature=temperature[name], epsilon=epsilon.get(name))
-    return Lists(text, epsilon=epsilon[name]) if explored else Path(text)
+    if explored:
+        return Lists(text, epsilon=epsilon[name])
+    is_file = os.path.exists(text) or bool(re.search(r"[./\\]", text))  # noqa: PTH110 - of a text that is too long
+    return Path(text) if is_file else Column(text)
 
 
-def _condition(ctx: click.Context, text: str, targets: dict[str, Any]) -> tuple[str, str]:
+def _condition(ctx: click.Context, text: str, targets: dict[str, Any], baseline: str) -> tuple[str, str]:
+    """Return the target and the verdict that ``--require`` names."""
     name, colon, verdict = (part.strip() for part in text.partition(":"))
     if not colon or name not in targets or verdict not in ("better", "equivalent", "within the margin"):
         raise click.UsageError(f"{text!r} is not 'NAME: better', with the name of a target", ctx)
+    if name == baseline:
+        raise click.UsageError(f"{text!r} is about the --baseline, which has no verdict against itself", ctx)
     return name, verdict
 
 

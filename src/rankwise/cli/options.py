@@ -39,6 +39,7 @@ __all__ = [
     "missing_option",
     "name_and_path",
     "named_paths",
+    "named_values",
     "output_options",
     "read_seeds",
     "read_systems",
@@ -62,16 +63,47 @@ _TrecFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "t
 _SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
 
-def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def named_values(
+    ctx: click.Context,
+    option: click.Parameter,
+    texts: tuple[str, ...],
+    shape: str,
+    read: Callable[[str], _R],
+    *,
+    at_last: bool = False,
+) -> dict[str, _R]:
+    """Return the values of a repeated option ``NAME=VALUE`` by name.
+
+    Parameters
+    ----------
+    ctx, option, texts
+        As click passes them to the callback of an option.
+    shape : str
+        What a text should look like, for the message.
+    read : callable
+        Makes the value of its text; a `ValueError` says that it cannot.
+    at_last : bool, default=False
+        Whether the last ``=`` divides name and value, because a name may contain others.
+    """
+    values: dict[str, _R] = {}
     for text in texts:
-        role, equals, name = text.partition("=")
-        if not role or not equals:
-            raise click.BadParameter(f"{text!r} is not ROLE=COLUMN", ctx, option)
-        if role in out:
-            raise click.BadParameter(f"{role!r} is given twice", ctx, option)
-        out[role] = name or None
-    return out
+        name, equals, value = text.rpartition("=") if at_last else text.partition("=")
+        name = name.strip()
+        try:
+            if not name or not equals:
+                raise ValueError
+            made = read(value)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not {shape}", ctx, option) from None
+        if name in values:
+            raise click.BadParameter(f"{name!r} is given twice", ctx, option)
+        values[name] = made
+    return values
+
+
+def _columns(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Return the column of each role; None where no column is to be read."""
+    return named_values(ctx, option, texts, "ROLE=COLUMN", lambda name: name or None)
 
 
 def settings_options(*names: str) -> Callable[[_F], _F]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NEXT",
+    "NOT_AS_PLANNED",
     "check_command",
     "demo_command",
     "init_command",
@@ -32,6 +33,10 @@ __all__ = [
     "read",
     "run_command",
 ]
+
+
+NOT_AS_PLANNED = 7
+"""The exit code of a run that differs from its plan."""
 
 
 @click.command("run", epilog=examples("rankwise run config.yaml", "rankwise run config.yaml -o elsewhere"))
@@ -46,7 +51,8 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     It names tables, systems, metrics, comparisons and outputs; paths are relative to the file. All
     results, the comparison, the report and a resolved config.yaml, which reproduces the run bit by
     bit, are written to the output folder. `rankwise init` writes a file to begin with. With a
-    section `decision` the exit code is that of `rankwise decide`.
+    section `decision` the exit code is that of `rankwise decide`; a run that is not as planned ends
+    with 7, and its decision does not ship.
     """
     experiment = read(config, output)
     from rankwise.experiments.run import execute
@@ -59,10 +65,11 @@ def run_command(config: Path, output: Path | None, *, plan: bool) -> int:
     for what, why in outcome.missing.items():
         click.echo(f"the report is without {what}: {why}", err=True)
     click.echo(f"written to {outcome.folder}", err=True)
-    if outcome.decision is None:
-        return 0
-    click.echo(f"\n{outcome.decision!r}")
-    return outcome.decision.exit_code
+    if outcome.decision is not None:
+        click.echo(f"\n{outcome.decision!r}")
+    if not outcome.is_as_planned:
+        return NOT_AS_PLANNED
+    return 0 if outcome.decision is None else outcome.decision.exit_code
 
 
 @click.command("plan", epilog=examples("rankwise plan config.yaml"))

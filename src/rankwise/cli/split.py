@@ -16,6 +16,7 @@ from rankwise.cli.options import (
     column_option,
     detail_of,
     detail_options,
+    named_values,
     time_format_option,
     time_unit_option,
 )
@@ -208,6 +209,11 @@ def _number(text: str | None) -> Any:
     return text
 
 
+def _stages(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the file of each part of a two-stage split."""
+    return named_values(ctx, option, texts, "NAME=FILE", str)
+
+
 @click.command(
     "audit",
     epilog=examples(
@@ -232,6 +238,7 @@ def _number(text: str | None) -> Any:
     "stages",
     multiple=True,
     metavar="NAME=FILE",
+    callback=_stages,
     help="Part of a two-stage split: candidate_train, ranker_train or ranker_validation; may be repeated.",
 )
 @column_option
@@ -248,7 +255,7 @@ def audit_command(
     test: str | None,
     form: Any,
     rows: str | None,
-    stages: tuple[str, ...],
+    stages: dict[str, str],
     *,
     verbose: bool,
     quiet: bool,
@@ -262,11 +269,7 @@ def audit_command(
 
     from rankwise.splits.audit import audit
 
-    wrong = next((text for text in stages if "=" not in text), None)
-    if wrong is not None:
-        raise click.UsageError(f"--stage {wrong!r} is not NAME=FILE", ctx)
-    named = dict(text.split("=", 1) for text in stages)
-    report = _respelled(ctx, audit(train, test, stages=named, **options))
+    report = _respelled(ctx, audit(train, test, stages=stages, **options))
     if rows is not None:
         failing = report.rows(rows)
         nested = [name for name, kind in failing.schema.items() if kind.is_nested()]

@@ -587,8 +587,25 @@ def _decided_from_users(rule: Rule, results: dict[str, Result]) -> Decision:
         "lower_is_better": [m for m in rule.metrics if first.direction(m) is False],
         "inputs": {name: _inputs(result) for name, result in results.items()},
     }
-    plans = plan_statements(result.provenance for result in results.values())
-    return replace(made, record=made.record | record | ({"plans": plans} if plans else {}))
+    made = replace(made, record=made.record | record)
+    return held_to_plan(made, [result.provenance["plan"] for result in results.values() if "plan" in result.provenance])
+
+
+def held_to_plan(decision: Decision, plans: Sequence[Mapping[str, Any]]) -> Decision:
+    """Return a decision that names the plans of its results, and does not ship by a rule that was not planned.
+
+    ``plans`` are what `rankwise.experiments.plan.check_plan` returned for each result.
+    """
+    if not plans:
+        return decision
+
+    record = decision.record | {"plans": plan_statements([{"plan": plan} for plan in plans])}
+    outcome, reasons = decision.outcome, decision.reasons
+    if outcome == "ship" and any(plan["differences"] for plan in plans):
+        pair = record["rule"]
+        gain = f"Do not replace {pair['baseline']} with {pair['system']} yet: the run was not as planned."
+        outcome, reasons = "hold", [gain, *reasons[1:]]
+    return replace(decision, outcome=outcome, reasons=reasons, record=record | {"outcome": outcome, "reasons": reasons})
 
 
 def _decided(

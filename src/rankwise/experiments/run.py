@@ -19,11 +19,11 @@ from rankwise.candidates import Candidates, these
 from rankwise.candidates import sampled as sampled_candidates
 from rankwise.comparison.compare import compare
 from rankwise.comparison.comparison import Comparison, folder_names, result_folders, write_head
-from rankwise.comparison.decision import Decision, decide
+from rankwise.comparison.decision import Decision, decide, held_to_plan
 from rankwise.convention.convention import Convention
 from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
-from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
+from rankwise.errors import EmptyError, FileError, OutputError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
@@ -37,7 +37,6 @@ from rankwise.offpolicy import policies
 from rankwise.offpolicy.off_policy import off_policy
 from rankwise.offpolicy.result import OffPolicy
 from rankwise.reporting.report import report
-from rankwise.results.display import plan_statements
 from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
@@ -375,6 +374,7 @@ def over_candidates(table: Table, candidates: Any) -> Recommendations:
     )
 
 
+_CONFIG = "config.yaml"
 _DECISION = "decision.json"
 _NOTE = "unfinished.txt"
 _OURS = (
@@ -396,7 +396,7 @@ _OURS = (
     "runs",
     "split",
 )
-"""What a run writes, and clears if it finds its own configuration beside it."""
+"""What a run writes, beside its configuration, and clears where that of an earlier run lies beside it."""
 _SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 
 
@@ -410,20 +410,50 @@ def _clear(experiment: Experiment, out: Path) -> None:
     ------
     ParameterError
         If the folder holds the configuration or one of its inputs.
+    OutputError
+        If a file or folder that the run would replace is not of an earlier run, or is a link to somewhere else.
     """
     check_output(out, experiment.folder, experiment.sources)
-    out.mkdir(parents=True, exist_ok=True)
-    config = out / "config.yaml"
     resolved = resolved_text(experiment, out)
-    if config.is_file() and config.read_text(encoding="utf-8").startswith(_HEAD.split("{")[0]):
-        for name in _OURS:
-            for old in out.glob(name):
-                if old.is_dir():
-                    shutil.rmtree(old)
-                else:
-                    old.unlink()
+    out.mkdir(parents=True, exist_ok=True)
+    earlier = _outputs(experiment, out)
+    _check_replaceable(out, earlier)
+
+    for old in earlier:
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink()
     write_text(out / _NOTE, _RUNNING)
-    write_text(config, resolved)
+    write_text(out / _CONFIG, resolved)
+
+
+def _outputs(experiment: Experiment, out: Path) -> list[Path]:
+    """Return what is in a folder under a name that a run writes to."""
+    report = experiment.config.output.report
+    names = [_CONFIG, *_OURS, *([report] if isinstance(report, str) else [])]
+    return sorted({path for name in names for path in out.glob(name)})
+
+
+def _check_replaceable(out: Path, paths: Sequence[Path]) -> None:
+    """Raise unless everything that a run would replace is of an earlier run, and lies in the folder itself."""
+    links = [path for path in paths if path.is_symlink()]
+    if links:
+        raise OutputError(
+            "a run writes into its folder, and this is a link to somewhere else",
+            where=str(links[0]),
+            found=str(links[0].readlink()),
+            hint="remove the link, or name another folder: -o DIR",
+        )
+    config = out / _CONFIG
+    is_of_run = config.is_file() and config.read_bytes().startswith(_HEAD.split("{")[0].encode())
+    if paths and not is_of_run:
+        raise OutputError(
+            "the output folder has files that no run wrote, and that this run would replace",
+            where=str(out),
+            found=", ".join(path.name for path in paths[:6]),
+            hint="name another folder: -o DIR, or output: {folder: results}",
+        )
 
 
 _RUNNING = """\
@@ -533,6 +563,8 @@ class Outcome:
         What the report is without, and why.
     evidence : sequence of MetricValidation, JudgedResult, RankAgreement and OffPolicy
         What past launches, human labels, a second order and logged requests say, if the configuration names them.
+    plan : dict or None
+        Whether the run was as planned, as `check_plan` returns it; None if it was not held against a plan.
     """
 
     folder: Path
@@ -542,6 +574,12 @@ class Outcome:
     missing: Mapping[str, str]
     decision: Decision | None = None
     evidence: Sequence[Evidence] = ()
+    plan: dict[str, Any] | None = None
+
+    @property
+    def is_as_planned(self) -> bool:
+        """Whether nothing differs from the plan; True without one."""
+        return self.plan is None or not self.plan["differences"]
 
 
 def execute(
@@ -613,30 +651,36 @@ def _executed(
         _write_comparisons(out, results, comparisons)
         done.append("the comparison")
     _write_results(experiment, out, results, comparisons)
-    decision = _decided(experiment, out, results, done) if results else None
+    decision = _decided(experiment, out, results, done, held) if results else None
     again = partial(_by_other_truth, experiment, inputs, evaluate, runs)
     studies: list[Evidence] = []
     for file, study in _evidence(experiment, inputs, results, again):
         studies.append(study)
-        study.settings["plans"] = plan_statements(result.provenance for result in results.values())
+        study.settings["plans"] = [] if held is None else [held["statement"]]
         write_text(out / file, study.export("json"))
         if isinstance(study, OffPolicy):
             study.save(out / "off_policy")
         done.append(_EVIDENCE[file])
     if not results:
-        decision = _decided(experiment, out, _log_of(studies), done)
+        decision = _decided(experiment, out, _log_of(studies), done, held)
     audited = _audited(experiment, inputs, say)
     missing = _write_report(experiment, out, results, comparisons, audited, inputs, runs, decision, studies)
-    return Outcome(out, results, comparisons, audited, missing, decision, studies)
+    return Outcome(out, results, comparisons, audited, missing, decision, studies, held)
 
 
 def _decided(
-    experiment: Experiment, out: Path, results: Mapping[str, Result] | OffPolicy, done: list[str]
+    experiment: Experiment,
+    out: Path,
+    results: Mapping[str, Result] | OffPolicy,
+    done: list[str],
+    held: dict[str, Any] | None,
 ) -> Decision | None:
     """Return the decision about systems, or about policies on a log, and write it; None if none is asked for."""
     if experiment.decision is None:
         return None
     decision = decide(results, **experiment.decision)
+    if isinstance(results, OffPolicy) and held is not None:  # results of systems name their plan themselves
+        decision = held_to_plan(decision, [held])
     decision.save(out / _DECISION)
     done.append("the decision")
     return decision

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -69,10 +70,12 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.within, str):
             object.__setattr__(self, "within", (self.within,))
+        if not isinstance(self.within, Sequence) or not all(isinstance(name, str) for name in self.within):
+            raise ParameterError("within is columns of the exposures", found=f"within={self.within!r}")
         if not isinstance(self.by, str | None):
             raise ParameterError("by is one column", found=f"by={self.by!r}")
         limits = self.reward_range
-        if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
+        if limits is not None and not _is_range(limits):
             raise ParameterError(
                 "reward_range has the smallest and the largest reward", found=f"reward_range={limits!r}", hint="(0, 1)"
             )
@@ -87,6 +90,12 @@ class Options:
             raise ParameterError("there is one reward, so one margin", found=repr(self.margin))
         if self.margin is not None:
             check_margin(self.margin)
+
+
+def _is_range(limits: Any) -> bool:
+    """Return whether limits are two numbers, the smaller one first."""
+    is_pair = isinstance(limits, Sequence) and len(limits) == 2
+    return is_pair and all(isinstance(limit, Real) for limit in limits) and bool(limits[0] < limits[1])
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,10 @@ class Job:
         window: Any,
     ) -> Job:
         """Check the arguments, and read all tables but the exposures."""
+        if not isinstance(targets, Mapping):
+            raise ParameterError(
+                "targets are policies by name", found=repr(targets)[:80], hint='targets={"new": "p_new"}'
+            )
         if not targets or LOGGED in targets:
             raise ParameterError(
                 "targets are policies by name" if not targets else "the logging policy is in every result",

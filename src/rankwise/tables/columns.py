@@ -252,6 +252,13 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
     """
+    if columns is not None and not isinstance(columns, Mapping):
+        raise ParameterError(
+            "columns maps roles to names of columns",
+            found=f"columns={columns!r}"[:80],
+            hint='write columns={"user": "uid"}',
+        )
+
     overrides: dict[str, str | None] = {}
     all_columns = {table: {**names, **KNOWN.get(table, {})} for table, names in ROLES.items()}
     for key, name in sorted((columns or {}).items(), key=lambda pair: "." in pair[0]):
