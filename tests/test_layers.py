@@ -53,7 +53,7 @@ ALLOWED = {
     },
     "evidence": {"comparison", "core", "errors", "metrics", "results", "stats", "tables"},
     "offpolicy": {"comparison", "core", "errors", "results", "splits", "stats", "tables"},
-    "reporting": {"comparison", "core", "errors", "metrics", "offpolicy", "results", "stats", "tables"},
+    "reporting": {"comparison", "core", "errors", "metrics", "offpolicy", "results", "splits", "stats", "tables"},
     "spark": {
         "blocks",
         "comparison",

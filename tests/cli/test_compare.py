@@ -129,6 +129,26 @@ def test_a_gate_says_its_verdict_once_and_what_is_allowed(folder):
     assert rankwise_here(folder, *gate, "-q", "--format", "json").stdout.startswith("{")
 
 
+def test_lists_without_their_truth_are_told_from_values_of_users(folder):
+    lists = ["weak.csv", "strong.csv"]
+    for command, hint in (
+        (["compare", *lists], "pass their ground truth: --truth FILE"),
+        (["report", *lists], "rankwise evaluate LISTS TRUTH --save DIR"),
+        (["decide", *lists, "--success", "ndcg@2"], "rankwise evaluate LISTS TRUTH --save DIR"),
+    ):
+        done = rankwise_here(folder, *command)
+        assert (done.returncode, "these are recommendation lists" in done.stderr) == (3, True), done.stderr
+        assert hint in done.stderr
+    with pytest.raises(rw.RankwiseError, match="one row per user and item"):
+        rw.from_per_user(folder / "weak.csv")
+
+
+def test_values_without_those_of_users_are_told_what_to_save(folder):
+    rankwise_here(folder, "evaluate", "weak.csv", "truth.csv", "-m", "ndcg@2", "-o", "values.json")
+    done = rankwise_here(folder, "compare", "values.json", "strong")
+    assert (done.returncode, "evaluate … --save DIR" in done.stderr) == (3, True), done.stderr
+
+
 def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
     """A gain of 0.001 for 400 of 1,000 users, which one loss of 1 would undo."""
     for name, gain in (("old", 0.0), ("new", 0.001)):
@@ -151,7 +171,7 @@ def test_the_gate_passes_nothing_that_is_better_by_t_alone(tmp_path):
         (["weak", "strong", "-m", "ndcg@9"], 2, "was not evaluated"),
         (["weak", "--no-regression", "strong", "--baseline", "weak"], 2, "is the baseline"),
         (["weak", "strong", "-o", "table.pdf"], 2, "-o writes"),
-        (["a=truth.csv", "weak"], 3, "occurs twice"),
+        (["a=truth.csv", "weak"], 3, "--truth FILE"),
     ],
 )
 def test_what_compare_refuses(folder, arguments, code, said):

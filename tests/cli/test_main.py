@@ -203,3 +203,28 @@ def test_a_terminal_of_another_encoding_shows_what_it_can():
     assert process.returncode == 0
     assert b"Normalised DCG" in shown
     assert b"?" in shown
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("evalute", "evaluate"), ("comparre", "compare")])
+def test_a_misspelt_command_is_told_what_was_meant(tmp_path, typed, meant):
+    done = rankwise_here(tmp_path, typed)
+    assert (done.returncode, f"did you mean '{meant}'?" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "a.csv", "b.csv", "--grade", "view=1", "--grade", "view=2"),
+        ("audit", "split", "--stage", "ranker_train=a.csv", "--stage", "ranker_train=b.csv"),
+        ("evaluate", "a.csv", "b.csv", "--column", "user=x", "--column", "user=y"),
+        ("decide", "a", "b", "--success", "mrr", "--guardrail", "mrr=1%", "--guardrail", "mrr=2%"),
+    ],
+)
+def test_a_name_given_twice_is_refused(tmp_path, arguments):
+    done = rankwise_here(tmp_path, *arguments)
+    assert (done.returncode, "is given twice" in done.stderr) == (2, True), done.stderr
+
+
+def test_every_event_has_an_option_of_its_own(tmp_path):
+    done = rankwise_here(tmp_path, "evaluate", "a.csv", "b.csv", "--grade", "look=1,order=4")
+    assert "--grade look=1 --grade order=4" in " ".join(done.stderr.split())

@@ -67,6 +67,26 @@ def test_no_hint_names_an_option_as_python_does(name):
     assert spelled >= 10
 
 
+@pytest.mark.parametrize(
+    ("python", "ours"),
+    [
+        ("keep one with duplicates='first'.", "keep one with evaluation: {duplicates: first}."),
+        ('say which: columns={"truth:event": "…"}', "say which: evaluation: {columns: {truth:event: …}}"),
+        ('columns={"timestamp": None}', "evaluation: {columns: {timestamp: null}}"),
+        ("pass train=, or items=", "pass data: {train: …}, or data: {items: …}"),
+        ("exclude_seen=True needs train", "evaluation: {exclude_seen: true} needs train"),
+        ("mean_over is of requests", "evaluation.mean_over is of requests"),
+        ('missing="common" or force=True', "comparison: {missing: common} or comparison: {force: true}"),
+        ('by=["a", "b"]', "evaluation: {by: [a, b]}"),
+        ("err(max_relevance=5)@10, of=means", "err(max_relevance=5)@10, of=means"),
+    ],
+)
+def test_a_configuration_file_is_told_its_keys(python, ours):
+    for name in ("run", "check", "plan"):
+        error = with_option_names(MetricError("no", hint=python, found=python), command(name), cli)
+        assert (error.hint, error.found) == (ours, python)
+
+
 def test_data_is_left_alone():
     error = MetricError("no train=", where="by=1.csv", found="by=2", hint="pass train=")
     ours = with_option_names(error, command("evaluate"), cli)

@@ -99,7 +99,15 @@ def test_the_command_prints_the_verdict_and_a_plan_holds(folder):
     assert done.stdout.startswith("new is ")
     assert "as planned" in done.stderr
     (folder / "config.yaml").write_text(TEXT.replace("0.1\n", "0.2\n"))
-    assert "off_policy" in rankwise_here(folder, "run", "config.yaml", "--plan").stderr
+    done = rankwise_here(folder, "run", "config.yaml", "--plan")
+    assert (done.returncode, "off_policy" in done.stderr) == (7, True)
+
+
+def test_a_check_of_logged_requests_alone_names_their_policies(folder):
+    (folder / "config.yaml").write_text(TEXT)
+    done = rankwise_here(folder, "check", "config.yaml")
+    assert "logged policies: new" in done.stdout
+    assert "metrics:" not in done.stdout
 
 
 DECISION = "decision: {system: new, success: reward, guardrails: {reward: 0.1}, slices: segment}\n"

@@ -61,8 +61,8 @@ __all__ = ["compare_command", "decide_command", "report_command"]
     help="The lists of a system, for exposure and examples; may be repeated.  [default: the file "
     "that the result names]",
 )
-@click.option("--truth", metavar="FILE", help="The ground truth.")
-@click.option("--train", metavar="FILE", help="Training interactions.")
+@click.option("--truth", metavar="FILE", help="The ground truth, or the folder of a split.")
+@click.option("--train", metavar="FILE", help="Training interactions.  [default: those of the split]")
 @click.option("--items", metavar="FILE", help="Items with their titles.")
 @column_option
 @click.option("--audit/--no-audit", default=False, help="Audit TRAIN and TRUTH for leakage.")
@@ -94,7 +94,6 @@ def report_command(
     from rankwise.comparison.comparison import Comparison, is_comparison
     from rankwise.offpolicy.result import OffPolicy, is_off_policy
     from rankwise.reporting.report import report
-    from rankwise.results.storage import open_result
 
     subject: Any
     if len(systems) == 1 and is_comparison(Path(systems[0])):
@@ -104,7 +103,7 @@ def report_command(
     elif len(systems) == 1 and is_off_policy(Path(systems[0])):
         subject = OffPolicy.load(systems[0])
     else:
-        subject = named_paths(ctx, systems, open_result)
+        subject = named_paths(ctx, systems, open_system)
     page = report(
         subject,
         primary=primary,
@@ -128,7 +127,9 @@ def report_command(
 
 def _audit(ctx: click.Context, train: str | None, truth: str | None, columns: dict[str, Any]) -> Any:
     from rankwise.splits.audit import audit
+    from rankwise.splits.reading import truth_and_train
 
+    truth, train = truth_and_train(truth, train, columns or None)
     if train is None or truth is None:
         raise click.UsageError("--audit needs --train and --truth", ctx)
     return audit(train, truth, columns=columns or None)
@@ -302,13 +303,28 @@ def _tell_gate(outcomes: list[tuple[str, str, str]], not_shown: str) -> int:
 
 
 def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any) -> Result:
+    if truth is None:
+        return open_system(path, f"pass their ground truth: --truth FILE; or first {_EVALUATE}")
     from rankwise.evaluation.evaluate import evaluate
     from rankwise.evaluation.settings import DEFAULT_METRICS
-    from rankwise.results.storage import open_result
 
-    if truth is None:
-        return open_result(path)
     return evaluate(path, truth, metrics or DEFAULT_METRICS, **options)
+
+
+_EVALUATE = "rankwise evaluate LISTS TRUTH --save DIR"
+
+
+def open_system(path: str, hint: str = f"evaluate them first: {_EVALUATE}") -> Result:
+    """Return a saved result, or a table of per-user values; of recommendation lists, say what to do with them."""
+    from rankwise.errors import ColumnError
+    from rankwise.results.storage import LISTS, open_result
+
+    try:
+        return open_result(path)
+    except ColumnError as error:
+        if error.what != LISTS:
+            raise
+        raise ColumnError("these are recommendation lists", where=error.where, found=error.found, hint=hint) from error
 
 
 _OUTCOMES = {"passed": "PASS", "failed": "FAIL", "not shown": "OPEN"}
@@ -442,9 +458,8 @@ def decide_command(
     otherwise hold. Exit codes: ship 0, stop 1, hold 5.
     """
     from rankwise.comparison.decision import decide
-    from rankwise.results.storage import open_result
 
-    results = named_paths(ctx, (baseline, system), open_result)
+    results = named_paths(ctx, (baseline, system), open_system)
     options |= {name: list(options[name]) for name in ("success", "deterioration", "slices")}
     decision = decide(results, **options)
     if record is not None:

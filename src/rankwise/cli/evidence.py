@@ -73,10 +73,10 @@ def judged_command(
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Several systems need
     names: `--human a=people/a --human b=people/b --judge a=model/a --judge b=model/b`.
     """
+    from rankwise.cli.compare import open_system
     from rankwise.evidence.judged import judged
-    from rankwise.results.storage import open_result
 
-    sides = [named_paths(ctx, texts, open_result) for texts in (human, judge)]
+    sides = [named_paths(ctx, texts, open_system) for texts in (human, judge)]
     if [len(side) for side in sides] == [1, 1]:
         sides = [{"result": next(iter(side.values()))} for side in sides]
     write_out(judged(human=sides[0], judge=sides[1], **options), form, output)
@@ -119,8 +119,8 @@ def agreement_command(
     Each RESULT is a folder that `rankwise evaluate --save` wrote, or a table of per-user values. Without
     `--second`, two metrics are compared.
     """
+    from rankwise.cli.compare import open_system
     from rankwise.evidence.rank_agreement import rank_agreement
-    from rankwise.results.storage import open_result
 
-    one, other = (named_paths(ctx, texts, open_result) for texts in (first, second))
+    one, other = (named_paths(ctx, texts, open_system) for texts in (first, second))
     write_out(rank_agreement(one, other or None, metrics=list(metrics) or None, **options), form, output)

@@ -28,7 +28,7 @@ from click.shell_completion import shell_complete
 from rankwise.core import __version__
 from rankwise.errors import ConfigError, InputError, OutputError, RankwiseError, nearest
 
-__all__ = ["cli", "examples", "flag_of", "in_options", "main", "with_option_names"]
+__all__ = ["cli", "examples", "flag_of", "in_keys", "in_options", "main", "with_option_names"]
 
 _FUNCTION = (
     r"(?:\b(?P<module>rw|rankwise)\.)?\b(?P<name>[a-z]+)"
@@ -48,10 +48,40 @@ def examples(*commands: str) -> str:
 
 
 def with_option_names(error: RankwiseError, command: click.Command, group: click.Group) -> RankwiseError:
-    """Return an error that names options as the command line does; what it found stays as it is."""
-    hint = None if error.hint is None else in_options(error.hint, command, group)
-    what = in_options(error.what, command, group)
-    return type(error)(what, where=error.where, found=error.found, hint=hint)
+    """Return an error that names options as the command, or its configuration file, does; its data stay as they are."""
+
+    def spelled(text: str) -> str:
+        return in_keys(text) if command.name in _OF_FILES else in_options(text, command, group)
+
+    hint = None if error.hint is None else spelled(error.hint)
+    return type(error)(spelled(error.what), where=error.where, found=error.found, hint=hint)
+
+
+_OF_FILES = ("run", "check", "plan")
+"""Commands whose options stand in a configuration file."""
+
+
+def in_keys(text: str) -> str:
+    """Return text with parameters of Python as keys of a configuration file.
+
+    >>> in_keys('keep the most relevant with duplicates="first", or pass train=')
+    'keep the most relevant with evaluation: {duplicates: first}, or pass data: {train: …}'
+    """
+    from rankwise.experiments.schema import section_of
+
+    def keyed(match: re.Match[str]) -> str:
+        name, value = match["name"], match["value"]
+        section = section_of(name)
+        if section is None or (match[0] == name and "_" not in name):
+            return match[0]
+        if match[0] == name:
+            return f"{section}.{name}"
+        words = "…" if value is None else re.sub(r"[\"']", "", value)
+        for python, yaml in (("None", "null"), ("True", "true"), ("False", "false")):
+            words = re.sub(rf"\b{python}\b", yaml, words)
+        return f"{section}: {{{name}: {words}}}"
+
+    return re.sub(_KEYWORD, keyed, text)
 
 
 def in_options(text: str, command: click.Command, group: click.Group) -> str:

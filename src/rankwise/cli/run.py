@@ -138,8 +138,11 @@ def check_command(ctx: click.Context, /, config: Path | None, *, schema: bool) -
         click.echo(json.dumps(json_schema(), indent=2))
         return
     experiment = read(config)
-    click.echo(f"systems: {', '.join(experiment.systems)}")
-    click.echo(f"metrics: {', '.join(map(str, experiment.settings.metrics))}")
+    if experiment.systems:
+        click.echo(f"systems: {', '.join(experiment.systems)}")
+        click.echo(f"metrics: {', '.join(map(str, experiment.settings.metrics))}")
+    if experiment.config.off_policy is not None:
+        click.echo(f"logged policies: {', '.join(experiment.config.off_policy.targets)}")
     if experiment.splitter is not None:
         click.echo(f"split: {experiment.splitter!r}")
     click.echo("\n".join([*experiment.notes, "no mistakes found"]))

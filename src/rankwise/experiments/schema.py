@@ -61,6 +61,7 @@ __all__ = [
     "json_schema",
     "options_of",
     "read_document",
+    "section_of",
     "spelled",
     "tests_of",
     "with_propensity",
@@ -810,6 +811,16 @@ class Config(_Strict):
     engine: Annotated[
         Engine, BeforeValidator(_as_named("name"), json_schema_input_type=Literal["local", "spark"] | Engine)
     ] = Field(default_factory=lambda: Engine(), description="Where the evaluation runs.")
+
+
+def section_of(name: str) -> str | None:
+    """Return the section of a configuration file with the key of a parameter of Python; None if there is none.
+
+    >>> section_of("duplicates"), section_of("train"), section_of("correction"), section_of("folder")
+    ('evaluation', 'data', 'comparison', None)
+    """
+    sections = {"data": Data, "evaluation": Evaluation, "comparison": Comparison, "decision": Decision}
+    return next((section for section, model in sections.items() if name in model.model_fields), None)
 
 
 def json_schema() -> dict[str, Any]:

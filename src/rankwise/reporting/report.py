@@ -45,6 +45,7 @@ from rankwise.reporting.report_data import (
 )
 from rankwise.reporting.report_head import Gap, Head, gaps, head
 from rankwise.results.result import Result
+from rankwise.splits.reading import truth_and_train
 from rankwise.tables.columns import Columns
 from rankwise.tables.storage import new_file, output_errors, write_text
 
@@ -476,7 +477,8 @@ def report(
     recommendations : mapping of str to table or path, optional
         The recommendation lists of each result, for item exposure and examples of users.
     truth, train, items : table or path, optional
-        The ground truth, the training interactions, and the items with their titles.
+        The ground truth, the training interactions, and the items with their titles. Of a split, or the folder of one,
+        the ground truth is the test part, and ``train`` the training part unless that is given.
     columns : mapping of str to str or None, optional
         The columns of tables that are passed here, where their names are not recognised:
         ``{"truth.relevance": "stars"}``, as for `rankwise.evaluate`.
@@ -511,6 +513,7 @@ def report(
     if isinstance(results, OffPolicy):
         return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)
+    truth, train = truth_and_train(truth, train, columns)
     return make_report(
         named,
         None if comparison is None else (comparison.table, comparison.settings),

@@ -137,6 +137,7 @@ def from_per_user(source: Any) -> Result:
     0.75
     """
     frame, where = _read(source)
+    _refuse_lists(frame, where)
     users = [name for name in frame.columns if _is_user(name)]
     if len(users) != 1:
         raise ColumnError(
@@ -195,6 +196,27 @@ def from_per_user(source: Any) -> Result:
         provenance["requests"] = {"column": REQUEST, "truth": "none"}
         provenance["settings"]["mean_over"] = "requests"
     return Result(tuple(metrics), values, per_user, counts, None, provenance, kinds=kinds)
+
+
+LISTS = "this table has one row per user and item, and not one per user"
+"""What is wrong with recommendation lists where values of users are read."""
+_EVALUATION = frozenset({"schema_version", "values", "provenance"})
+"""Columns of the JSON that an evaluation prints, as a table."""
+
+
+def _refuse_lists(frame: pl.DataFrame, where: str) -> None:
+    """Raise if a table holds recommendation lists, or the values of an evaluation without those of its users."""
+    items = [name for name in frame.columns if plain_name(name) in ROLES["recommendations"]["item"]]
+    if items and any(map(_is_user, frame.columns)):
+        raise ColumnError(
+            LISTS, where=where, found=f"column {items[0]!r}", hint="evaluate the lists first: rw.evaluate(lists, truth)"
+        )
+    if set(frame.columns) >= _EVALUATION:
+        raise FileError(
+            "this file has the values of an evaluation without those of its users, which a comparison needs",
+            where=where,
+            hint="save the result as well: Result.save, or rankwise evaluate … --save DIR",
+        )
 
 
 def _weighted(frame: pl.DataFrame, where: str) -> bool:
@@ -281,7 +303,10 @@ def _read(source: Any) -> tuple[pl.DataFrame, str]:
         frame = typed(raw.frame, [n for n in raw.frame.columns if n not in (*users, *groups)])
         return with_integers(frame, users) if raw.is_text else frame, raw.name
     try:
-        return pl.DataFrame(json.loads(path.read_text(encoding="utf-8"))), str(path)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict) and content.keys() >= _EVALUATION:
+            return pl.DataFrame(schema=dict.fromkeys(content, pl.Null)), str(path)
+        return pl.DataFrame(content), str(path)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise FileError(
             "this is not a table of per-user values", where=str(path), found=str(error).splitlines()[0]
