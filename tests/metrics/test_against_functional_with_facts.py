@@ -266,7 +266,7 @@ TWINS = {
         f"intra_list_diversity(distance={d})": lambda w, u, k, d=d: fn.intra_list_diversity(
             listed(w, u), w.genres if d == "jaccard" else w.features, k, distance=d
         )
-        for d in ("cosine", "jaccard", "euclidean")
+        for d in ("cosine", "jaccard", "euclidean", "hamming")
     },
     "intra_list_diversity(distance=cooccurrence)": lambda w, u, k: fn.intra_list_diversity(
         listed(w, u), {i: i for i in w.catalogue}, k, distance=lambda a, b: 1 - together(w)(a, b)

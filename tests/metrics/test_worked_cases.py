@@ -230,6 +230,7 @@ ITEMS = {
         ({"u": [4], "v": [1, 2]}, {"u": {1}, "v": {1}}, "ild(single=one)@2", (1 + 1) / 2),
         ({"u": [4], "v": [1, 3]}, {"u": {1}, "v": {1}}, "ild(single=skip)@2", 1 - math.sqrt(0.5)),
         ({"u": [1, 2, 3]}, {"u": {1}}, "ild(distance=euclidean)@3", (math.sqrt(2) + 2) / 3),
+        ({"u": [1, 2, 3]}, {"u": {1}}, "ild(distance=hamming)@3", (1 + 2 + 1) / 3),
         ({"u": [1, 2, 3]}, {"u": {1}}, "ild(distance=jaccard)@3", (0.5 + 1 + 0.5) / 3),
         ({"u": [4]}, {"u": {1}}, "ild@1", 0.0),
         ({"u": [1, 4]}, {"u": {2}}, "srecall@2", 0.5),
@@ -612,7 +613,9 @@ def test_a_large_catalogue_has_the_diversity_of_categories_that_a_small_one_has(
 
 @pytest.mark.parametrize("distance", ["manhattan", 3, None, ["cosine"]])
 def test_a_distance_is_a_known_name_or_a_function(distance):
-    with pytest.raises(rw.errors.ParameterError, match="distance must be one of cosine, jaccard, euclidean, cooccur"):
+    with pytest.raises(
+        rw.errors.ParameterError, match="distance must be one of cosine, jaccard, euclidean, hamming, cooccur"
+    ):
         rw.IntraListDiversity(distance=distance)
     assert rw.IntraListDiversity(distance=lambda x: x @ x.T).single == "zero"
     with pytest.raises(rw.errors.ParameterError, match="single must be one of"):

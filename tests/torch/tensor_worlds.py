@@ -37,6 +37,7 @@ MORE = [
     "serendipity(form=history,similarity=features)@3",
     "ild(distance=jaccard)@3",
     "ild(distance=euclidean)@3",
+    "ild(distance=hamming)@3",
     "ild(distance=cooccurrence)@3",
     "srecall(of=hits)@3",
     "srecall(of=hits,over=all)@3",

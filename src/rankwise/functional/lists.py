@@ -57,7 +57,16 @@ def _jaccard(first: Collection[Hashable], second: Collection[Hashable]) -> float
     return 1 - len(set(first) & set(second)) / len(union) if union else 0.0
 
 
-_DISTANCES: dict[str, Callable[..., float]] = {"cosine": _cosine, "euclidean": math.dist, "jaccard": _jaccard}
+def _hamming(first: Sequence[float], second: Sequence[float]) -> int:
+    return sum(a != b for a, b in zip(first, second, strict=True))
+
+
+_DISTANCES: dict[str, Callable[..., float]] = {
+    "cosine": _cosine,
+    "euclidean": math.dist,
+    "hamming": _hamming,
+    "jaccard": _jaccard,
+}
 Features: TypeAlias = Mapping[Hashable, Any] | Sequence[Sequence[float]]
 
 
@@ -66,15 +75,15 @@ def intra_list_diversity(
     item_features: Features,
     k: int | None = None,
     *,
-    distance: Literal["cosine", "jaccard", "euclidean"] | Callable[..., float] = "cosine",
+    distance: Literal["cosine", "jaccard", "euclidean", "hamming"] | Callable[..., float] = "cosine",
     single: Literal["zero", "one", "skip"] = "zero",
 ) -> float:
     """Mean distance between the items of the top k, over all pairs.
 
-    ``item_features`` maps each item to a vector (cosine, euclidean) or to a set of categories (jaccard); or it is a
-    matrix with one row per item, for items that are numbers from 0. ``distance`` may also be a function of the features
-    of two items. ``single`` is the value of a list with one item: 0, 1, or NaN (``"skip"``). The value of an empty list
-    is 0 with ``single="zero"``, else NaN.
+    ``item_features`` maps each item to a vector (cosine, euclidean, hamming: the number of features that differ) or to
+    a set of categories (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
+    ``distance`` may also be a function of the features of two items. ``single`` is the value of a list with one item:
+    0, 1, or NaN (``"skip"``). The value of an empty list is 0 with ``single="zero"``, else NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0

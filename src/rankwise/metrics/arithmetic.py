@@ -424,6 +424,23 @@ class JaccardDistance(Distance):
         return n * (n - 1.0) - empty * (empty - 1.0) - shared
 
 
+class HammingDistance(Distance):
+    """Number of features in which two vectors differ."""
+
+    def sum(self, items: Array) -> Array:
+        """Compare each item with the one that is 1, 2, … places below it, which finds every pair once."""
+        xp = namespace(items)
+        total = xp.zeros_like(items[:, 0, 0])
+        for places in range(1, items.shape[1]):
+            differs = xp.astype(items[:, places:, :] != items[:, :-places, :], xp.float64)
+            total = total + 2.0 * xp.sum(xp.sum(differs, axis=2), axis=1)
+        return total
+
+    def work_size(self, n: int, width: int) -> int:
+        """Return the size of the vectors of a list."""
+        return n * width
+
+
 class CustomDistance(Distance):
     """A function from the vectors of n items, (n, d), to their distances, (n, n)."""
 
@@ -453,6 +470,7 @@ NAMED: dict[str, type[Distance]] = {
     "cosine": CosineDistance,
     "jaccard": JaccardDistance,
     "euclidean": EuclideanDistance,
+    "hamming": HammingDistance,
 }
 
 

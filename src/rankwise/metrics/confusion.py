@@ -239,11 +239,34 @@ class _OfConfusion(Pooled):
         hits = block.hits
         tp = block.sum_hits(hits.probability, k)
         n_hits = bincount(hits.user, hits.probability, block.n_users)
-        return _Sums(tp, retrieved(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
+        return _Sums(tp, self._length(block, k) - tp, block.n_relevant - tp, block.list_length - n_hits)
+
+    def _length(self, block: Block, k: int) -> Array:
+        """Return the number of items in the top k, shape (U,)."""
+        return retrieved(block, k)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _OfFilledLists(_OfConfusion):
+    """A function of the confusion matrix in which lists may be filled up to k items.
+
+    Parameters
+    ----------
+    short_lists : {"as_given", "filled"}, default="as_given"
+        What a list with fewer than k items is: as it was given, or filled up to k with items that are not relevant (as
+        in RecTools).
+    """
+
+    short_lists: Literal["as_given", "filled"] = "as_given"
+
+    def _length(self, block: Block, k: int) -> Array:
+        """Return the number of items in the top k, those that fill it included, shape (U,)."""
+        length = retrieved(block, k)
+        return length if self.short_lists == "as_given" else block.xp.zeros_like(length) + k
 
 
 @metric("list_accuracy", range=(0, 1), higher_is_better=True, family="accuracy", plain=plain.accuracy_at_k)
-class ListAccuracy(_OfConfusion):
+class ListAccuracy(_OfFilledLists):
     r"""Share of the catalogue that is recommended and relevant, or neither.
 
     .. math:: \frac{TP + TN}{|I|}
@@ -276,7 +299,7 @@ class ListAccuracy(_OfConfusion):
 
 
 @metric("mcc", "matthews_correlation", range=(-1, 1), higher_is_better=True, family="accuracy", plain=plain.mcc_at_k)
-class MatthewsCorrelation(_OfConfusion):
+class MatthewsCorrelation(_OfFilledLists):
     r"""Matthews correlation coefficient of being recommended and being relevant.
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}

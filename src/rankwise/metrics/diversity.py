@@ -512,12 +512,12 @@ class IntraListDiversity(PerUser):
 
     Parameters
     ----------
-    distance : {"cosine", "jaccard", "euclidean", "cooccurrence"} or callable, default="cosine"
-        Cosine and Euclidean distances are between feature vectors, Jaccard between sets of categories, co-occurrence is
-        the cosine distance between the items' columns of training users. A callable takes
-        the feature vectors of n items, shape (n, d), and returns the distances, shape (n, n):
-        ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as ``"module:function"``; this
-        text is never run: to evaluate, pass the function itself.
+    distance : {"cosine", "jaccard", "euclidean", "hamming", "cooccurrence"} or callable, default="cosine"
+        Cosine and Euclidean distances are between feature vectors, as is Hamming, the number of features that differ;
+        Jaccard is between sets of categories, co-occurrence is the cosine distance between the items' columns of
+        training users. A callable takes the feature vectors of n items, shape (n, d), and returns the distances, shape
+        (n, n): ``lambda x: scipy.spatial.distance.cdist(x, x, "cityblock")``. Results name it as
+        ``"module:function"``; this text is never run: to evaluate, pass the function itself.
     single : {"zero", "one", "skip"}, default="zero"
         The value of a list with one item: 0, 1, or no value.
     features : str, default="features"
