@@ -296,7 +296,7 @@ def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
     if provenance.get("convention") is not None:
         return [_exception(name, rule, settings) for name, rule in rules.items()]
     others = [text for text in settings["metrics"] if text.partition("@")[0] not in rules]
-    if not rules or not others:
+    if not rules or not others or settings["population"] in ("recommended", "all"):  # all rows, for every metric
         return []
     rest = f"the others over users {_POPULATIONS[settings['population']]}"
     return [f"{', '.join(rules)} over every row that was shown, {rest}"]
