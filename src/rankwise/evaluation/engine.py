@@ -335,7 +335,9 @@ def work(job: Job, piece: Tables) -> Partial:
         except HashCollision:
             continue
         except (DuplicateError, ScoreError) as error:
-            raise error if recommendations is None else naming_requests(error, recommendations) from error
+            if recommendations is None:
+                raise
+            raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
         break
     result = _partial_of(job, piece, encoded, measured)
     if outside is not None and recommendations is not None:

@@ -43,7 +43,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
-from rankwise.tables.requests import has_requests, without_requests
+from rankwise.tables.requests import check_same_units, has_requests, unread_requests, without_requests
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -215,6 +215,7 @@ class Evaluator:
         piece = read_tables(
             settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
         )
+        check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
         truth = piece.truth or self.shared.truth
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
         if piece.recommendations is not None:
@@ -263,7 +264,16 @@ class Evaluator:
         """Return the result of everything so far; more may be added afterwards."""
         if self._requests is not None:
             return self._requests.result(self._partials)
-        return finish(self._job, self._partials)
+        result = finish(self._job, self._partials)
+        truth = self.shared.truth
+        return result if truth is None else _with_unread_requests(result, truth)
+
+
+def _with_unread_requests(result: Result, truth: Table) -> Result:
+    """Return a result of lists of users with the warning that their ground truth has several requests each."""
+    warnings = [*unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)]
+    doubts_before = result.provenance["doubts"]
+    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *doubts_before]})
 
 
 _T = TypeVar("_T")
@@ -510,7 +520,8 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
         warnings = [*warnings, "most users have no list: do recommendations and ground truth name users alike?"]
-    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *result.provenance["doubts"]]})
+    warnings = list(dict.fromkeys([*warnings, *result.provenance["doubts"]]))
+    return replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:

@@ -62,7 +62,7 @@ from rankwise.spark.tables import (
     unify_ids,
 )
 from rankwise.tables.columns import empty_table
-from rankwise.tables.requests import has_requests, users_as_text
+from rankwise.tables.requests import has_requests, users_as_text, words_of_unread_requests
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
@@ -317,7 +317,10 @@ class Engine:
         requests = self._requests()
         evaluated, truth = self._evaluate(), self.tables.get("truth")
         lists = self.tables["recommendations"].empty
-        result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
+        warnings = [] if truth is None else swapped(lists, truth.empty)
+        if truth is not None and has_requests(truth.empty) and not has_requests(lists):
+            warnings.append(words_of_unread_requests(truth.empty))
+        result = with_doubts(evaluated.result, warnings)
         if self.settings.warm_and_cold:
             assert truth is not None
             warm = self.tables["train"].trained.frame.select("item").distinct()

@@ -22,6 +22,7 @@ from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
+from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
@@ -186,6 +187,7 @@ def read_parts(
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
     tables = {name: _read_part(source, name, columns) for name, source in {**opened.sources, **opened.stages}.items()}
+    check_same_units(tables.values(), columns)
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
     frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
