@@ -500,15 +500,15 @@ def shared_users(parts: Parts) -> Finding:
     sessions = [
         column
         for column in parts.train.columns
-        if plain_name(column) in ("session", "sessionid", "basket", "basketid") and column in parts.test.columns
+        if plain_name(column) in ("session", "sessionid", "basket", "basketid", "visit", "visitid") and column in parts.test.columns
     ]
     shared, findings = [], []
     for column in sessions[:1]:
-        text = pl.col(column).cast(pl.String)
-        both = rows_in(parts.test.with_columns(text), parts.train.select(text), column)
+        text, key = pl.col(column).cast(pl.String), ["user", column]  # ids may begin anew for every user
+        both = rows_in(parts.test.with_columns(text), parts.train.select("user", text), key)
         shared.append(both)
-        n_sessions = parts.test[column].n_unique()
-        findings.append(f"{both[column].n_unique():,} of {n_sessions:,} test sessions in training")
+        n_sessions = parts.test.select(key).n_unique()
+        findings.append(f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in training")
     if parts.claim == "users":
         both = rows_in(parts.test, parts.train, "user")
         shared.append(both)
