@@ -255,6 +255,7 @@ def prepare(
         required=whole_truth and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
         by_request=settings.by_request,
+        users_by_request=settings.users_by_request,
     )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, shared.by_role)

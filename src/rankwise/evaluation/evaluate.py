@@ -18,7 +18,7 @@ from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseErr
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
-from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests
+from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -173,9 +173,10 @@ class Evaluator:
         return evaluator
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
-        self._job = prepare(settings, read_inputs(settings, **sources))
-        self._shared = self._job.shared
-        self._requests: PiecesByRequest | None = None
+        settings, tables = with_attributes(settings, read_inputs(settings, **sources), None)
+        self._requests = PiecesByRequest.of(settings, tables) if settings.users_by_request else None
+        self._job = prepare(settings, tables) if self._requests is None else self._requests.job
+        self._shared = self._job.shared if self._requests is None else tables
         self._partials: list[Partial] = []
 
     @property
@@ -186,7 +187,7 @@ class Evaluator:
     def _take_requests(self) -> None:
         """Take lists of requests from now on, if there were no lists before."""
         if self._requests is None and not self._partials:
-            self._requests = PiecesByRequest.of(self._job)
+            self._requests = PiecesByRequest.of(self._job.settings, self._job.shared)
             self._job = self._requests.job
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
@@ -478,6 +479,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
     requests = Requests.of(settings, tables)
+    if requests is not None:
+        settings, tables = with_attributes(settings, tables, requests.column)
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is None:

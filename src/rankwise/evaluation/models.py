@@ -482,12 +482,10 @@ def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
     compares_clicks = any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves)
     if not compares_clicks or labels.is_in([0.0, 1.0]).all():
         return []
-    low, high = labels.min(), labels.max()
-    share = (labels > 0).mean()
-    return [
-        f"labels run from {low:g} to {high:g}, and every label above 0 is a click ({share:.0%} of the rows): "
-        "threshold= sets another rule"
-    ]
+    low, high = float(labels.to_numpy().min()), float(labels.to_numpy().max())
+    share = float((labels > 0).to_numpy().mean())
+    rule = f"every label above 0 is a click ({share:.0%} of the rows): threshold= sets another rule"
+    return [f"labels run from {low:g} to {high:g}, and {rule}"]
 
 
 def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
@@ -498,7 +496,7 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
     first = frame.filter(repeated).row(0, named=True)
     where = f"ratings, user {first['user']!r}" + (f", request {first[REQUEST]!r}" if REQUEST in unit else "")
     ways = (
-        "number the impressions, and name that column: columns={\"request\": …}"
+        'number the impressions, and name that column: columns={"request": …}'
         if REQUEST not in unit
         else "give every impression a number of its own"
     )
@@ -640,7 +638,7 @@ def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
             "more than one column may be the request",
             where="ratings",
             found=", ".join(map(repr, matches)),
-            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that there is none: columns={{"request": None}}',
+            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that none is: columns={{"request": None}}',
         )
     return matches[0] if matches else None
 

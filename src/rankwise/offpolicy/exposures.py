@@ -261,7 +261,7 @@ def _repeated(table: Table) -> int:
     """Return how many rows of outcomes equal an earlier one in every column."""
     kinds = table.frame.schema.items()
     plain = [name for name, kind in kinds if name != _OUTCOME and not (kind.is_nested() or kind == pl.Object)]
-    return len(table.frame) - table.frame.select(pl.struct(plain).n_unique()).item()
+    return len(table.frame) - int(table.frame.select(pl.struct(plain).n_unique()).item())
 
 
 def hashes_of(values: pl.Series) -> Any:
@@ -397,8 +397,8 @@ def request_of_several_users(where: str) -> InputError:
     return InputError(
         "a request has several users",
         where=where,
-        hint="if requests are numbered from 1 again for every user, make one id of user and request in every table, and "
-        'name that column: columns={"request": "…"}',
+        hint="if requests are numbered from 1 again for every user, make one id of user and request in every table, "
+        'and name that column: columns={"request": "…"}',
     )
 
 

@@ -113,7 +113,8 @@ def interleaving(
     ----------
     exposures : table or path
         One row per item that was shown, with its ``team``, request, user and position, as `rankwise.interleave` drafts
-        them, or with the ``credit`` of a click, as `rankwise.interleave.optimised` does; or one row per request, with the credit of each team in columns such as ``credit_a`` and ``credit_b``.
+        them, or with the ``credit`` of a click, as `rankwise.interleave.optimised` does; or one row per request, with
+        the credit of each team in columns such as ``credit_a`` and ``credit_b``.
     outcomes : table or path, optional
         One row per outcome, as for `rankwise.off_policy`.
     teams : sequence of str, optional
@@ -218,7 +219,9 @@ def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
         )
     credit = pl.col("credit").cast(pl.Float64)
     if frame["credit"].null_count() or not frame.select(credit.is_finite().all()).item():
-        raise InputError("a credit is missing", where=table.source, hint="every row of a draft has the credit of a click")
+        raise InputError(
+            "a credit is missing", where=table.source, hint="each row of a draft has the credit of a click"
+        )
     earned = {"A": credit.clip(lower_bound=0.0), "B": (-credit).clip(lower_bound=0.0)}
     sums = [(pl.col("reward") * value).sum().alias(name) for name, value in earned.items()]
     return frame.group_by("user", "request", maintain_order=True).agg(*sums)

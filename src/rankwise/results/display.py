@@ -18,7 +18,15 @@ from rankwise.options import widest_population
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
-__all__ = ["evaluated_population", "footnote", "moment_text", "plan_statements", "result_views", "short_lists", "split_words"]
+__all__ = [
+    "evaluated_population",
+    "footnote",
+    "moment_text",
+    "plan_statements",
+    "result_views",
+    "short_lists",
+    "split_words",
+]
 
 _POPULATIONS = {
     "truth": "with a relevant item",

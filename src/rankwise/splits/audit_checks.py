@@ -494,6 +494,9 @@ def validation_overlap(parts: Parts) -> Finding:
     return _at_fault(rows, finding, "fail")
 
 
+_SESSIONS = ("session", "sessionid", "basket", "basketid", "visit", "visitid")
+
+
 def _begin_anew(parts: Parts, column: str) -> bool:
     """Return whether ids of sessions begin anew for every user: several users of one part have the same."""
     pairs = (part.select("user", column).unique() for part in (parts.train, parts.test))
@@ -504,9 +507,7 @@ def _begin_anew(parts: Parts, column: str) -> bool:
 def shared_users(parts: Parts) -> Finding:
     """L6: users, or sessions, in both training and test."""
     sessions = [
-        column
-        for column in parts.train.columns
-        if plain_name(column) in ("session", "sessionid", "basket", "basketid", "visit", "visitid") and column in parts.test.columns
+        column for column in parts.train.columns if plain_name(column) in _SESSIONS and column in parts.test.columns
     ]
     shared, findings = [], []
     for column in sessions[:1]:

@@ -427,7 +427,7 @@ class Audit:
 
     @property
     def _about_time(self) -> str:
-        """What the checks of time say where nothing failed: that they were not run, or that the split is none by time."""
+        """What the checks of time say where none failed: not run, or that the split is none by time."""
         order = next((check for check in self.checks if check.code == "L3"), None)
         if order is None or order.status == "pass":
             return ""

@@ -89,7 +89,7 @@ def _column_of(rows: Rows, column: str) -> str:
             f"column {column!r} is the user, so that sessions are the users already",
             where=rows.table.source,
             found=f"sessions={column!r}",
-            hint="hold out whole users with UserHoldout, or name the column of the user: columns={\"user\": \"…\"}",
+            hint='hold out whole users with UserHoldout, or name the column of the user: columns={"user": "…"}',
         )
     if name not in frame.columns:
         raise ColumnError(

@@ -12,15 +12,17 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.errors import ColumnError, IdError, ParameterError, RankwiseError
+from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
 from rankwise.tables.columns import Columns, choose, names_of, unit_named
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import align
 
 __all__ = [
     "REQUEST",
+    "attributes_of_requests",
     "check_no_requests",
     "check_same_units",
+    "column_of_requests",
     "counts_of_requests",
     "has_requests",
     "naming_requests",
@@ -125,6 +127,34 @@ def _called(table: Table) -> str:
     return _ROLE_NAMES.get(table.role, table.role) if table.source == table.role else table.source
 
 
+def column_of_requests(users: Table, lists_column: str | None) -> str | None:
+    """Return the column of a table of users whose rows are of requests; None if they are of users.
+
+    It is called as that of the lists is, or users have several rows and a column is recognised.
+    """
+    others = [name for name in users.frame.columns if name != "user"]
+    if lists_column is not None and lists_column in others:
+        return lists_column
+    names = names_of(others, "truth", REQUEST)
+    return names[0] if len(names) == 1 and users.frame["user"].is_duplicated().any() else None
+
+
+def attributes_of_requests(users: Table, column: str) -> Table:
+    """Return a table of users with one row per request, whose column of requests is called so."""
+    frame = users.frame.rename({column: REQUEST}) if column != REQUEST else users.frame
+    repeated = frame.select("user", REQUEST).is_duplicated()
+    if repeated.any():
+        row = frame.filter(repeated).row(0, named=True)
+        raise DuplicateError(
+            "a request has two rows of attributes",
+            where=f"{users.source}, user {row['user']!r}, request {row[REQUEST]!r}",
+            found=f"{int(repeated.sum()):,} such rows",
+            hint="keep one row per user and request",
+        )
+    columns = {name: source for name, source in users.columns.items() if name != column}
+    return replace(users, frame=frame, columns={**columns, REQUEST: column})
+
+
 def without_requests(truth: Table) -> Table:
     """Return a ground truth whose column of requests is not read, because lists belong to users."""
     if not has_requests(truth):
@@ -141,7 +171,7 @@ def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> 
         hint = _requests_of_truth(truth)
     elif where.startswith((lists.source, "user ")) and lists.unread and not has_requests(lists):
         unread = ", ".join(map(repr, lists.unread[:3]))
-        hint = f'or name the request, if users have several: columns={{"request": …}}, of the columns not read: {unread}'
+        hint = f'or name the request, if users have several: columns={{"request": …}}, of columns not read: {unread}'
     else:
         return error
     return type(error)(
@@ -200,9 +230,11 @@ def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
 
 
 def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
-    """Return the tables that are looked up by user, by role, with ids as text."""
+    """Return the tables that are looked up by user, by role, with ids as text; by request, where users have some."""
     return {
-        role: replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
+        role: _with_requests(table)
+        if has_requests(table)
+        else replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
         for role, table in tables.items()
         if role in _BY_USER
     }
