@@ -177,7 +177,7 @@ class Plan:
                 raise MetricError(
                     f"{metric} is computed over other users than the metrics beside it",
                     found=f"population {population!r} beside {evaluated!r}",
-                    hint="evaluate it in a separate call, or all with rankwise.evaluate",
+                    hint='evaluate it in a separate call, or all with rankwise.evaluate; population="all" may take all',
                 )
 
     def check_missing_lists(self) -> None:

@@ -424,7 +424,7 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint="evaluate them in two calls",
+                hint='evaluate them in two calls, or all with population="all"',
             )
         return widest
 

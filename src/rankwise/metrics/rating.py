@@ -30,11 +30,6 @@ class _OfScores(Pooled):
 
     inputs = ("judged", "scores")
 
-    @property
-    def is_of_shown_rows(self) -> bool:
-        """Whether the value is over every rated row with a score; a mean of users is over those of the population."""
-        return not self.mean_of_users
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _MeanLoss(MeanOfRows, _OfScores):
