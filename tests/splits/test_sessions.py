@@ -96,7 +96,9 @@ def test_what_is_refused():
 
 def test_on_the_command_line(tmp_path):
     LOG.write_csv(tmp_path / "log.csv")
-    done = rankwise(tmp_path, "split", "log.csv", "--by", "last", "--sessions", "basket", "--format", "csv", "-o", "out")
+    done = rankwise(
+        tmp_path, "split", "log.csv", "--by", "last", "--sessions", "basket", "--format", "csv", "-o", "out"
+    )
     assert done.returncode == 0, done.stderr
     ours = splits.LeaveOut(1, sessions="basket").split(LOG)
     assert pl.read_csv(tmp_path / "out" / "test.csv")["item"].to_list() == ours.test["item"].to_list()

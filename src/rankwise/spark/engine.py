@@ -587,5 +587,5 @@ def _refuse_attributes(tables: Mapping[TableRole, Table]) -> None:
             "rankwise.spark takes a table with one row per user, and this one has attributes of requests",
             where=users.source,
             found=f"column {column!r}",
-            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each group in its own call",
+            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each group alone",
         )

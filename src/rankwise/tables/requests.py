@@ -91,8 +91,8 @@ def check_same_units(tables: Iterable[Table], columns: Columns | None) -> None:
         user = next(other for other in people if others[other.source])
         raise ColumnError(
             f"a {unit} is a user in one table, and a request of a user in another",
-            where=f"{_called(table)}, {_called(user)}",
-            found=f"column {name!r} for the user of the {_called(table)}, which has no column {user.columns['user']!r}",
+            where=f"{table.source}, {user.source}",
+            found=f"column {name!r} for the user of {_called(table)}, and no column {user.columns['user']!r} there",
             hint=_way_out(table, people, unit),
         )
 
@@ -111,7 +111,7 @@ def _column_of_unit(table: Table, unit: str) -> str | None:
 
 def _way_out(table: Table, people: Sequence[Table], unit: str) -> str:
     """Return how to evaluate sessions as users, and how as requests of users."""
-    user = f"give the {_called(table)} the column of the user as well, for {_PLURAL[unit]} as requests of users"
+    user = f"for {_PLURAL[unit]} as requests of users, add the column of the user to {_called(table)}"
     named = {other.role: _column_of_unit(other, unit) for other in people}
     if not all(named.values()):
         return user
@@ -124,7 +124,7 @@ _PLURAL = {"session": "sessions", "query": "queries"}
 
 
 def _called(table: Table) -> str:
-    return _ROLE_NAMES.get(table.role, table.role) if table.source == table.role else table.source
+    return f"the {_ROLE_NAMES.get(table.role, table.role)}" if table.source == table.role else table.source
 
 
 def column_of_requests(users: Table, lists_column: str | None) -> str | None:
