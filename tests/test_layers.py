@@ -33,7 +33,7 @@ ALLOWED = {
     "metrics": {"blocks", "core", "errors", "functional", "options"},
     "ranking": {"candidates", "core", "errors", "tables"},
     "convention": {"core", "errors", "metrics", "options"},
-    "results": {"convention", "core", "errors", "metrics", "stats", "tables"},
+    "results": {"convention", "core", "errors", "metrics", "options", "stats", "tables"},
     "comparison": {"core", "errors", "metrics", "options", "results", "stats", "tables"},
     "evaluation": {
         "blocks",

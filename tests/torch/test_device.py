@@ -40,6 +40,7 @@ def known():
     generator = torch.Generator().manual_seed(0)
     items = range(N_ITEMS)
     return {
+        "population": "all",  # metrics of all shown rows beside sums over items
         "train": {user: torch.randperm(N_ITEMS, generator=generator)[:4].tolist() for user in range(N_USERS)},
         "items": {
             "item": list(items),

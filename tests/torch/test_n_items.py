@@ -65,7 +65,7 @@ def side_information():
 @pytest.mark.slow
 @pytest.mark.parametrize("exclude_seen", [True, False])
 def test_every_metric_is_that_of_a_metric_with_n_items(exclude_seen):
-    options = {**side_information(), "exclude_seen": exclude_seen}
+    options = {**side_information(), "exclude_seen": exclude_seen, "population": "all"}
     same(fed(Collection(EVERY, **options)), fed(Collection(EVERY, n_items=N_ITEMS, **options)).result())
 
 

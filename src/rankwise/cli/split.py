@@ -78,6 +78,7 @@ _ALLOWED = {
 @choice_option("--filter-on", kind=FilterOn, default="train", help="Rows to which the filters apply.")
 @choice_option("--cold-users", kind=Cold, default="keep", help="What to do with test rows of cold-start users.")
 @choice_option("--cold-items", kind=Cold, default="keep", help="What to do with test rows of cold-start items.")
+@click.option("--sessions", metavar="COLUMN", help="Column of sessions, each of which stays whole.")
 @choice_option("--seen", kind=Seen, default="keep", help="What to do with test rows seen in training.")
 @column_option
 @time_unit_option
@@ -122,7 +123,7 @@ def split_command(
 
 _SHARED = ("share", "seed", "gap", "per_user")
 _KEPT = ("filter_on", "cold_users", "cold_items", "seen")
-_EXTRAS = ("validation_ratio", "k_core", "min_rating", *_KEPT)
+_EXTRAS = ("validation_ratio", "k_core", "min_rating", "sessions", *_KEPT)
 
 
 def _read_rule(ctx: click.Context, by: str | None, path: Path, chosen: dict[str, Any]) -> Splitter:
@@ -160,7 +161,7 @@ def _rule(ctx: click.Context, by: str, chosen: dict[str, Any]) -> Splitter:
         raise click.UsageError(f"--by {by} takes no {_flag(ctx, wrong)}", ctx)
     kinds: dict[str, Any] = {"min_rating": MinRating, "k_core": KCore}
     filters = [make(chosen[name]) for name, make in kinds.items() if name in chosen]
-    extras = {name: chosen[name] for name in _KEPT} | {"filters": filters}
+    extras = {name: chosen[name] for name in (*_KEPT, "sessions") if name in chosen} | {"filters": filters}
     if {"n", "share"} <= set(rule):
         raise click.UsageError("give either --n or --test-ratio, not both", ctx)
     if "validation_ratio" in chosen:

@@ -24,7 +24,7 @@ from rankwise.comparison.view import (
 from rankwise.core import __version__
 from rankwise.core.terminal import Cell, Marked, Style, TableView, brief, decimals, latex_text, signed
 from rankwise.errors import MetricError, printable
-from rankwise.results.display import split_words
+from rankwise.results.display import evaluated_population, split_words
 from rankwise.results.result import Result
 
 __all__ = ["Layout", "PaperOptions", "Width", "latex_table", "methods", "system_view"]
@@ -411,7 +411,7 @@ def _population_clause(results: Mapping[str, Result]) -> str:
         return f"Means are over {_missing('the users counted')}."
     users = {result.counts.get("users", 0) for result in results.values()}
     spread = " to ".join(f"{count:,}" for count in sorted({min(users), max(users)}))
-    populations = {str(result.provenance["settings"].get("population")) for result in results.values()}
+    populations = {str(evaluated_population(result.provenance)) for result in results.values()}
     whom = {
         "truth": "users with a relevant item",
         "both": "users with a relevant item and a list",

@@ -81,6 +81,8 @@ class EncodingRules:
         Whether ``ties`` holds only where scores order the lists.
     by_request : bool, default=False
         Whether lists and ground truth have one id per request, and the other tables one per user.
+    users_by_request : bool, default=False
+        Whether the table of users has one id per request as well.
     """
 
     options: Options
@@ -92,6 +94,7 @@ class EncodingRules:
     required: bool = True
     ties_if_scored: bool = False
     by_request: bool = False
+    users_by_request: bool = False
 
     @property
     def in_order(self) -> bool:
@@ -315,9 +318,16 @@ class Encoder:
                 self.facts, tables, codes.ids, self.rules.options.duplicates, threads
             )
             if users is not None:
-                codes.context = codes.context.of_requests(users)
+                codes.context = codes.context.of_requests(users, self._attributes_of_requests)
             codes.sizes = sizes
         return codes.context
+
+    @property
+    def _attributes_of_requests(self) -> set[str]:
+        """The columns of groups that a table with one row per request has."""
+        if not self.rules.users_by_request:
+            return set()
+        return {fact.column for fact in self.facts.facts if fact.column not in self.facts.train_groups}
 
     @staticmethod
     def _users_of_requests(ids: IdSpace) -> Ints:

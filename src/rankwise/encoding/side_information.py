@@ -688,11 +688,14 @@ class EncodedSideInformation:
     reference: UserItems | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
-    def of_requests(self, users: Ints) -> EncodedSideInformation:
-        """Return what is known of the user of each request; ``users`` are the codes of users by that of the request."""
+    def of_requests(self, users: Ints, attributes: Collection[str] = ()) -> EncodedSideInformation:
+        """Return what is known of the user of each request; ``users`` are the codes of users by that of the request.
+
+        ``attributes`` are the columns whose groups are of requests already.
+        """
         placed = {
             fact: replace(known, code=known.code[users])
-            if isinstance(known, Groups) and READERS[fact.kind].of == "user"
+            if isinstance(known, Groups) and READERS[fact.kind].of == "user" and fact.column not in attributes
             else known
             for fact, known in self.facts.items()
         }

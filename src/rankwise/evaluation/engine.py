@@ -255,6 +255,7 @@ def prepare(
         required=whole_truth and settings.needs_relevant,
         ties_if_scored=settings.ties_if_scored,
         by_request=settings.by_request,
+        users_by_request=settings.users_by_request,
     )
     plan.check_sums(settings.evaluated)
     check_catalogue(plan, settings.catalogue, shared.by_role)
@@ -335,7 +336,9 @@ def work(job: Job, piece: Tables) -> Partial:
         except HashCollision:
             continue
         except (DuplicateError, ScoreError) as error:
-            raise error if recommendations is None else naming_requests(error, recommendations) from error
+            if recommendations is None:
+                raise
+            raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
         break
     result = _partial_of(job, piece, encoded, measured)
     if outside is not None and recommendations is not None:

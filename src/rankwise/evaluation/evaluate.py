@@ -18,7 +18,7 @@ from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseErr
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
-from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests
+from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     ListOptions,
@@ -43,7 +43,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
-from rankwise.tables.requests import has_requests, without_requests
+from rankwise.tables.requests import check_same_units, has_requests, unread_requests, without_requests
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -173,9 +173,10 @@ class Evaluator:
         return evaluator
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
-        self._job = prepare(settings, read_inputs(settings, **sources))
-        self._shared = self._job.shared
-        self._requests: PiecesByRequest | None = None
+        settings, tables = with_attributes(settings, read_inputs(settings, **sources), None)
+        self._requests = PiecesByRequest.of(settings, tables) if settings.users_by_request else None
+        self._job = prepare(settings, tables) if self._requests is None else self._requests.job
+        self._shared = self._job.shared if self._requests is None else tables
         self._partials: list[Partial] = []
 
     @property
@@ -186,7 +187,7 @@ class Evaluator:
     def _take_requests(self) -> None:
         """Take lists of requests from now on, if there were no lists before."""
         if self._requests is None and not self._partials:
-            self._requests = PiecesByRequest.of(self._job)
+            self._requests = PiecesByRequest.of(self._job.settings, self._job.shared)
             self._job = self._requests.job
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
@@ -215,6 +216,7 @@ class Evaluator:
         piece = read_tables(
             settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
         )
+        check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
         truth = piece.truth or self.shared.truth
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
         if piece.recommendations is not None:
@@ -263,7 +265,16 @@ class Evaluator:
         """Return the result of everything so far; more may be added afterwards."""
         if self._requests is not None:
             return self._requests.result(self._partials)
-        return finish(self._job, self._partials)
+        result = finish(self._job, self._partials)
+        truth = self.shared.truth
+        return result if truth is None else _with_unread_requests(result, truth)
+
+
+def _with_unread_requests(result: Result, truth: Table) -> Result:
+    """Return a result of lists of users with the warning that their ground truth has several requests each."""
+    warnings = [*unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)]
+    doubts_before = result.provenance["doubts"]
+    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *doubts_before]})
 
 
 _T = TypeVar("_T")
@@ -468,6 +479,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
     requests = Requests.of(settings, tables)
+    if requests is not None:
+        settings, tables = with_attributes(settings, tables, requests.column)
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is None:
@@ -510,7 +523,8 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
         warnings = [*warnings, "most users have no list: do recommendations and ground truth name users alike?"]
-    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *result.provenance["doubts"]]})
+    warnings = list(dict.fromkeys([*warnings, *result.provenance["doubts"]]))
+    return replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
 def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import InputError
 from rankwise.tables.columns import ROLES, plain_name
+from rankwise.tables.requests import unread_requests
 from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
 from rankwise.tables.training import align
 
@@ -47,11 +48,11 @@ def check_dense(tables: Tables) -> None:
 
 
 def doubts(tables: Tables) -> list[str]:
-    """Return warnings: tables that look swapped, and tables that are the same."""
+    """Return warnings: tables that look swapped or are the same, and requests that lists do not have."""
     lists, truth, train = tables.recommendations, tables.truth, tables.train
     if lists is None or truth is None or lists.format == "ratings":
         return []
-    warnings = swapped(lists, truth)
+    warnings = [*swapped(lists, truth), *unread_requests(lists, truth)]
     exact = isinstance(lists, Recommendations) and lists.is_exact  # ranks of the relevant items
     if not exact and _same_pairs(lists, truth):
         warnings.append("the recommendations are the user-item pairs of the ground truth")

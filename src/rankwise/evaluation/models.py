@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -13,8 +13,8 @@ from rankwise.candidates import Candidates
 from rankwise.core.arguments import check_choice, check_positive
 from rankwise.core.kernels import check_not_forked
 from rankwise.core.terminal import progress_bar
-from rankwise.errors import ColumnError, EmptyError, InputError, ParameterError
-from rankwise.evaluation.evaluate import evaluate_tables, read_inputs
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError, nearest
+from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, with_doubts
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     RATING_METRICS,
@@ -23,17 +23,18 @@ from rankwise.evaluation.settings import (
     WholeOptions,
     takes_options,
 )
-from rankwise.metrics.base import MetricLike
+from rankwise.metrics.base import Metric, MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
-from rankwise.options import Population
+from rankwise.options import MeanOver, Population
 from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
-from rankwise.tables.columns import ROLES, Columns, choose, plain_name, unreadable
+from rankwise.tables.columns import ROLES, Columns, choose, names_of, plain_name, unreadable
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
+from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.training import align, matching
 
@@ -289,7 +290,7 @@ def evaluate_model(
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
-    requested = _users_requested(tables.truth, settings.relevance_threshold, settings.population)
+    requested = _users_requested(tables.truth, settings.relevance_threshold, settings.evaluated)
     present: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
@@ -354,10 +355,12 @@ def _every_item(tables: Iterable[Table]) -> Table:
 
 
 _PREDICTED = ("prediction", "predicted", "predictedrating", "pred", "est", "estimate", "score")
+RATING_THRESHOLD = 3.5
+"""The rating from which on an item is relevant, where nothing else is said."""
 _TRUE = ("rating", "true", "truerating", "rui", "actual", "relevance", "label", "target", "stars")
 
 
-@takes_options(RatingOptions, relevance_threshold=3.5, population="all")
+@takes_options(RatingOptions, relevance_threshold=RATING_THRESHOLD, population="all")
 def evaluate_ratings(
     source: Any,
     metrics: MetricLike | Iterable[MetricLike] = RATING_METRICS,
@@ -365,6 +368,7 @@ def evaluate_ratings(
     users: Any = None,
     items: Any = None,
     train: Any = None,
+    mean_over: MeanOver = "requests",
     **options: Unpack[RatingOptions],
 ) -> Result:
     """Evaluate predicted ratings: their errors, and the ranking of the rated items.
@@ -378,12 +382,15 @@ def evaluate_ratings(
     metrics : str, metric, or a list of them, default=RATING_METRICS
         Any metric. Each user's rated items are the candidate set, so ranking metrics measure the
         re-ranking of rated items.
-    users, items, train
+    users, items, train, mean_over
         As in `rankwise.evaluate`.
     %(options)s
 
     In ``columns``, ``score`` is the predicted and ``relevance`` the true rating. The default rating
-    threshold is 3.5. By default every user is evaluated, so that errors are means over all rows.
+    threshold is 3.5; of metrics of probabilities (``log_loss``, ``ece``, …) labels are clicks, and
+    every label above 0 is one. By default every user is evaluated, so that errors are means over
+    all rows. A column of requests or impressions beside the user is read as `rankwise.evaluate`
+    reads it: one user may then rate one item in several of them.
 
     Returns
     -------
@@ -413,25 +420,25 @@ def evaluate_ratings(
     choices: dict[str, Any] = dict(options)
     if options.get("convention") is None:  # which has a population
         choices.setdefault("population", "all")
-    if "threshold" not in choices:
-        choices.setdefault("relevance_threshold", 3.5)
-    settings = Settings.read(metrics, choices, RatingOptions)
+    settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
     check_not_forked()
-    frame = _frame(source, settings.columns)
-    rows = len(frame)
+    frame, request = _frame(source, settings.columns)
+    warnings: list[str] = []
+    if not {"threshold", "relevance_threshold"} & options.keys():
+        labels = frame["relevance"].cast(pl.Float64, strict=False)
+        settings = replace(settings, relevance_threshold=_default_threshold(settings.metrics, labels))
+        warnings = _label_warnings(settings.metrics, labels)
+    rows, unit = len(frame), [name for name in ("user", REQUEST) if name in frame.columns]
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
         frame = frame.sort("score", descending=True, maintain_order=True)
-        frame = frame.unique(["user", "item"], keep="first", maintain_order=True)
-    threshold = settings.relevance_threshold
-    if threshold is not None and all(m.family == "rating" for m in settings.metrics):
-        largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
-        # Labels of 1 and 0 are clicks; where none is one, no row is relevant.
-        threshold = min(threshold, largest) if largest > 0 else threshold
-    settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
+        frame = frame.unique([*unit, "item"], keep="first", maintain_order=True)
+    else:
+        _check_rated_once(frame, unit)
+    settings = replace(settings, columns=_others(settings.columns))
     tables = read_inputs(
         settings,
-        recommendations=frame.select("user", "item", "score"),
-        truth=frame.select("user", "item", "relevance"),
+        recommendations=frame.select(*unit, "item", "score"),
+        truth=frame.select(*unit, "item", "relevance"),
         users=users,
         items=items,
         train=train,
@@ -439,9 +446,67 @@ def evaluate_ratings(
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}
     assert tables.truth is not None
-    lists = replace(tables.recommendations, counts=counts, format="ratings")
-    truth = replace(tables.truth, format="ratings")
-    return evaluate_tables(settings, replace(tables, recommendations=lists, truth=truth))
+    named = {} if request is None else {REQUEST: request}
+    columns = [table.columns | named for table in (tables.recommendations, tables.truth)]
+    lists = replace(tables.recommendations, counts=counts, format="ratings", columns=columns[0])
+    truth = replace(tables.truth, format="ratings", columns=columns[1])
+    result = evaluate_tables(settings, replace(tables, recommendations=lists, truth=truth))
+    return with_doubts(result, warnings) if warnings else result
+
+
+def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | None:
+    """Return the rating threshold where the caller gave none: 3.5, or None where metrics compare clicks.
+
+    Raises
+    ------
+    ParameterError
+        If some metrics read labels as clicks, others as ratings, and it makes a difference.
+    """
+    clicks = [metric for metric in metrics if any(leaf.compares_clicks for leaf in metric.leaves)]
+    if not clicks:
+        return RATING_THRESHOLD
+    ratings = [metric for metric in metrics if metric not in clicks and metric.family != "rating"]
+    between = ((labels > 0) & (labels < RATING_THRESHOLD)).sum()
+    if ratings and between and (labels >= RATING_THRESHOLD).any():
+        raise ParameterError(
+            f"{clicks[0]} takes every label above 0 for a click, {ratings[0]} labels from {RATING_THRESHOLD:g}",
+            where="ratings",
+            found=f"{int(between):,} labels above 0 and below {RATING_THRESHOLD:g}, no threshold=",
+            hint="say from which label on a row is relevant, such as threshold=4, or threshold=None for all above 0",
+        )
+    return None
+
+
+def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
+    """Return a doubt about labels that are taken for clicks and are not 0 and 1."""
+    compares_clicks = any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves)
+    if not compares_clicks or labels.is_in([0.0, 1.0]).all():
+        return []
+    low, high = float(labels.to_numpy().min()), float(labels.to_numpy().max())
+    share = float((labels > 0).to_numpy().mean())
+    rule = f"every label above 0 is a click ({share:.0%} of the rows): threshold= sets another rule"
+    return [f"labels run from {low:g} to {high:g}, and {rule}"]
+
+
+def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
+    """Raise if a user has several rows of one item, in one request."""
+    repeated = frame.select(*unit, "item").is_duplicated()
+    if not repeated.any():
+        return
+    first = frame.filter(repeated).row(0, named=True)
+    where = f"ratings, user {first['user']!r}" + (f", request {first[REQUEST]!r}" if REQUEST in unit else "")
+    ways = (
+        'number the impressions, and name that column: columns={"request": …}'
+        if REQUEST not in unit
+        else "give every impression a number of its own"
+    )
+    raise DuplicateError(
+        "an item is rated twice" + (" in one request" if REQUEST in unit else " by one user"),
+        where=f"{where}, item {first['item']!r}",
+        found=f"{int(repeated.sum()):,} rows of items that are rated more than once",
+        hint=f'if each row is an impression of its own, {ways}; duplicates="first" keeps the row with the highest '
+        "prediction, whatever its label",
+    )
 
 
 def _others(columns: Columns | None) -> Columns | None:
@@ -455,18 +520,22 @@ def _others(columns: Columns | None) -> Columns | None:
     }
 
 
-def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
-    """Return user, item, score and relevance from any kind of source."""
+def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | None]:
+    """Return user, item, score and relevance from any kind of source, and the column of its requests, if any."""
     if isinstance(source, Mapping) and not _is_columns(source):
-        return _from_users(source)
+        return _from_users(source), None
     if isinstance(source, str) or hasattr(source, "__fspath__"):
-        return _from_file(read_file(source), columns)
+        raw = read_file(source)
+        request = _find_request(raw.frame.columns, columns)
+        return _from_file(raw, columns, request), request
     if isinstance(source, Mapping):
         source = from_mapping_of_columns(source, "interactions")
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
-        return _named(readable_columns(source, "ratings"), columns)
+        frame = readable_columns(source, "ratings")
+        request = _find_request(frame.columns, columns)
+        return _named(frame, columns, request), request
     if isinstance(source, Iterable):
-        return _from_predictions(list(source))
+        return _from_predictions(list(source)), None
     raise InputError(
         "ratings of this type are not supported",
         found=type(source).__name__,
@@ -474,13 +543,13 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
     )
 
 
-def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
+def _from_file(raw: RawFile, columns: Columns | None, request: str | None) -> pl.DataFrame:
     """Read the file as lists and as truth: its rows are both."""
     named: dict[str, str | None] = {
         role: _find(raw.frame, role, columns) for role in ("user", "item", "score", "relevance")
     }
-    lists = from_file(raw, "recommendations", {**named, "rank": None}).frame
-    truth = from_file(raw, "truth", {**named, "timestamp": None}).frame
+    lists = from_file(raw, "recommendations", {**named, REQUEST: request, "rank": None}).frame
+    truth = from_file(raw, "truth", {**named, REQUEST: request, "timestamp": None}).frame
     return lists.with_columns(truth["relevance"])
 
 
@@ -538,25 +607,46 @@ def _rows(rows: list[tuple[Any, Any, Any, Any]]) -> pl.DataFrame:
     )
 
 
-def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, columns: Columns | None, request: str | None) -> pl.DataFrame:
     names = {role: _find(frame, role, columns) for role in ("user", "item", "score", "relevance")}
     for name in names.values():
         if frame.schema[name] == pl.Object:
             raise unreadable(frame[name], "ratings")
+    if request is not None:
+        names = {**names, REQUEST: request}
     return frame.select(pl.col(name).alias(role) for role, name in names.items())
+
+
+def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:
+    """Find the column of the request, by what the caller says, else by name; None if there is none."""
+    chosen = choose(columns, "recommendations") | choose(columns, "truth")
+    if REQUEST in chosen:
+        name = chosen[REQUEST]
+        if name is not None and name not in names:
+            raise ColumnError(
+                f"there is no column {name!r} for the request",
+                where="ratings",
+                found=", ".join(map(repr, names)),
+                hint=nearest(name, names),
+            )
+        return name
+    taken = {name for name in chosen.values() if name is not None}
+    user = _find_names(names, "user", columns)
+    matches = names_of([name for name in names if name not in taken and name not in user], "recommendations", REQUEST)
+    if len(matches) > 1:
+        raise ColumnError(
+            "more than one column may be the request",
+            where="ratings",
+            found=", ".join(map(repr, matches)),
+            hint=f'say which: columns={{"request": "{matches[0]}"}}; or that none is: columns={{"request": None}}',
+        )
+    return matches[0] if matches else None
 
 
 def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
     """Find the column of a role by what the caller says, else by name."""
-    columns_by_role = choose(columns, "recommendations") | choose(columns, "truth")
-    if columns_by_role.get(role):
-        names = [columns_by_role[role]] if columns_by_role[role] in frame.columns else []
-    else:
-        usual_names = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
-        names = [name for name in frame.columns if plain_name(name) in usual_names]
-        if role == "relevance" and len(names) > 1:
-            names = names[:0] if "rating" not in names else ["rating"]
-    if len(names) != 1 or names[0] is None:
+    names = _find_names(frame.columns, role, columns)
+    if len(names) != 1:
         words = {"score": "predicted rating", "relevance": "true rating"}.get(role, role)
         raise ColumnError(
             f"no column is the {words}" if not names else f"more than one column may be the {words}",
@@ -565,3 +655,15 @@ def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:
             hint=f'say which: columns={{"{role}": …}}',
         )
     return names[0]
+
+
+def _find_names(names: Sequence[str], role: str, columns: Columns | None) -> list[str]:
+    """Return the columns that may have a role."""
+    chosen = (choose(columns, "recommendations") | choose(columns, "truth")).get(role)
+    if chosen:
+        return [chosen] if chosen in names else []
+    usual_names = {**ROLES["recommendations"], "score": _PREDICTED, "relevance": _TRUE}[role]
+    matches = [name for name in names if plain_name(name) in usual_names]
+    if role == "relevance" and len(matches) > 1:
+        return ["rating"] if "rating" in matches else []
+    return matches

@@ -177,7 +177,7 @@ class Plan:
                 raise MetricError(
                     f"{metric} is computed over other users than the metrics beside it",
                     found=f"population {population!r} beside {evaluated!r}",
-                    hint="evaluate it in a separate call, or all with rankwise.evaluate",
+                    hint='evaluate it in a separate call, or all with rankwise.evaluate; population="all" may take all',
                 )
 
     def check_missing_lists(self) -> None:
@@ -276,7 +276,7 @@ def settings_of_passes(
 ) -> list[Settings]:
     """Return the settings of each evaluation that metrics need."""
     if convention is None:
-        return [Settings.of(metrics, None, choices)]
+        return _passes_of_shown_rows(Settings.of(metrics, None, choices))
     groups: dict[tuple[Any, ...], list[Metric]] = {}
     for metric, population in _populations(metrics, convention, choices).items():
         chosen = choices_for(convention, metric, choices)
@@ -287,6 +287,20 @@ def settings_of_passes(
         for group in groups.values()
         for members in _without_conflicts(group, convention, choices)
     ]
+
+
+def _passes_of_shown_rows(settings: Settings) -> list[Settings]:
+    """Return the settings of one evaluation, or of two where metrics over all shown rows have one of their own."""
+    populations = {metric: settings.rules.of(metric).population for metric in settings.metrics}
+    everyone = widest_population(populations.values())
+    if everyone is not None and all(sums_same_lists(*one, everyone) for one in populations.items()):
+        return [settings]
+
+    shown = {name for name, _ in settings.exceptions}
+    others = tuple(metric for metric in settings.metrics if str(metric @ ()) not in shown)
+    of_shown = tuple(metric for metric in settings.metrics if metric not in others)
+    groups = [group for group in (others, of_shown) if group]
+    return [replace(settings, metrics=group) for group in groups]
 
 
 def whole_settings(metrics: tuple[Metric, ...], convention: Convention | None, choices: Mapping[str, Any]) -> Settings:
@@ -335,7 +349,7 @@ def _populations(
 def several_passes_error(passes: Sequence[Settings]) -> ParameterError:
     """Return the error for several evaluations where only one is possible."""
     return ParameterError(
-        "under this convention these metrics need several evaluations, with all lists at once",
+        "these metrics need several evaluations, with all lists at once",
         found="; ".join(", ".join(map(str, settings.metrics)) for settings in passes),
         hint="evaluate each group in a separate call",
     )

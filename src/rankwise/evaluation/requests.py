@@ -19,6 +19,8 @@ from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
 from rankwise.tables.requests import (
     REQUEST,
+    attributes_of_requests,
+    column_of_requests,
     counts_of_requests,
     has_requests,
     one_id_per_request,
@@ -29,7 +31,7 @@ from rankwise.tables.requests import (
 )
 from rankwise.tables.table import Recommendations, Table, Tables
 
-__all__ = ["PiecesByRequest", "Requests", "check_requests", "settings_by_request"]
+__all__ = ["PiecesByRequest", "Requests", "check_requests", "settings_by_request", "with_attributes"]
 
 _READABLE = r"\x1f|\\x1f"
 """What stands between the ids of a user and of a request in messages."""
@@ -127,6 +129,32 @@ def settings_by_request(settings: Settings) -> Settings:
     return replace(settings, by_request=True)
 
 
+def with_attributes(settings: Settings, tables: Tables, lists_column: str | None) -> tuple[Settings, Tables]:
+    """Return settings and tables whose table of users has a row per request, where it has attributes of requests.
+
+    ``lists_column`` is the column of the lists that requests come from; None where it is not known yet.
+    """
+    users = tables.users
+    column = None if users is None else column_of_requests(users, lists_column)
+    if users is None or column is None:
+        return settings, tables
+    refused = {
+        "weights": isinstance(settings.weights, str),
+        "jackknife": settings.jackknife is not None,
+        "cross": settings.cross,
+        "warm_and_cold": settings.warm_and_cold,
+    }
+    option = next((name for name, is_given in refused.items() if is_given), None)
+    if option is not None:
+        raise ParameterError(
+            f"{option} is of users, and this table has attributes of requests",
+            where=users.source,
+            found=f"column {column!r}",
+            hint=f"leave {option} out, or pass a table with one row per user, without {column!r}",
+        )
+    return replace(settings, users_by_request=True), replace(tables, users=attributes_of_requests(users, column))
+
+
 def check_requests(settings: Settings, lists: Table) -> None:
     """Raise if settings and lists disagree on whether there are requests, and on what means are over."""
     if settings.mean_over != "users":
@@ -161,12 +189,11 @@ class PiecesByRequest:
     job: Job
 
     @classmethod
-    def of(cls, job: Job) -> Self:
-        """Return the evaluation of requests, where ``job`` is that of users."""
-        shared = job.shared
+    def of(cls, settings: Settings, shared: Tables) -> Self:
+        """Return the evaluation of requests under settings of users, and with their tables."""
         tables: dict[Any, Any] = users_as_text(shared.by_role)
-        shared = replace(shared, truth=None, **tables)
-        return cls(prepare(settings_by_request(job.settings), shared, all_truth=job.shared.truth))
+        pieces = replace(shared, truth=None, **tables)
+        return cls(prepare(settings_by_request(settings), pieces, all_truth=shared.truth))
 
     @property
     def truth(self) -> Table | None:

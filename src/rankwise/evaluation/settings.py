@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
@@ -320,6 +320,8 @@ class Settings(Options):
     """The relevance of each event of the ground truth, where it has events and no relevance."""
     by_request: bool = False
     """Whether lists and ground truth have one id per request, and the other tables one per user."""
+    users_by_request: bool = False
+    """Whether the table of users has one row per request."""
     ties_if_scored: bool = False
     """Whether ``ties`` holds only where scores order the lists, as that of a convention does."""
     convention: Convention | None = declare_option(
@@ -375,6 +377,8 @@ class Settings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.convention is None:  # which says itself whose rows its library takes
+            object.__setattr__(self, "exceptions", self._exceptions_of_shown_rows)
         if self.codes is None and self.titles is None:
             return
         from rankwise.tables.catalogue import named_items  # the command line makes its options without tables
@@ -385,6 +389,14 @@ class Settings(Options):
             raise ParameterError(f"lists of {self.item_names} have no gaps to keep", found='ranks="keep"')
         object.__setattr__(self, "codes", named_items("codes", self.codes))
         object.__setattr__(self, "titles", named_items("titles", self.titles))
+
+    @property
+    def _exceptions_of_shown_rows(self) -> tuple[tuple[str, AveragingRule], ...]:
+        """The rules of metrics over all rows that were shown, whatever the population: users with a list have some."""
+        common = AveragingRule.of(vars(self))
+        shown = replace(common, population="recommended")
+        metrics = [metric for metric in self.metrics if all(leaf.is_of_shown_rows for leaf in metric.leaves)]
+        return () if shown == common else tuple((str(metric @ ()), shown) for metric in metrics)
 
     @property
     def item_names(self) -> NameKind | None:
@@ -412,7 +424,7 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint="evaluate them in two calls",
+                hint='evaluate them in two calls, or all with population="all"',
             )
         return widest
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from rankwise.blocks.block import Fact
+from rankwise.blocks.block import Fact, Groups
 from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
@@ -305,12 +305,26 @@ class UserPartition:
         return (users_of_requests(users) if self.settings.by_request else users).to_frame()
 
     @cached_property
+    def _grouped(self) -> pl.DataFrame:
+        """The ids by which the table of users has groups: of requests, if it has attributes of these."""
+        return self.frame.select("user") if self.settings.users_by_request else self._users
+
+    @property
+    def _groups_of_facts(self) -> dict[str, Groups]:
+        """The groups that metrics read, by column; those of training are always of users."""
+        groups = self.facts.of_users(self._users["user"])
+        if not self.settings.users_by_request:
+            return groups
+        of_requests = self.facts.of_users(self._grouped["user"])
+        return {column: (groups if column in self.facts.train_groups else of_requests)[column] for column in groups}
+
+    @cached_property
     def columns(self) -> UserColumns:
         """The columns of the users with their weights and groups."""
         return UserColumns(
             self.frame,
             self.user_table.weights_of(self._users),
-            self.facts.of_users(self._users["user"]),
+            self._groups_of_facts,
             self.catalogue_size,
             self.settings.rules,
             self.settings.evaluated,
@@ -320,7 +334,9 @@ class UserPartition:
     def groups(self) -> dict[str, pl.Series]:
         """The group of each user, by column of the table of users."""
         dealt = () if self.settings.jackknife is None else (JACKKNIFE,)
-        return {by: self.user_table.groups_of(self._users, by) for by in (*self.settings.by, *dealt)}
+        made = self.user_table.train_groups
+        ids = {by: self._users if by in made else self._grouped for by in (*self.settings.by, *dealt)}
+        return {by: self.user_table.groups_of(users, by) for by, users in ids.items()}
 
     def share(self, *, whole: bool = False) -> PartitionState:
         """Return the partial result of these users; ``whole`` says that there are no others."""

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_path
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
-from rankwise.errors import ColumnError, EmptyError, ParameterError, nearest
+from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
     MethodOfMoments,
@@ -224,6 +224,15 @@ def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
         frame, where = typed(raw.frame, raw.frame.columns), raw.name
     if frame.is_empty():
         raise EmptyError("there is no launch", where=where)
+    plain = frame.select(name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Object))
+    repeated = plain.is_duplicated()
+    if plain.width and repeated.any():
+        raise DuplicateError(
+            "a launch stands twice in the table",
+            where=f"{where}, row {int(repeated.arg_true()[0]) + 1}",
+            found=f"{int(repeated.sum()):,} rows that equal another one in every column",
+            hint="keep one row per launch; launches that happen to have the same numbers need a column with their name",
+        )
     return frame, where
 
 

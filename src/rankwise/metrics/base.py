@@ -369,6 +369,16 @@ class Metric(Registered):
         return True
 
     @property
+    def is_of_shown_rows(self) -> bool:
+        """Whether the value is over every row that was shown: the population of the evaluation does not move it."""
+        return False
+
+    @property
+    def compares_clicks(self) -> bool:
+        """Whether scores are probabilities, and labels clicks: without a threshold every label above 0 is a click."""
+        return False
+
+    @property
     def defined_for(self) -> Literal["relevance", "list", "user"]:
         """Who has a value: users with relevant items, users with a list, or every user."""
         return "user"

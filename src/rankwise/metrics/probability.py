@@ -42,6 +42,16 @@ class _OfProbabilities(Pooled):
     inputs = ("recommended", "scores")
     scores: Literal["probabilities", "logits"] = "probabilities"
 
+    @property
+    def is_of_shown_rows(self) -> bool:
+        """Whether the value is over every row that was shown; a mean of users is over those of the population."""
+        return not self.mean_of_users
+
+    @property
+    def compares_clicks(self) -> bool:
+        """Whether labels are clicks: they are."""
+        return True
+
     def _probabilities(self, block: Block) -> Array:
         """Return the probability of each row of the lists; raise if a score is none."""
         score = block.recommended.score

@@ -329,6 +329,16 @@ class Classification(Pooled):
     statistic: Statistic = "f1"
     threshold: float | None = 0.5
 
+    @property
+    def is_of_shown_rows(self) -> bool:
+        """Whether the value is over every row that was shown: it is."""
+        return True
+
+    @property
+    def compares_clicks(self) -> bool:
+        """Whether labels are clicks: where scores are probabilities, or are cut like them."""
+        return self.threshold is None or 0 <= self.threshold <= 1
+
     def sums(self, block: Block, k: int) -> Sums:
         """Return TP, FP, FN and TN, shape (U,) each."""
         rows, xp = block.recommended, block.xp

@@ -20,7 +20,15 @@ from rankwise.comparison.comparison import Margin, check_margin
 from rankwise.core.arguments import check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import ColumnError, InputError, ParameterError
-from rankwise.offpolicy.exposures import KEYS, Log, OnMissing, check_outcomes, read_log, read_outcomes
+from rankwise.offpolicy.exposures import (
+    KEYS,
+    Log,
+    OnMissing,
+    check_outcomes,
+    read_log,
+    read_outcomes,
+    request_of_several_users,
+)
 from rankwise.offpolicy.policies import (
     TOLERANCE,
     Kind,
@@ -415,7 +423,7 @@ class Job:
         if self.outcomes is not None:
             joined = pl.concat([part.outcomes for part in parts])
             if joined.n_unique() < len(joined):
-                raise InputError("a request has several users", where=parts[0].source["source"])
+                raise request_of_several_users(parts[0].source["source"])
             counts.update(check_outcomes(self.outcomes, joined, missing))
         for part in parts:
             counts.update(part.counts)

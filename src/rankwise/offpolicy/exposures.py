@@ -21,6 +21,7 @@ from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
 
 __all__ = [
+    "CHECK",
     "KEYS",
     "OUTCOME_WINDOW",
     "ROW",
@@ -33,6 +34,7 @@ __all__ = [
     "read_log",
     "read_outcomes",
     "read_rows",
+    "request_of_several_users",
 ]
 
 OnMissing: TypeAlias = Literal["error", "drop", "logged"]
@@ -40,6 +42,9 @@ OnMissing: TypeAlias = Literal["error", "drop", "logged"]
 
 KEYS = ("request", "user", "item", "position")
 OUTCOME_WINDOW = "1d"
+CHECK = "check: "
+"""What the names of counts start with that put a result in doubt."""
+REPEATED_OUTCOMES = f"{CHECK}outcomes that equal another one in every column, whose rewards are added"
 _ALLOWED = 0.01
 ROW = "_row"
 """The column that keeps the row of a source, from 1, for messages."""
@@ -249,7 +254,14 @@ def check_outcomes(table: Table, joined: pl.Series, missing: OnMissing) -> dict[
             found=f"{unjoined:,} of {total:,} outcomes",
             hint='check the request and item ids of both tables; missing="drop" leaves these outcomes out',
         )
-    return {"outcomes": total, "outcomes without an exposure": unjoined}
+    return {REPEATED_OUTCOMES: _repeated(table), "outcomes": total, "outcomes without an exposure": unjoined}
+
+
+def _repeated(table: Table) -> int:
+    """Return how many rows of outcomes equal an earlier one in every column."""
+    kinds = table.frame.schema.items()
+    plain = [name for name, kind in kinds if name != _OUTCOME and not (kind.is_nested() or kind == pl.Object)]
+    return len(table.frame) - int(table.frame.select(pl.struct(plain).n_unique()).item())
 
 
 def hashes_of(values: pl.Series) -> Any:
@@ -274,6 +286,10 @@ def _with_outcomes(
 ) -> tuple[Table, pl.Series]:
     """Return the exposures with the sum of the rewards of their outcomes, and the rows of the outcomes that join."""
     frame = exposures.frame.drop("reward", strict=False).with_row_index("_exposure")
+    if "reward" in exposures.frame.columns:
+        name, rewards = exposures.columns.get("reward", "reward"), exposures.frame["reward"]
+        unread = f"{CHECK}exposures with a reward in column {name!r}, which is not read beside the outcomes"
+        counts[unread] = int((rewards.cast(pl.Float64, strict=False).fill_null(0.0) != 0).sum())
     if all("request" in table.frame.columns for table in (exposures, outcomes)):
         keys = ["request", "item"]
         candidates = frame.join(outcomes.frame.select(keys).unique(), on=keys, how="semi")
@@ -376,6 +392,30 @@ def _increases(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
     return bool(frame.select(above.slice(1).all()).item())
 
 
+def request_of_several_users(where: str) -> InputError:
+    """Return the error for a request that several users have."""
+    return InputError(
+        "a request has several users",
+        where=where,
+        hint="if requests are numbered from 1 again for every user, make one id of user and request in every table, "
+        'and name that column: columns={"request": "…"}',
+    )
+
+
+def _check_exposed_once(log: Log) -> None:
+    """Raise if a request shows an item twice, and nothing says at which positions."""
+    repeated = log.frame.filter(log.frame.select("request", "item").is_duplicated())
+    if repeated.is_empty():
+        return
+    row = repeated.sort(ROW).row(0, named=True)
+    raise DuplicateError(
+        "an exposure stands twice",
+        where=f"{log.table.source}, row {row[ROW]}",
+        found=f"request {row['request']!r}, item {row['item']!r} ({len(repeated):,} such rows)",
+        hint="keep one row per request and item, or give each its position",
+    )
+
+
 def _check_requests(log: Log) -> None:
     """Raise if a request has several users, or a position twice or behind a gap; count requests that start later."""
     frame, table = log.frame, log.table
@@ -385,10 +425,11 @@ def _check_requests(log: Log) -> None:
     in_order = requests.is_sorted()
     if (requests == requests.shift()).any() if in_order else requests.n_unique() < len(requests):
         request = requests.filter(requests.is_duplicated()).min()
-        raise InputError("a request has several users", where=f"{table.source}, request {request!r}")
+        raise request_of_several_users(f"{table.source}, request {request!r}")
     if len(log.first) == log.rows:
         return
     if "position" not in frame.columns:
+        _check_exposed_once(log)
         raise missing_column("rows of a request have no position", "exposures.position", table)
     position = frame["position"].to_numpy()
     step = np.diff(position)[np.diff(log.request) == 0]

@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.core.arguments import check_choice, check_count
 from rankwise.core.ids import id_numbers
-from rankwise.errors import InputError, ParameterError
+from rankwise.errors import DuplicateError, InputError, ParameterError
 from rankwise.tables.read import read_table
 from rankwise.tables.training import align
 
@@ -240,19 +240,49 @@ def _by_user(rankers: Mapping[str, Any], k: int, seed: int) -> list[tuple[Any, d
     lists: dict[str, dict[Any, list[Any]]] = {}
     for name, table in zip(rankers, tables, strict=True):
         frame = table.frame
+        _check_lists(frame, name)
         if "rank" in frame.columns:
             frame = frame.sort("user", "rank", maintain_order=True)
         elif "score" in frame.columns:
             frame = frame.sort("user", pl.col("score"), "item", descending=[False, True, False])
         lists[name] = dict(frame.group_by("user", maintain_order=True).agg("item").iter_rows())
-    users = sorted(set.intersection(*(set(by_user) for by_user in lists.values())))
+    every = [set(by_user) for by_user in lists.values()]
+    users = sorted(set.intersection(*every))
     if not users:
         raise InputError("no user has a list of every ranker", found=", ".join(rankers))
+    lacking = sorted(set.union(*every) - {*users})
+    if lacking:
+        raise InputError(
+            "a user has no list of one of the rankers",
+            where=f"user {lacking[0]!r}",
+            found=f"{len(lacking):,} such users beside {len(users):,} with a list of every ranker",
+            hint="draft for users with a list of every ranker: leave the others out of all tables",
+        )
     hashes = id_numbers(pl.Series(users).cast(pl.String)).astype(np.uint64).tolist()
     return [
         (user, {name: lists[name][user] for name in lists}, np.random.default_rng([seed, number]))
         for user, number in zip(users, hashes, strict=True)
     ]
+
+
+def _check_lists(frame: pl.DataFrame, name: str) -> None:
+    """Raise if a list has an item twice, or belongs to a request."""
+    if "request" in frame.columns:
+        raise ParameterError(
+            "drafts are of one list per user, and these lists belong to requests of users",
+            where=f"ranker {name!r}",
+            found="a column for the request",
+            hint="draft the lists of each request in a call of its own, or with one id of user and request as the user",
+        )
+    repeated = frame.select("user", "item").is_duplicated()
+    if repeated.any():
+        user, item = frame.filter(repeated).select("user", "item").row(0)
+        raise DuplicateError(
+            "an item stands twice in a list",
+            where=f"ranker {name!r}, user {user!r}",
+            found=f"item {item!r} ({int(repeated.sum()):,} such rows)",
+            hint="keep the row with the best rank",
+        )
 
 
 def _frame(rows: list[Any], last: str) -> pl.DataFrame:

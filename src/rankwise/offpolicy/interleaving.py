@@ -15,9 +15,9 @@ from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
 from rankwise.core.terminal import TableView
-from rankwise.errors import InputError, ParameterError
+from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.exposures import OnMissing, check_outcomes, read_log, read_outcomes, read_rows
-from rankwise.offpolicy.result import SavedTables, limits_text, signed
+from rankwise.offpolicy.result import SavedTables, doubts_of, limits_text, notes_of, signed
 from rankwise.stats.differences import MANY, check_level
 from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
@@ -25,6 +25,7 @@ from rankwise.stats.many_systems import adjust, max_t
 from rankwise.stats.paired_tests import paired_t, sign_flip, t_interval
 from rankwise.tables.columns import Columns, missing_column
 from rankwise.tables.memory import from_mapping_of_columns
+from rankwise.tables.table import Table
 
 __all__ = ["Credits", "Interleaving", "interleaving"]
 
@@ -74,7 +75,7 @@ class Interleaving(SavedTables):
             )
             for row in self.table.iter_rows(named=True)
         ]
-        return [TableView(head, rows, self._notes(), left=(0, 5))]
+        return [TableView(head, rows, self._notes(), left=(0, 5), caption="\n".join(doubts_of(self.counts)))]
 
     def _notes(self) -> list[str]:
         users = len(self.per_user)
@@ -92,7 +93,7 @@ class Interleaving(SavedTables):
             f"(p = {p_value(row['p_adjusted'])}): the draft was not fair"
             for row in self.draft.filter(~pl.col("fair")).iter_rows(named=True)
         ]
-        return notes + [f"{name}: {count:,}" for name, count in self.counts.items()]
+        return notes + notes_of(self.counts)
 
 
 def interleaving(
@@ -112,7 +113,8 @@ def interleaving(
     ----------
     exposures : table or path
         One row per item that was shown, with its ``team``, request, user and position, as `rankwise.interleave` drafts
-        them; or one row per request, with the credit of each team in columns such as ``credit_a`` and ``credit_b``.
+        them, or with the ``credit`` of a click, as `rankwise.interleave.optimised` does; or one row per request, with
+        the credit of each team in columns such as ``credit_a`` and ``credit_b``.
     outcomes : table or path, optional
         One row per outcome, as for `rankwise.off_policy`.
     teams : sequence of str, optional
@@ -169,10 +171,13 @@ def _credits(
     results = read_outcomes(outcomes, columns, None)
     log = read_log(exposures, results, columns, window=window)
     frame = log.frame
-    if "team" not in frame.columns:
-        raise missing_column("there is no column for the team, and none for credits", "exposures.team", log.table)
     numbers = {"request": pl.Series(log.request)} | ({} if "user" in frame.columns else {"user": pl.Series(log.user)})
-    frame = frame.with_columns(pl.col("team").cast(pl.String), **numbers)
+    frame = frame.with_columns(**numbers)
+    if "team" not in frame.columns:
+        requests = _credits_of_clicks(frame, log.table)
+        counts = ({} if results is None else check_outcomes(results, log.outcomes, missing)) | log.counts
+        return requests, ["A", "B"], _draft_check(None, []), {name: count for name, count in counts.items() if count}
+    frame = frame.with_columns(pl.col("team").cast(pl.String))
     names = list(teams) if teams is not None else frame["team"].drop_nulls().unique().sort().to_list()
     unknown = set(frame["team"].drop_nulls().to_list()) - set(names)
     if len(names) < 2 or unknown:
@@ -191,6 +196,35 @@ def _credits(
     credit = [pl.col("reward").filter(pl.col("team") == name).sum().alias(name) for name in names]
     requests = frame.group_by("user", "request", maintain_order=True).agg(*credit)
     return requests, names, draft, {name: count for name, count in counts.items() if count}
+
+
+def _credits_of_clicks(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return the credit of A and B by request, from optimised interleaving: each item has the credit of a click.
+
+    Raises
+    ------
+    ColumnError
+        If there is no such credit, as in a balanced draft.
+    """
+    if "credit" not in frame.columns:
+        error = missing_column("there is no column for the team, and none for credits", "exposures.team", table)
+        if "first" not in frame.columns:
+            raise error
+        raise ColumnError(
+            "a balanced draft has no teams, and a random click prefers one of two lists that differ by a shift",
+            where=table.source,
+            found=error.found,
+            hint="draft with rankwise.interleave.team_draft, or optimised; of an old log count the clicks of both "
+            "rankers yourself, in columns credit_a and credit_b",
+        )
+    credit = pl.col("credit").cast(pl.Float64)
+    if frame["credit"].null_count() or not frame.select(credit.is_finite().all()).item():
+        raise InputError(
+            "a credit is missing", where=table.source, hint="each row of a draft has the credit of a click"
+        )
+    earned = {"A": credit.clip(lower_bound=0.0), "B": (-credit).clip(lower_bound=0.0)}
+    sums = [(pl.col("reward") * value).sum().alias(name) for name, value in earned.items()]
+    return frame.group_by("user", "request", maintain_order=True).agg(*sums)
 
 
 def _credit_columns(exposures: Any) -> tuple[pl.DataFrame, list[str]] | None:

@@ -18,6 +18,7 @@ from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MissingValueError, ParameterError
+from rankwise.offpolicy.exposures import CHECK
 from rankwise.offpolicy.intervals import METHOD
 from rankwise.results.methods import logged_plots
 from rankwise.stats.differences import Interval, check_above_zero
@@ -231,6 +232,11 @@ class OffPolicy(SavedTables):
         return self.sentences[0]
 
     @property
+    def doubts(self) -> list[str]:
+        """What to check before any verdict is believed, one line each, starting with ``check:``."""
+        return doubts_of(self.counts)
+
+    @property
     def notes(self) -> list[str]:
         """What was estimated and how, the reasons of weak support, caveats, and counts."""
         return _notes(self)
@@ -277,7 +283,7 @@ class OffPolicy(SavedTables):
     def views(self) -> list[TableView]:
         """The tables for readers: values, differences, and notes."""
         values = _value_view(self.table)
-        return [replace(values, caption="\n".join(self.sentences)), _difference_view(self)]
+        return [replace(values, caption="\n".join([*self.doubts, *self.sentences])), _difference_view(self)]
 
 
 def is_off_policy(path: Path) -> bool:
@@ -387,4 +393,14 @@ def _notes(result: OffPolicy) -> list[str]:
     ]
     for row in result.differences.iter_rows(named=True):
         notes += [f"{row['system']} − {row['baseline']}{_group(row)}: {flag}" for flag in row["flags"]]
-    return notes + [f"{name}: {count:,}" for name, count in result.counts.items()]
+    return notes + notes_of(result.counts)
+
+
+def doubts_of(counts: Mapping[str, int]) -> list[str]:
+    """Return the counts that put a result in doubt, as lines that start with ``check:``."""
+    return [f"{name}: {count:,}." for name, count in counts.items() if name.startswith(CHECK)]
+
+
+def notes_of(counts: Mapping[str, int]) -> list[str]:
+    """Return all other counts, one line each."""
+    return [f"{name}: {count:,}" for name, count in counts.items() if not name.startswith(CHECK)]

@@ -288,7 +288,7 @@ def logged_blocks(result: OffPolicy) -> list[Block]:
     if len(weights):
         caption = "How many users carry each value: on the diagonal all users weigh the same."
         blocks.append(Figure("logged-overlap", caption, weights, _weight_chart))
-    return [*blocks, Notes(result.notes)]
+    return [*blocks, Notes([*result.doubts, *result.notes])]
 
 
 def logged_sections(result: OffPolicy) -> list[Section]:

@@ -14,10 +14,19 @@ import polars as pl
 from rankwise.core.terminal import TableView, number
 from rankwise.metrics.base import Metric
 from rankwise.metrics.inputs import read_label
+from rankwise.options import widest_population
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
-__all__ = ["footnote", "moment_text", "plan_statements", "result_views", "short_lists", "split_words"]
+__all__ = [
+    "evaluated_population",
+    "footnote",
+    "moment_text",
+    "plan_statements",
+    "result_views",
+    "short_lists",
+    "split_words",
+]
 
 _POPULATIONS = {
     "truth": "with a relevant item",
@@ -233,7 +242,7 @@ def footnote(
     is the note that `short_lists` makes.
     """
     settings, inputs = provenance["settings"], provenance["inputs"]
-    population = settings.get("population")
+    population = evaluated_population(provenance)
     who = f" {_POPULATIONS[population]}" if population else ""
     people = f"{counts['users']:,} user{'s' * (counts['users'] != 1)}"
     if "requests" in counts:
@@ -250,7 +259,7 @@ def footnote(
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
     rules = [_convention_rule(provenance), _relevance_rule(settings, inputs)]
-    notes += [_exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()]
+    notes += _population_notes(provenance)
     if settings.get("weights") is not None:
         weights, unweighted = settings["weights"], provenance.get("unweighted")
         text = "users weighted" + ("" if weights == "given" else f" by column {weights!r}")
@@ -278,6 +287,27 @@ def footnote(
     rules += plan_statements([provenance])
     doubts = [f"check: {doubt}" for doubt in provenance.get("doubts", ())]
     return [*doubts, *("; ".join(filter(None, line)) for line in (notes, rules, read))]
+
+
+def evaluated_population(provenance: Mapping[str, Any]) -> Any:
+    """Return the population of all metrics of a result together; None where the result does not say."""
+    settings, rules = provenance["settings"], provenance.get("rules", {})
+    population = settings.get("population")
+    names = [text.partition("@")[0] for text in settings.get("metrics", ())]
+    populations = {rules.get(name, {}).get("population", population) for name in names} - {None}
+    return (widest_population(populations) if populations else None) or population
+
+
+def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
+    """Return which metrics are over other users than the rest; those over every row that was shown in one note."""
+    settings, rules = provenance["settings"], provenance.get("rules", {})
+    if provenance.get("convention") is not None:
+        return [_exception(name, rule, settings) for name, rule in rules.items()]
+    others = [text for text in settings["metrics"] if text.partition("@")[0] not in rules]
+    if not rules or not others or settings["population"] in ("recommended", "all"):  # all rows, for every metric
+        return []
+    rest = f"the others over users {_POPULATIONS[settings['population']]}"
+    return [f"{', '.join(rules)} over every row that was shown, {rest}"]
 
 
 def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:

@@ -62,7 +62,7 @@ from rankwise.spark.tables import (
     unify_ids,
 )
 from rankwise.tables.columns import empty_table
-from rankwise.tables.requests import has_requests, users_as_text
+from rankwise.tables.requests import REQUEST, column_of_requests, has_requests, users_as_text, words_of_unread_requests
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
@@ -317,7 +317,10 @@ class Engine:
         requests = self._requests()
         evaluated, truth = self._evaluate(), self.tables.get("truth")
         lists = self.tables["recommendations"].empty
-        result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
+        warnings = [] if truth is None else swapped(lists, truth.empty)
+        if truth is not None and has_requests(truth.empty) and not has_requests(lists):
+            warnings.append(words_of_unread_requests(truth.empty))
+        result = with_doubts(evaluated.result, warnings)
         if self.settings.warm_and_cold:
             assert truth is not None
             warm = self.tables["train"].trained.frame.select("item").distinct()
@@ -361,6 +364,7 @@ class Engine:
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))
         by_request = has_requests(empty.get("recommendations"))
         if by_request:
+            _refuse_attributes(empty)
             settings = settings_by_request(settings)
         for role in ("recommendations", "reference"):
             if role in empty:
@@ -572,3 +576,16 @@ def _with_rows(result: Result, rows: Mapping[TableRole, int]) -> Result:
         if role in rows or role != "users" or set(card["columns"]) - {"user", *TRAIN_GROUPS}
     }
     return replace(result, provenance={**result.provenance, "inputs": inputs})
+
+
+def _refuse_attributes(tables: Mapping[TableRole, Table]) -> None:
+    """Raise if the table of users has attributes of requests."""
+    users, lists = tables.get("users"), tables["recommendations"]
+    column = None if users is None else column_of_requests(users, lists.columns.get(REQUEST, REQUEST))
+    if users is not None and column is not None:
+        raise ParameterError(
+            "rankwise.spark takes a table with one row per user, and this one has attributes of requests",
+            where=users.source,
+            found=f"column {column!r}",
+            hint="rankwise.evaluate takes it: collect the tables; or evaluate the requests of each group alone",
+        )

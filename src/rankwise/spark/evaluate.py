@@ -62,6 +62,7 @@ from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
+from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import TableRole
 
 __all__ = ["bucket", "compare", "evaluate"]
@@ -413,6 +414,7 @@ def evaluate(
     sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
     sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
     tables = {role: read_spark(session, source, role, settings.columns) for role, source in sources.items()}
+    check_same_units([table.empty for table in tables.values()], settings.columns)
     catalogue = collected(items) if is_spark(items) else items
     return Engine(
         spark=session,

@@ -556,6 +556,10 @@ def _check_supported(rule: Any, name: str) -> None:
     if type(rule) not in _RULES:
         names = ", ".join(kind.__name__ for kind in _RULES)
         raise ParameterError(f"this {name} does not run on Spark", found=f"{rule!r}; on Spark: {names}", hint=hint)
+    if rule.sessions is not None:
+        raise ParameterError(
+            "sessions= does not run on Spark", found=f"{name} with sessions={rule.sessions!r}", hint=hint
+        )
     for one in rule.filters:
         if type(one) not in _FILTERS:
             names = ", ".join(kind.__name__ for kind in _FILTERS)

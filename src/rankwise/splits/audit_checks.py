@@ -494,21 +494,29 @@ def validation_overlap(parts: Parts) -> Finding:
     return _at_fault(rows, finding, "fail")
 
 
+_SESSIONS = ("session", "sessionid", "basket", "basketid", "visit", "visitid")
+
+
+def _begin_anew(parts: Parts, column: str) -> bool:
+    """Return whether ids of sessions begin anew for every user: several users of one part have the same."""
+    pairs = (part.select("user", column).unique() for part in (parts.train, parts.test))
+    return any(bool(pair[column].is_duplicated().any()) for pair in pairs)
+
+
 @check("L6", "users or sessions shared")
 def shared_users(parts: Parts) -> Finding:
     """L6: users, or sessions, in both training and test."""
     sessions = [
-        column
-        for column in parts.train.columns
-        if plain_name(column) in ("session", "sessionid", "basket", "basketid") and column in parts.test.columns
+        column for column in parts.train.columns if plain_name(column) in _SESSIONS and column in parts.test.columns
     ]
     shared, findings = [], []
     for column in sessions[:1]:
         text = pl.col(column).cast(pl.String)
-        both = rows_in(parts.test.with_columns(text), parts.train.select(text), column)
+        key = ["user", column] if _begin_anew(parts, column) else [column]
+        both = rows_in(parts.test.with_columns(text), parts.train.select("user", text), key)
         shared.append(both)
-        n_sessions = parts.test[column].n_unique()
-        findings.append(f"{both[column].n_unique():,} of {n_sessions:,} test sessions in training")
+        n_sessions = parts.test.select(key).n_unique()
+        findings.append(f"{both.select(key).n_unique():,} of {n_sessions:,} test sessions in training")
     if parts.claim == "users":
         both = rows_in(parts.test, parts.train, "user")
         shared.append(both)

@@ -22,6 +22,7 @@ from rankwise.splits.reading import read
 from rankwise.splits.split import Folds, Split
 from rankwise.tables.columns import Columns
 from rankwise.tables.read import read_table
+from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import align
@@ -186,6 +187,7 @@ def read_parts(
     if unknown is not None:
         raise ParameterError(f"there is no stage {unknown!r}", found=", ".join(_STAGES))
     tables = {name: _read_part(source, name, columns) for name, source in {**opened.sources, **opened.stages}.items()}
+    check_same_units(tables.values(), columns)
     for role in PAIR:
         tables = dict(zip(tables, align(list(tables.values()), role), strict=True))
     frames, per_second = _in_one_unit(tables, time_unit or opened.unit, time_format or opened.time_format)
@@ -260,7 +262,8 @@ def _open(
     main = {name: part for name, part in parts.items() if name in _PARTS}
     stages = {name: parts[name] for name in _STAGES if name in parts} | stages
     claim = _CLAIMS.get(str(split.rule.get("rule")))
-    if claim == "users" and not split.rule.get("strong", True):
+    is_weak = claim == "users" and not split.rule.get("strong", True)
+    if is_weak or (claim == "time" and split.rule.get("sessions")):  # a session may go on after the split
         claim = None
     unit = None if times is None or times.is_date else times.unit
     before = bool(split.rule.get("filters")) and split.rule.get("filter_on") == "all"
@@ -418,9 +421,19 @@ class Audit:
         if failed:
             head = f"Leaks: {', '.join(failed)}."
         else:
-            head = "No leak found." if counts["pass"] + counts["warn"] else "Nothing was checked."
+            head = f"No leak found.{self._about_time}" if counts["pass"] + counts["warn"] else "Nothing was checked."
         words: dict[Status, str] = {"fail": "failed", "warn": "warnings", "pass": "passed", "not run": "not run"}
         return f"{head} {', '.join(f'{counts[status]} {word}' for status, word in words.items())}."
+
+    @property
+    def _about_time(self) -> str:
+        """What the checks of time say where none failed: not run, or that the split is none by time."""
+        order = next((check for check in self.checks if check.code == "L3"), None)
+        if order is None or order.status == "pass":
+            return ""
+        if order.status == "not run":
+            return " Time was not looked at: no timestamps."
+        return f" Not a split by time: {order.value:,.0f} training rows are not before the first test row."
 
     def text(self, detail: Detail = "table") -> str:
         """Return the verdict alone, with the checks that fail or warn, or with all checks.

@@ -97,6 +97,8 @@ class StratifiedKFold(FoldSplitter):
     by: str = "relevance"
     seed: Seed = 0
 
+    cuts_sessions = False
+
     def _check(self) -> None:
         if not isinstance(self.by, str):
             raise ParameterError("by is the name of a column", found=f"by={self.by!r}")
@@ -515,6 +517,8 @@ class ItemHoldout(SingleSplitter):
     share: Share = 0.2
     seed: Seed = 0
 
+    cuts_sessions = False
+
     def _cut(self, rows: Rows) -> Masks:
         held_out = _random_share(rows.item, self.share, self.seed)
         return Masks.of_test(held_out[rows.item.of_row], {"items_held_out": int(held_out.sum())})
@@ -533,7 +537,7 @@ def _hold_out(rows: Rows, held_out: Mask, fold_in: Splitter | None, strong: bool
     if fold_in is None or not held_out.any():
         return Masks.of_test(held_out, notes)
     assert isinstance(fold_in, SingleSplitter)
-    inner = fold_in._cut(rows.select(held_out)).spread(held_out)
+    inner = fold_in.masks(rows.select(held_out)).spread(held_out)
     history, test = inner.parts["train"], inner.parts["test"]
     notes |= {f"fold_in_{name}": value for name, value in inner.notes.items()}
     if strong:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from rankwise.core.arrays import reaches
 from rankwise.core.ragged import runs
 from rankwise.errors import EmptyError, ParameterError, ScoreError
 from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
+from rankwise.splits.sessions import Sessions
 from rankwise.splits.split import Folds, Split, known_rows, plain
 from rankwise.tables.columns import Columns, missing_column, where_in
 from rankwise.tables.memory import from_arrow
@@ -235,6 +236,11 @@ class Masks:
         """Return masks of the kept rows as masks of all rows."""
         return Masks({name: spread(kept, mask) for name, mask in self.parts.items()}, self.notes)
 
+    def of_sessions(self, sessions: Sessions) -> Masks:
+        """Return masks of sessions as masks of their rows."""
+        parts = {name: sessions.spread(mask) for name, mask in self.parts.items()}
+        return Masks(parts, {**sessions.notes, **self.notes})
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Splitter:
@@ -258,6 +264,11 @@ class Splitter:
     seen : {"keep", "drop"}, default="keep"
         What to do with validation and test rows whose user has the same item among the rows that
         are known before the part.
+    sessions : str, optional
+        The column of sessions (baskets, visits), each of which stays whole. The rule then cuts sessions in place
+        of rows: shares, numbers and folds are of sessions, so that ``LeaveOut(1, sessions="session_id")`` tests the
+        last session of each user. A session has the time of its first row: a split in time puts it on the
+        side on which it begins. Ids of sessions may begin anew for every user.
     """
 
     validation: Splitter | None = None
@@ -266,6 +277,10 @@ class Splitter:
     cold_users: Cold = "keep"
     cold_items: Cold = "keep"
     seen: Seen = "keep"
+    sessions: str | None = None
+
+    cuts_sessions: ClassVar[bool] = True
+    """Whether the rule can cut whole sessions: not if it chooses by what single rows have."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -284,7 +299,23 @@ class Splitter:
                 found=f"validation={self.validation!r}",
                 hint="give them to the rule that has validation=",
             )
+        self._check_sessions()
         self._check()
+
+    def _check_sessions(self) -> None:
+        """Raise if sessions cannot stay whole; validation keeps them whole as well."""
+        if self.sessions is None:
+            return
+        if not isinstance(self.sessions, str):
+            raise ParameterError("sessions is the name of a column", found=f"sessions={self.sessions!r}")
+        if not self.cuts_sessions:
+            raise ParameterError(
+                f"{type(self).__name__} chooses rows by what they have, and cannot keep sessions whole",
+                found=f"sessions={self.sessions!r}",
+                hint="take LeaveOut, Holdout, KFold, UserHoldout or GlobalTime with sessions=",
+            )
+        if self.validation is not None and self.validation.sessions is None:
+            object.__setattr__(self, "validation", replace(self.validation, sessions=self.sessions))
 
     def __repr__(self) -> str:
         return one_line(self.to_dict())
@@ -414,8 +445,15 @@ class SingleSplitter(Splitter):
         """
         source = _collected(interactions)
         rows, kept, notes = self._read(source, columns, time_unit, time_format)
-        masks = self._cut(rows) if kept is None else self._cut(rows.select(kept)).spread(kept)
+        masks = self.masks(rows) if kept is None else self.masks(rows.select(kept)).spread(kept)
         return self._finish(source, rows, Masks(masks.parts, notes | masks.notes), self.to_dict())
+
+    def masks(self, rows: Rows) -> Masks:
+        """Return the rows of each part, with sessions whole if the rule keeps them so."""
+        if self.sessions is None:
+            return self._cut(rows)
+        sessions = Sessions.of(rows, self.sessions)
+        return self._cut(sessions.rows).of_sessions(sessions)
 
     @abstractmethod
     def _cut(self, rows: Rows) -> Masks:
@@ -443,7 +481,7 @@ class FoldSplitter(Splitter):
         """
         source = _collected(interactions)
         rows, kept, notes = self._read(source, columns, time_unit, time_format)
-        count, cut = self._folds(rows if kept is None else rows.select(kept))
+        count, cut = self._folds_of(rows if kept is None else rows.select(kept))
         rule = self.to_dict()
 
         def make(fold: int) -> Split:
@@ -453,6 +491,14 @@ class FoldSplitter(Splitter):
 
         again = partial(self.split, columns=columns, time_unit=time_unit, time_format=time_format)
         return Folds(int(count), make, (again, (source,)))
+
+    def _folds_of(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
+        """Return the number of folds and what cuts one of them, with sessions whole if the rule keeps them so."""
+        if self.sessions is None:
+            return self._folds(rows)
+        sessions = Sessions.of(rows, self.sessions)
+        count, cut = self._folds(sessions.rows)
+        return count, lambda fold: cut(fold).of_sessions(sessions)
 
     @abstractmethod
     def _folds(self, rows: Rows) -> tuple[int, Callable[[int], Masks]]:
@@ -472,7 +518,7 @@ def _with_validation(rule: Splitter, rows: Rows, parts: dict[str, Mask]) -> tupl
     """Return the parts after a second rule has split the training rows, and its notes."""
     assert isinstance(rule, SingleSplitter)
     train = parts["train"]
-    masks = rule._cut(rows.select(train)).spread(train)
+    masks = rule.masks(rows.select(train)).spread(train)
     inner = masks.parts
     out = {"train": inner.pop("train"), "validation": inner.pop("test")}
     out |= {f"validation_{name}": mask for name, mask in inner.items()}

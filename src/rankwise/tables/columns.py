@@ -47,6 +47,7 @@ __all__ = [
     "quoted_columns",
     "recognise",
     "undecided",
+    "unit_named",
     "unreadable",
     "where_in",
 ]
@@ -80,8 +81,8 @@ _OF_TRUTH = "truth:"
 """What a key of ``columns`` starts with for a column of the ground truth that is read as it is."""
 EVENT = f"{_OF_TRUTH}event"
 """The column of events of a ground truth, which is read where they have grades; without a name it is recognised."""
-_NEVER_DECIDING = frozenset((*_TIME, *_UNIT))
-"""Times and requests neither order lists nor say what is relevant."""
+_NEVER_DECIDING = frozenset((*_TIME, *_UNIT, "user", "userid", "uid", "customer", "customerid", "visitor", "visitorid"))
+"""Times, requests and users neither order lists nor say what is relevant."""
 _LOGGED: dict[str, tuple[str, ...]] = {"request": _REQUEST, "user": _USER, "item": _SHOWN}
 
 ROLES: dict[TableRole, dict[str, tuple[str, ...]]] = {
@@ -171,6 +172,16 @@ def plain_name(name: str) -> str:
     Letters of every script are kept: a name without them would be no name.
     """
     return re.sub(r"[\W_]", "", name.split(":")[0].lower())
+
+
+def unit_named(name: str) -> str:
+    """Return what a column of users stands for by its name: ``"session"``, ``"query"`` or ``"user"``.
+
+    >>> unit_named("session_id"), unit_named("qid"), unit_named("customer")
+    ('session', 'query', 'user')
+    """
+    plain = plain_name(name)
+    return "session" if plain in _SESSION else "query" if plain in _QUERY else "user"
 
 
 def names_of(names: Sequence[str], role: TableRole, column: str) -> list[str]:

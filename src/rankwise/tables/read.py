@@ -69,6 +69,7 @@ from rankwise.tables.memory import (
     types_of_rows,
     with_integers,
 )
+from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
@@ -290,6 +291,7 @@ def read_tables(
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
+    check_same_units(tables.values(), columns)
     return Tables(**tables)  # type: ignore[arg-type]
 
 

@@ -6,29 +6,35 @@ the user and of the request; all other tables keep their users, and each request
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from rankwise.errors import IdError, ParameterError, RankwiseError
+from rankwise.errors import ColumnError, DuplicateError, IdError, ParameterError, RankwiseError
+from rankwise.tables.columns import Columns, choose, names_of, unit_named
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import align
 
 __all__ = [
     "REQUEST",
+    "attributes_of_requests",
     "check_no_requests",
+    "check_same_units",
+    "column_of_requests",
     "counts_of_requests",
     "has_requests",
     "naming_requests",
     "one_id_per_request",
     "request_ids",
     "truth_by_request",
+    "unread_requests",
     "users_and_requests",
     "users_as_text",
     "users_of_requests",
     "without_requests",
+    "words_of_unread_requests",
 ]
 
 REQUEST = "request"
@@ -55,6 +61,100 @@ def check_no_requests(lists: Table | None, what: str) -> None:
         )
 
 
+_ROLE_NAMES = {
+    "truth": "ground truth",
+    "train": "training interactions",
+    "users": "table of users",
+    "reference": "reference lists",
+}
+
+
+def check_same_units(tables: Iterable[Table], columns: Columns | None) -> None:
+    """Raise if sessions or queries are the users of one table, and requests of users in another.
+
+    Both have small whole numbers as ids, which match by chance. A table whose column of users the caller named is
+    taken as it is.
+
+    Raises
+    ------
+    ColumnError
+        If a table without a user has sessions (or queries) for users, and another has users and these sessions.
+    """
+    inferred = [table for table in tables if _has_recognised_user(table, columns)]
+    people = [table for table in inferred if unit_named(table.columns["user"]) == "user"]
+    for table in inferred:
+        name = table.columns["user"]
+        unit = unit_named(name)
+        others = {other.source: _column_of_unit(other, unit) for other in people}
+        if unit == "user" or not any(others.values()):
+            continue
+        user = next(other for other in people if others[other.source])
+        raise ColumnError(
+            f"a {unit} is a user in one table, and a request of a user in another",
+            where=f"{table.source}, {user.source}",
+            found=f"column {name!r} for the user of {_called(table)}, and no column {user.columns['user']!r} there",
+            hint=_way_out(table, people, unit),
+        )
+
+
+def _has_recognised_user(table: Table, columns: Columns | None) -> bool:
+    """Return whether the column of users was recognised by its name, and neither given nor made."""
+    is_named = not table.is_positional and not table.format.startswith(("trec", "ranking", "json"))
+    return is_named and "user" in table.columns and choose(columns, table.role).get("user") is None
+
+
+def _column_of_unit(table: Table, unit: str) -> str | None:
+    """Return the column of a table with sessions (or queries) beside its users; None if there is none."""
+    names = (*table.columns.values(), *table.unread, *table.frame.columns)
+    return next((name for name in names if name != table.columns["user"] and unit_named(name) == unit), None)
+
+
+def _way_out(table: Table, people: Sequence[Table], unit: str) -> str:
+    """Return how to evaluate sessions as users, and how as requests of users."""
+    user = f"for {_PLURAL[unit]} as requests of users, add the column of the user to {_called(table)}"
+    named = {other.role: _column_of_unit(other, unit) for other in people}
+    if not all(named.values()):
+        return user
+    keys = ["user"] if table.role in named else [f"{role}.user" for role in named]
+    pairs = ", ".join(f'"{key}": "{name}"' for key, name in zip(keys, named.values(), strict=False))
+    return f"for {_PLURAL[unit]} as users, columns={{{pairs}}}; or {user}"
+
+
+_PLURAL = {"session": "sessions", "query": "queries"}
+
+
+def _called(table: Table) -> str:
+    return f"the {_ROLE_NAMES.get(table.role, table.role)}" if table.source == table.role else table.source
+
+
+def column_of_requests(users: Table, lists_column: str | None) -> str | None:
+    """Return the column of a table of users whose rows are of requests; None if they are of users.
+
+    It is called as that of the lists is, or users have several rows and a column is recognised.
+    """
+    others = [name for name in users.frame.columns if name != "user"]
+    if lists_column is not None and lists_column in others:
+        return lists_column
+    names = names_of(others, "truth", REQUEST)
+    return names[0] if len(names) == 1 and users.frame["user"].is_duplicated().any() else None
+
+
+def attributes_of_requests(users: Table, column: str) -> Table:
+    """Return a table of users with one row per request, whose column of requests is called so."""
+    frame = users.frame.rename({column: REQUEST}) if column != REQUEST else users.frame
+    repeated = frame.select("user", REQUEST).is_duplicated()
+    if repeated.any():
+        row = frame.filter(repeated).row(0, named=True)
+        raise DuplicateError(
+            "a request has two rows of attributes",
+            where=f"{users.source}, user {row['user']!r}, request {row[REQUEST]!r}",
+            found=f"{int(repeated.sum()):,} such rows",
+            hint="keep one row per user and request",
+        )
+    columns = {name: source for name, source in users.columns.items() if name != column}
+    return replace(users, frame=frame, columns={**columns, REQUEST: column})
+
+
 def without_requests(truth: Table) -> Table:
     """Return a ground truth whose column of requests is not read, because lists belong to users."""
     if not has_requests(truth):
@@ -64,15 +164,48 @@ def without_requests(truth: Table) -> Table:
     return replace(truth, frame=truth.frame.drop(REQUEST), columns=columns, unread=unread)
 
 
-def naming_requests(error: RankwiseError, lists: Table) -> RankwiseError:
+def naming_requests(error: RankwiseError, lists: Table, truth: Table | None) -> RankwiseError:
     """Return an error about two rows of one user with the columns that may tell the requests of users apart."""
-    is_of_lists = str(error.where).startswith((lists.source, "user "))
-    if not lists.unread or has_requests(lists) or not is_of_lists:
+    where = str(error.where)
+    if truth is not None and where.startswith(truth.source):
+        hint = _requests_of_truth(truth)
+    elif where.startswith((lists.source, "user ")) and lists.unread and not has_requests(lists):
+        unread = ", ".join(map(repr, lists.unread[:3]))
+        hint = f'or name the request, if users have several: columns={{"request": …}}, of columns not read: {unread}'
+    else:
         return error
-    unread = ", ".join(map(repr, lists.unread[:3]))
-    hint = f'or name the request, if users have several: columns={{"request": …}}, of the columns not read: {unread}'
     return type(error)(
         error.what, where=error.where, found=error.found, hint="; ".join(filter(None, [error.hint, hint]))
+    )
+
+
+def _requests_of_truth(truth: Table) -> str:
+    """Return what tells the requests of a ground truth apart whose lists are of users; empty without such a column."""
+    named = [truth.columns[REQUEST]] if REQUEST in truth.columns else names_of(list(truth.unread), "truth", REQUEST)
+    if not named:
+        return ""
+    return f"or give the lists a column {named[0]!r} as well, if each list is that of one {_unit_of(named[0])}"
+
+
+def _unit_of(name: str) -> str:
+    unit = unit_named(name)
+    return "request" if unit == "user" else unit
+
+
+def unread_requests(lists: Table, truth: Table) -> list[str]:
+    """Return a warning if users have several requests in the ground truth, and one list for all of them."""
+    if has_requests(lists) or not has_requests(truth):
+        return []
+    several = truth.frame.group_by("user").agg(pl.col(REQUEST).n_unique().alias("n")).filter(pl.col("n") > 1)
+    return [] if several.is_empty() else [words_of_unread_requests(truth)]
+
+
+def words_of_unread_requests(truth: Table) -> str:
+    """Return that the requests of a ground truth are not told apart, because lists are of users."""
+    name = truth.columns.get(REQUEST, REQUEST)
+    return (
+        f"the ground truth has several {_PLURAL.get(_unit_of(name), 'requests')} of a user (column {name!r}), and the "
+        "lists are of users: the items of all of them count together"
     )
 
 
@@ -97,9 +230,11 @@ def one_id_per_request(tables: Tables, requests: pl.DataFrame) -> Tables:
 
 
 def users_as_text(tables: Mapping[Any, Table]) -> dict[Any, Table]:
-    """Return the tables that are looked up by user, by role, with ids as text."""
+    """Return the tables that are looked up by user, by role, with ids as text; by request, where users have some."""
     return {
-        role: replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
+        role: _with_requests(table)
+        if has_requests(table)
+        else replace(table.with_ids("user", table.frame["user"].cast(pl.String)), is_text=True)
         for role, table in tables.items()
         if role in _BY_USER
     }
