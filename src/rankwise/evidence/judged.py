@@ -80,10 +80,10 @@ class JudgedResult(TableDisplay):
     def _counted(self, side: str) -> str:
         """Return the number of labelled, or of other, users in words, after that of their requests."""
         users, requests = int(self.table[side][0]), self.settings.get("requests", {}).get(side)
-        named = {"labelled": f"{users:,} labelled users", "others": f"{users:,} other{'s' * (requests is None)}"}[side]
-        return (
-            named if requests is None else f"{count_of(requests, 'request')} of {named}{' users' * (side == 'others')}"
-        )
+        if requests is None:
+            return f"{users:,} labelled users" if side == "labelled" else f"{users:,} others"
+        adjective = "labelled" if side == "labelled" else "other"
+        return f"{count_of(requests, 'request')} of {users:,} {adjective} users"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
