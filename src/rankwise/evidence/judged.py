@@ -276,7 +276,8 @@ class _Labels:
         labelled = rows.filter(pl.col("human").is_not_null())
         others = rows.filter(pl.col("human").is_null())
         users = (labelled[of_user[0]].to_numpy(), others[of_user[0]].to_numpy()) if of_user else None
-        return cls(*(np.asarray(values) for values in (labelled["human"], labelled["judge"], others["judge"])), users)
+        values = (np.asarray(column) for column in (labelled["human"], labelled["judge"], others["judge"]))
+        return cls(next(values), next(values), next(values), users)
 
     def minus(self, baseline: _Labels) -> _Labels:
         """Return the differences from another system on the same users."""

@@ -327,11 +327,12 @@ def _order(
     users = len(aligned.values) if aligned.cluster is None else aligned.n_clusters
     if users < 2:
         raise MetricError(f"an order by {cell} needs two users or more with a value in all results", found=str(users))
-    means, options = aligned.values.mean(axis=0), {"alpha": level, "n_resamples": n_resamples, "seed": seed}
-    if aligned.cluster is None:
-        ranks = ranks_of_users(aligned, bounds[1] - bounds[0], better=bool(better), **options)
-    else:
+    means = aligned.values.mean(axis=0)
+    if aligned.cluster is not None:
         ranks = _ranks_over_requests(family, cell, means, level, sign)
+    else:
+        largest = bounds[1] - bounds[0]
+        ranks = ranks_of_users(aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
     sample = unit.counted(len(aligned.values), users)
     reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
     return _Order(sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons)

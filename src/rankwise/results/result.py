@@ -529,7 +529,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if users is None or len(users) < 2 or not self.is_mean_of_users(cell) or cell not in users.columns:
             return ""
         low, high = range_of(self.metrics, cell)
-        if len(users) < MANY and not math.isfinite(high - low):
+        is_resampled = len(users) < MANY and not math.isfinite(high - low)
+        if self.sampling_unit.clusters is None and is_resampled:
             return ""
         interval = self.interval(cell)
         return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"

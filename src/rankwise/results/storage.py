@@ -185,10 +185,9 @@ def from_per_user(source: Any) -> Result:
     per_user = frame.sort(keys).select(*keys, *user_columns, *weight, *texts, *numbers, *label, *over)
     weights = per_user[WEIGHT] if weight else None
     sums = {cell for metric in metrics for cell in metric.cells if metric.value_kind == "sum"}
-    rows = means_of_users(per_user, list(cells.values())) if over else per_user
-    values = Values(
-        {c: sum_of(per_user[c], weights) if c in sums else mean_of(rows[c], weights) for c in cells.values()}
-    )
+    units = means_of_users(per_user, list(cells.values())) if over else per_user
+    means = {cell: mean_of(units[cell], weights) for cell in cells.values() if cell not in sums}
+    values = Values({c: sum_of(per_user[c], weights) if c in sums else means[c] for c in cells.values()})
     provenance: dict[str, Any] = {
         "settings": {"metrics": [str(metric) for metric in metrics]} | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},

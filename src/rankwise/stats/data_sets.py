@@ -133,7 +133,9 @@ def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
 
 def of_clusters(pairs: Differences, codes: Any) -> Differences:
     """Return the sums of clusters as pairs, whose number, signs and skewness are those of the sample."""
-    return Differences(*(np.bincount(codes, values) for values in (pairs.x, pairs.y)))
+    x: Floats = np.bincount(codes, pairs.x).astype(np.float64)
+    y: Floats = np.bincount(codes, pairs.y).astype(np.float64)
+    return Differences(x, y)
 
 
 def cluster_values(values: Floats, codes: Any) -> Floats:

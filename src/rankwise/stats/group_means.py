@@ -216,7 +216,8 @@ class _GroupMeans:
             with np.errstate(divide="ignore", invalid="ignore"):
                 centred, mean = centred / mean[codes], np.log(mean)
         samples = _samples(centred, codes, cluster)
-        count, freedom = (np.array(values) for values in zip(*((len(one.rows), one.freedom) for one in samples)))
+        count = np.array([len(sample.rows) for sample in samples])
+        freedom = np.array([sample.freedom for sample in samples])
         rng, k, s = np.random.default_rng(seed), len(names), x.shape[1]
         drawn, square = np.empty((n_resamples, k, s)), np.empty((k, s))
         scale = rng.chisquare(freedom, (n_resamples, k)) / freedom
@@ -241,7 +242,7 @@ class _GroupMeans:
 
     @property
     def known(self) -> bool:
-        """Whether every group has two users whose values vary, none with most of them, and for ratios a mean above 0."""
+        """Whether every group has two users whose values vary, none of them with most, and for ratios means above 0."""
         square = self.square[:, :2]
         return bool((self.count > 1).all() and (square > 0).all() and np.isfinite(self.mean).all())
 

@@ -35,7 +35,7 @@ __all__ = [
 REQUEST = "request"
 """The column of the request, in lists, ground truth and per-user values."""
 MEAN_OVER = "mean_over"
-"""The column of per-user values by request that says ``users`` if means are over users, each over the user's requests."""
+"""The column of values by request that says ``users`` if means are over users, each over the user's requests."""
 _BETWEEN = "\x1f"  # between the ids of the user and of the request; users without a request have an empty one
 _BY_USER = ("train", "users", "reference", "weights")
 
