@@ -298,6 +298,9 @@ class PairwiseTests:
         return self._align(self.main)
 
     def _align(self, cell: str) -> AlignedUsers | None:
+        unknown = any(r.kinds.get(cell) == "mean" and cell not in r.per_user.columns for r in self.results.values())
+        if unknown:
+            raise MetricError(f"{cell} describes lists, and has no value in a slice of the relevant items")
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))

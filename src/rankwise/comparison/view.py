@@ -367,7 +367,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     hidden = {"users"} if len(users) == 1 else set()
     hidden |= {"baseline"} if by_system else set()
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
-    head = f"{dicts[0]['metric']}, {unit.counted_in(dicts[0])}" if len(users) == 1 else str(dicts[0]["metric"])
+    head = f"{dicts[0]['metric']}, {unit.counted(users[0])}" if len(users) == 1 else str(dicts[0]["metric"])
     names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
     names["users"] = unit.rows
     level = f"{100 - 100 * settings['alpha']:g} % interval"

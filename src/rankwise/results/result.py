@@ -331,7 +331,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if self.kinds.get(cell) != "mean":
             return False
         # With undefined="nan" a single user without relevant items leaves no mean.
-        return not math.isnan(self.values[cell]) or self.per_user[cell].is_nan().all()
+        is_known = cell in self.per_user.columns  # lists alone have no value in slices of the ground truth
+        return not math.isnan(self.values[cell]) or (is_known and self.per_user[cell].is_nan().all())
 
     def interval(
         self,
