@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 
 import numpy as np
@@ -10,6 +11,12 @@ import polars as pl
 import pytest
 
 import rankwise as rw
+from command_line import rankwise_here
+from rankwise.comparison.comparison import Comparison
+from rankwise.comparison.looks import record_interim_analysis
+from rankwise.errors import ColumnError, InputError, ParameterError
+from rankwise.results.sampling_unit import REQUESTS, USERS, SamplingUnit
+from rankwise.stats.group_means import group_interval
 
 PEOPLE, COPIES = 24, 50
 ATTRIBUTES = pl.DataFrame(
@@ -78,7 +85,7 @@ def same(one, many):
     elif isinstance(one, float):
         assert one == pytest.approx(many, rel=1e-6, abs=1e-9, nan_ok=True)
     elif isinstance(one, str):
-        assert plain(one) == plain(many)
+        assert plain(" ".join(one.split())) == plain(" ".join(many.split()))
     else:
         assert one == many
 
@@ -212,7 +219,7 @@ def test_labels_that_all_agree_are_printed():
 
 def test_means_over_users_come_back_from_their_table(tmp_path):
     """A table of values by request says that means are over users first."""
-    result, cells = evaluated(1, mean_over="users", by="team")["c"], ["ndcg@4", "recall@4"]
+    result, cells = evaluated(1, mean_over="users", by="team")["b"], ["ndcg@4", "recall@4"]
     result.per_user.write_csv(tmp_path / "values.csv")
     for source in (result.per_user, tmp_path / "values.csv"):
         again = rw.from_per_user(source)
@@ -237,11 +244,12 @@ def test_the_unit_travels(over, tmp_path):
     evaluator = rw.Evaluator(METRICS[:3], truth=truth, **options)
     for part in (0, 1):
         evaluator.update(lists["a"].filter(pl.col("user") % 2 == part))
-    lists["a"].write_csv(tmp_path / "lists.csv")
-    truth.write_csv(tmp_path / "truth.csv")
+    lists["a"].write_parquet(tmp_path / "lists.parquet")
+    truth.write_parquet(tmp_path / "truth.parquet")
+    files = (tmp_path / "lists.parquet", tmp_path / "truth.parquet")
     roads = {
         "pieces": evaluator.result(),
-        "chunks": rw.evaluate(tmp_path / "lists.csv", tmp_path / "truth.csv", METRICS[:3], chunk_rows=40, **options),
+        "chunks": rw.evaluate(*files, METRICS[:3], chunk_rows=40, **options),
         "saved": rw.load(plainly.save(tmp_path / "saved")),
     }
     other = rw.evaluate(lists["b"], truth, METRICS[:3], **options)
@@ -304,7 +312,6 @@ def test_plans_of_means_over_users_do_not_count_copies():
 
 def test_a_margin_of_a_metric_without_bounds_does_not_count_copies():
     """Copies do not make enough values for a t test of a margin."""
-    rng = np.random.default_rng(5)
 
     def compared_with(copies):
         gains = np.repeat(np.random.default_rng(8).normal(0.1, 0.05, 25), copies)
@@ -312,7 +319,6 @@ def test_a_margin_of_a_metric_without_bounds_does_not_count_copies():
         pair = [rw.from_per_user(pl.DataFrame({**ids, "minutes": 1 + gains * at})) for at in (0, 1)]
         return rw.compare(*pair, margin=0.5).table
 
-    assert rng is not None
     one, many = map(compared_with, (1, 40))
     same(rows_of(one), rows_of(many))
     assert one["p_equivalence"].to_list() == [1.0]  # 25 users are too few
@@ -321,11 +327,11 @@ def test_a_margin_of_a_metric_without_bounds_does_not_count_copies():
 def test_gates_speak_of_requests_and_of_their_users(tmp_path):
     for name, result in evaluated(1).items():
         result.save(tmp_path / name)
-    arguments = ["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--no-regression", "ndcg@4", "--margin", "0.2"]
-    found = CliRunner().invoke(main, arguments)
-    assert "48 requests of 24 users" in " ".join(found.output.split())
-    found = CliRunner().invoke(main, [*arguments, "--looks", str(tmp_path / "looks.json")])
-    assert "evaluate with --mean-over users" in " ".join(found.output.split())
+    gate = ["compare", "b", "--no-regression", "a", "-m", "ndcg@4", "--margin", "0.2"]
+    found = rankwise_here(tmp_path, *gate)
+    assert "48 requests of 24 users" in " ".join(found.stderr.split())
+    found = rankwise_here(tmp_path, *gate, "--looks", "looks.json")
+    assert "evaluate with --mean-over users" in " ".join(found.stderr.split())
 
 
 @pytest.mark.slow
@@ -333,7 +339,7 @@ def test_a_report_names_requests_and_users():
     page = rw.report(evaluated(1), baseline="a").html
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
     assert "48 requests of 24 users" in text
-    assert "48 users" not in text
+    assert not re.search(r"\b(?:over|of|for) 48 users", text)
     assert re.search(r"\d+ requests? gain, \d+ lose,", text)
 
 
