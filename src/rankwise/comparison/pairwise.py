@@ -431,6 +431,7 @@ class ClusteredPairwiseTests(PairwiseTests):
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
             flags = (*row.flags, *self.unit.flags(aligned.n_clusters))
+            flags = (*flags, self.unit.untested_flag) if math.isnan(variance.total) else flags
             row = replace(row, clusters=Clusters(aligned.n_clusters), flags=flags)
         if variance.total != 0:
             row = self._with_variance(row, variance, (x, y), aligned, self.alpha / corrected)

@@ -233,7 +233,10 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
     if verdict == "equivalent":
         return f"{one} and {other} are equivalent {on}, within the margin: {means}."
-    p = "not testable" if is_missing(row["p_adjusted"]) else named_p("p", row["p_adjusted"], settings["alpha"])
+    if is_missing(row["p_adjusted"]):
+        why = ", ".join(flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS))
+        return f"{one} is not tested against {other} {on}: {means}; {why or 'no p-value could be computed'}."
+    p = named_p("p", row["p_adjusted"], settings["alpha"])
     would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
     return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
 

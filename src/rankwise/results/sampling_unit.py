@@ -112,6 +112,15 @@ class SamplingUnit:
         return f"no {self._cluster} is taken to have more than {count_of(rows, self.row)}"
 
     @property
+    def untested_flag(self) -> str:
+        """The caveat of clusters that no test can be made from.
+
+        >>> REQUESTS.untested_flag
+        'fewer than two users, or one with more than 80 % of the requests: no test'
+        """
+        return f"fewer than two {self._cluster}s, or one with more than 80 % of the {self.rows}: no test"
+
+    @property
     def unvaried_flag(self) -> str:
         """The caveat of clusters that all have the same mean."""
         return f"{self._cluster}s do not vary"
