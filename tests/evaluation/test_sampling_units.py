@@ -363,6 +363,28 @@ def test_one_user_with_most_requests_of_a_group_leaves_no_interval():
     assert interval.n == 31
 
 
+def test_a_user_with_most_requests_leaves_no_test_and_the_reason_is_said():
+    rng = np.random.default_rng(6)
+    ids = {"user": [0] * 60 + list(range(1, 11)), "request": [*range(60), *[0] * 10]}
+    pair = [rw.from_per_user(pl.DataFrame({**ids, "minutes": rng.random(70)})) for _ in range(2)]
+    found = rw.compare(*pair)
+    text = " ".join(repr(found).split())
+    assert "B is not tested against A on minutes" in text
+    assert "fewer than two users, or one with more than 80 % of the requests: no test" in text
+    assert "not shown" not in text
+    assert "not tested" in text.split("minutes, 70 requests")[1]
+
+
+def test_methods_that_take_users_alone_name_the_way():
+    results = {over: evaluated(1, mean_over=over)["a"] for over in ("requests", "users")}
+    with pytest.raises(ParameterError, match='mean_over="users"'):
+        results["requests"].interval("ndcg@4", method="bca")
+    assert results["users"].interval("ndcg@4", method="bca").n == PEOPLE
+    pair = evaluated(1)
+    with pytest.raises(ParameterError, match='mean_over="users" for any test'):
+        rw.compare(pair, test="wilcoxon")
+
+
 def equal_systems(seed, people=30, requests=10):
     """Values of two systems that are equal in the mean, and differ alike in all requests of a user."""
     rng = np.random.default_rng(seed)

@@ -488,9 +488,13 @@ def truth_popularity(material: ReportData) -> list[Block]:
     )
 
 
-def _check_lists_of_users(material: ReportData) -> None:
-    """Raise if lists belong to requests, whose users are not in the tables that are drawn."""
-    if any(result.has_requests for result in material.results.values()):
+def _check_lists_of_users(material: ReportData, *, of_means: bool = False) -> None:
+    """Raise if lists belong to requests, whose users are not in the tables that are drawn.
+
+    ``of_means``: values alone are drawn, which users have if means are over users first.
+    """
+    results = material.results.values()
+    if any(result.has_requests if of_means else "requests" in result.provenance for result in results):
         raise MetricError("lists belong to requests of users; this is drawn for one list per user")
 
 
@@ -499,7 +503,7 @@ def _thirds(
 ) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
-    _check_lists_of_users(material)
+    _check_lists_of_users(material, of_means=True)
     systems = {
         system: result.units.select(pl.col("user").cast(pl.String), value=cell)
         for system, result in material.drawn.results.items()

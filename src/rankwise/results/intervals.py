@@ -341,11 +341,12 @@ def clustered_interval(
     from rankwise.stats.intervals import constant_interval
 
     check_choice("method", method, IntervalMethod)
+    over_users = ', or any method after evaluating with mean_over="users"' if unit.is_of_requests else ""
     if method not in ("auto", "t"):
         raise ParameterError(
             "with clusters the interval is that of a t test of their variance",
             found=f"method={method!r}",
-            hint='method="auto"',
+            hint='method="auto"' + over_users,
         )
     users = users.filter(pl.col(cell).is_not_nan())
     codes = cluster_codes(users["user"], groups_of_users({"": users}, str(unit.clusters)))

@@ -55,8 +55,9 @@ class SamplingUnit:
 
     @classmethod
     def of_comparison(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the unit that a comparison recorded in its settings."""
-        return cls(settings.get("unit", "user"), settings["clusters"])
+        """Return the unit that a comparison recorded in its settings; clusters by user are those of requests."""
+        clusters = settings["clusters"]
+        return cls(settings.get("unit", "request" if clusters == "user" else "user"), clusters)
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings of a comparison from which `of_comparison` reads the unit."""
