@@ -125,6 +125,12 @@ INFERRED = {
     "compare over clusters": lambda r: rows_of(rw.compare(r, clusters="home", baseline="a").table),
     "compare in groups": lambda r: rows_of(rw.compare(r, by="team", baseline="a").table),
     "compare in slices": lambda r: rows_of(rw.compare(r, by="item:genre", baseline="a").table),
+    "compare seeds": lambda r: rows_of(
+        rw.compare({"one": [r["a"], r["b"]], "two": [r["c"], r["b"]]}, seeds="paired").table
+    ),
+    "compare on data sets": lambda r: rows_of(
+        rw.compare({"one": {"x": r["a"], "y": r["b"]}, "two": {"x": r["c"], "y": r["a"]}}).table
+    ),
     "ranks": lambda r: rw.compare(r).settings["ranks"],
     "decide": decided,
     "rank_agreement": lambda r: rw.rank_agreement(r, metrics=["ndcg@4", "recall@4"]).to_dict(),
@@ -348,6 +354,20 @@ def test_a_decision_counts_users():
     found = rw.decide({name: results[name] for name in "ba"}, success="ndcg@4", guardrails={"recall@4": "1%"})
     assert set(found.checks["users"]) == {PEOPLE}
     assert "(24 users" in " ".join(found.reasons)
+
+
+def test_rare_gains_of_many_users_are_decided_by_the_bound_as_well():
+    """Of 1,200 users with two requests each, eight requests gain: t alone would call that shown."""
+    rng = np.random.default_rng(3)
+    ids = {"user": np.repeat(np.arange(1200), 2), "request": np.tile([0, 1], 1200)}
+    old = rng.integers(0, 2, 2400).astype(float)
+    new = np.where(np.isin(np.arange(2400), rng.choice(np.flatnonzero(old == 0), 8, replace=False)), 1.0, old)
+    pair = {name: rw.from_per_user(pl.DataFrame({**ids, "mrr@10": x})) for name, x in {"old": old, "new": new}.items()}
+    row = rw.compare(pair)["new"]
+    assert row["p"] < 0.05 < row["p_bound"]
+    decided = rw.decide(pair, success="mrr@10")
+    assert decided.outcome == "hold"
+    assert decided.checks["low"][0] < 0 < decided.checks["difference"][0]
 
 
 def test_a_gap_of_users_in_two_groups_is_refused():

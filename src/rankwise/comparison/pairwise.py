@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,7 @@ from rankwise.results.intervals import (
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_p_of_all, bounded_test_of
-from rankwise.stats.data_sets import cluster_error, jackknife_error, of_clusters
+from rankwise.stats.data_sets import cluster_error, cluster_values, jackknife_error, of_clusters
 from rankwise.stats.differences import (
     LEAST,
     MANY,
@@ -351,6 +352,11 @@ class PairwiseTests:
         return tested
 
 
+def _of_clusters(values: Floats, cluster: Any) -> Floats:
+    """Return one column per cluster, of values with one row per seed."""
+    return np.stack([cluster_values(of_seed, cluster) for of_seed in values])
+
+
 def bounds_of(results: Mapping[str, Result], cell: str) -> Bounds:
     """Return the smallest and the largest value of a user that a metric allows."""
     low, high = range_of((m for r in results.values() for m in r.metrics), cell)
@@ -495,6 +501,8 @@ class ClusteredPairwiseTests(PairwiseTests):
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
         several = aligned.n_clusters > 1
+        # What users and seeds have of each other is alike in all rows of a cluster, which count once.
+        seeds = [_of_clusters(values, aligned.cluster) if len(values) > 1 else values for values in seeds]
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
