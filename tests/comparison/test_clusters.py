@@ -257,7 +257,7 @@ def test_intervals_of_clusters_that_do_not_vary_are_as_wide_as_clusters_are_few(
         assert found.high == pytest.approx(np.mean(hits) + missed * (1 - np.mean(hits)))
     one = grouped([0.0, 1.0, 1.0], [7, 7, 7]).interval("hit_rate@1", clusters="home")
     assert math.isnan(one.low)
-    assert one.flags == ("fewer than two clusters", "only 1 clusters by home")
+    assert one.flags == ("fewer than two clusters", "only 1 cluster by home")
 
 
 def test_intervals_over_clusters_that_are_refused():

@@ -76,7 +76,10 @@ FELL = {"difference": -0.01, "low": -0.016, "high": -0.004, "lift": -0.031, "lif
         ),
         (
             {"verdict": "not shown", "minimum_detectable": math.nan, "p_adjusted": math.nan},
-            "B is not shown to differ from A on ndcg@10: +3.1 % (1.2 to 5.0), not testable.",
+            (
+                "B is not tested against A on ndcg@10: 0.310 against 0.300, +3.1 % (1.2 to 5.0); "
+                "no p-value could be computed."
+            ),
         ),
         ({"lift": math.nan}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),
         ({"lift_high": math.inf}, "B beats A on ndcg@10: 0.310 against 0.300, +0.010 (+0.004 to +0.016)."),

@@ -597,6 +597,7 @@ def test_requests_are_those_of_one_process(spark, by_request, options):
     one, there = evaluate(spark, tables, metrics, by="kind", buckets=3, **options)
     check_same(one, there)
     assert there.provenance["requests"] == one.provenance["requests"]
+    assert there.sampling_unit == one.sampling_unit
     assert there.per_user.columns[:2] == ["user", "request"]
     assert repr(there.interval("recall@2")) == repr(one.interval("recall@2"))
 

@@ -37,6 +37,7 @@ from rankwise.errors import printable
 if TYPE_CHECKING:
     from rankwise.comparison.comparison import Comparison
     from rankwise.results.result import Result
+    from rankwise.results.sampling_unit import SamplingUnit
 
 __all__ = ["compare_command", "decide_command", "report_command"]
 
@@ -346,10 +347,12 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     from rankwise.comparison.comparison import margin_of, size_of
     from rankwise.comparison.rows import ALL_LISTS, interval_text, places
     from rankwise.core.terminal import brief, signed
+    from rankwise.results.sampling_unit import SamplingUnit
 
     outcomes, by, margin = [], comparison.settings["by"], comparison.settings["margin"]
+    unit = SamplingUnit.of_comparison(comparison.settings)
     for row in comparison.table.filter("primary").iter_rows(named=True):
-        outcome, said, *why = _outcome(row, comparison.settings["alpha"])
+        outcome, said, *why = _outcome(row, comparison.settings["alpha"], unit)
         group = "" if by is None else f" for {by} {row['group']}"
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
         sizes = f"{means}, {signed(row['difference'], places(row))} ({interval_text(row)})"
@@ -357,7 +360,7 @@ def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
         limit = [] if allowed is None else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
         flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
         head = f"{row['system']} {said} {row['baseline']} on {row['metric']}{group}."
-        outcomes.append((_OUTCOMES[outcome], head, "; ".join([sizes, *limit, f"{row['users']:,} users", *why, *flags])))
+        outcomes.append((_OUTCOMES[outcome], head, "; ".join([sizes, *limit, unit.counted_in(row), *why, *flags])))
     return outcomes
 
 
@@ -369,10 +372,10 @@ def _allowed(margin: float | str | None, size: float) -> str:
     return f"{margin_text(margin)} ({brief(size)})" if isinstance(margin, str) else brief(size)
 
 
-def _outcome(row: dict[str, Any], alpha: float) -> tuple[str, ...]:
+def _outcome(row: dict[str, Any], alpha: float, unit: SamplingUnit) -> tuple[str, ...]:
     """Return whether a system passed, failed, or neither was shown, in words, and what would show it."""
     p = row["p_non_inferior"]
-    if row["p"] != row["p"] or row["users"] < 2:
+    if row["p"] != row["p"] or unit.users_in(row) < 2:
         return "not shown", "could not be tested against", "fewer than two users, or no variance"
     if row["verdict"] == "different":
         return "failed", "differs from", "for this metric neither direction is better"

@@ -19,6 +19,7 @@ from rankwise.metrics.base import GroupsCompared
 from rankwise.options import compared_options
 from rankwise.results.intervals import cluster_codes, groups_compared, values_by_group
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import deltas_of_pairs
 from rankwise.tables.table import PASSED
@@ -157,7 +158,7 @@ def align_users(
 
 def _joined(results: Mapping[str, Result], metric: str) -> tuple[pl.Series, Floats]:
     """Return the users of any result in ascending order, and their values, NaN for none."""
-    tables = [result.per_user for result in results.values()]
+    tables = [result.units for result in results.values()]
     dtype = tables[0].schema["user"]
     users = [table["user"].cast(pl.Int64() if dtype.is_integer() else dtype) for table in tables]
     columns = [table[metric].cast(pl.Float64) for table in tables]
@@ -386,11 +387,11 @@ def _check_candidates(results: Mapping[str, Result]) -> None:
 def _check_truth(results: Mapping[str, Result]) -> None:
     """Raise if a user has more relevant items in one result than in another."""
     (first, first_result), *rest = results.items()
-    base = first_result.per_user.select("user", "n_relevant")
+    base = first_result.units.select("user", "n_relevant")
     for name, result in rest:
-        if all(result.per_user[column].equals(base[column]) for column in base.columns):
+        if all(result.units[column].equals(base[column]) for column in base.columns):
             continue
-        users = result.per_user.select(pl.col("user").cast(base.schema["user"]), other="n_relevant")
+        users = result.units.select(pl.col("user").cast(base.schema["user"]), other="n_relevant")
         different = base.join(users, on="user").filter(pl.col("n_relevant") != pl.col("other"))
         if len(different):
             user, count, other = different.row(0)
@@ -479,6 +480,8 @@ def _why_no_groups(compared: GroupsCompared, cell: str, results: Mapping[str, Re
     for name, result in results.items():
         if math.isnan(result.values[cell]):
             return f"it is NaN in {name}"
+        if "requests" in result.provenance and not result.has_requests:
+            return f'it is over requests, and means are over users, in {name} (evaluate with mean_over="requests")'
         try:
             values_by_group(compared, cell, result.per_user)
         except MetricError as error:
@@ -511,13 +514,13 @@ class Systems:
     in_order: bool = False
 
     @property
-    def has_requests(self) -> bool:
-        """Whether lists of any result belong to requests of users, who are then the clusters."""
-        return any(result.has_requests for result in self.results.values())
+    def sampling_unit(self) -> SamplingUnit:
+        """What means are a random sample of, in all results: `by_unit` refuses those that differ."""
+        return next(iter(self.results.values())).sampling_unit
 
     def by_unit(self) -> Systems:
         """Return the systems with one row per unit that means are over: a user, or a request."""
-        over = {name: "requests" if result.has_requests else "users" for name, result in self.results.items()}
+        over = {name: result.sampling_unit.rows for name, result in self.results.items()}
         if len({*over.values()}) > 1:
             check_choices(self.results)
             raise ParameterError(

@@ -201,7 +201,8 @@ def compare(
     (0.5, 0.75, 0.25)
     """
     passed = systems_of(results)
-    systems, clusters = passed.by_unit(), "user" if clusters is None and passed.has_requests else clusters
+    systems, unit = passed.by_unit(), passed.sampling_unit.within(clusters)
+    clusters = unit.clusters
     if baseline is None and systems.in_order:
         baseline = next(iter(systems.names))
     check_options(
@@ -276,7 +277,7 @@ def compare(
         "unchecked": unchecked(every, (lambda: paired_seeds(systems, seeds, force=False)) if force else None),
         "directions": {cell: first.direction(cell) for cell in cells},
         "sources": _sources(systems),
-        "clusters": clusters,
+        **unit.recorded(),
         "data_sets": systems.data_sets or None,
         "seeds": _seeds(systems, paired=paired),
         "ranks": [asdict(rank) for rank in ranks],
@@ -417,11 +418,12 @@ def check_options(
     check_choice("correction", correction, Family)
     check_choice("test", test, Test)
     designed = systems.several_seeds or clusters is not None
-    if designed and test not in ("auto", "t"):
+    over_users = ', or evaluate with mean_over="users" for any test'
+    if designed and test not in ("auto", "t", "bounded"):
         raise ParameterError(
             "with several seeds or clusters the mean is tested by a t test of their variance",
             found=f"test={test!r}",
-            hint='test="auto"',
+            hint='test="auto"' + (over_users if systems.sampling_unit.is_of_requests else ""),
         )
     check_clusters(clusters)
     if baseline is not None and baseline not in list(systems.names):

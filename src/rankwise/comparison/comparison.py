@@ -27,6 +27,7 @@ from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.metrics.base import parse
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.storage import load
 from rankwise.stats.differences import check_above_zero
 from rankwise.stats.equivalence import Margin as MarginSize
@@ -139,7 +140,7 @@ def margin_flags(margin: float | str | None, baseline_mean: float, *, bounded: b
 def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests: bool = False) -> None:
     """Raise if a comparison has several seeds or data sets, or clusters other than users with requests."""
     design = [name for name in ("seeds", "data_sets", "clusters") if settings[name]]
-    if design == ["clusters"] and settings["clusters"] == "user" and over_requests:
+    if design == ["clusters"] and over_requests and SamplingUnit.of_comparison(settings).is_of_requests:
         return
     if design:
         raise ParameterError(

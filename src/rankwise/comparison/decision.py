@@ -47,6 +47,7 @@ from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, groups_of_users, is_truth_slice
 from rankwise.results.result import Result, knows_lists
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import check_level
 from rankwise.stats.equivalence import users_to_show
 from rankwise.stats.many_systems import adjust
@@ -701,7 +702,7 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
             margin=rule.guardrails or None,
             missing=rule.missing,
         )
-        directions = comparison.settings["directions"]
+        directions, unit = comparison.settings["directions"], SamplingUnit.of_comparison(comparison.settings)
         rows = {(row["group"], row["metric"]): row for row in comparison.table.iter_rows(named=True)}
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
@@ -712,7 +713,8 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
                 without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
                 row = rows.get((group, metric)) or values_of(without_values)
                 flags = [_NO_LIST] if by is not None and _without_lists(results, by, group) else []
-                yield {**row, "by": by, "up": directions.get(metric, True), "flags": [*flags, *row["flags"]]}
+                said = {"by": by, "up": directions.get(metric, True), "users": unit.users_in(row)}
+                yield {**row, **said, "flags": [*flags, *row["flags"]]}
 
 
 _NO_LIST = "no list from either system"
@@ -848,10 +850,11 @@ def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]
     comparison = compare(
         dict(results), baseline=rule.baseline, primary=rule.success[0], alpha=rule.alpha, missing=rule.missing
     )
+    unit = SamplingUnit.of_comparison(comparison.settings)
     worse = comparison.table.filter(pl.col("verdict") == "worse", ~pl.col("metric").is_in(rule.metrics))
     names = ("metric", "users", "mean_baseline", "mean_system", "difference", "low", "high", "lift")
-    rows = worse.select(names).sort(pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True)
-    return [finite(row) for row in rows.to_dicts()]
+    rows = worse.sort(pl.col("lift").abs().fill_nan(0.0), descending=True, maintain_order=True).to_dicts()
+    return [finite({name: row[name] for name in names} | {"users": unit.users_in(row)}) for row in rows]
 
 
 def _reasons(

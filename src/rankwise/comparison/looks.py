@@ -16,6 +16,7 @@ from rankwise.core.saved_forms import LOOKS
 from rankwise.core.terminal import as_json
 from rankwise.errors import FileError, ParameterError
 from rankwise.results.intervals import range_of
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.confidence_sequences import confidence_sequence
 from rankwise.stats.differences import Differences, Interval
 from rankwise.tables.storage import write_text
@@ -71,6 +72,12 @@ def record_interim_analysis(comparison: Comparison, file: Path) -> list[InterimA
             "looks need a comparison of all users, with a margin",
             found=f"margin={settings['margin']}, by={settings['by']}",
             hint="pass margin=",
+        )
+    if SamplingUnit.of_comparison(settings).is_of_requests:
+        raise ParameterError(
+            "looks are at means over users, and these means are over requests",
+            found='mean_over="requests"',
+            hint='evaluate with mean_over="users"',
         )
     check_plain_design(settings, "a look")
     rows = comparison.table.to_dicts()

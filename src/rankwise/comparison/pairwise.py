@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.metrics.base import GroupsCompared
 from rankwise.results.intervals import (
-    cluster_flags,
+    group_column,
     groups_compared,
     groups_of_users,
     jackknife_caveats,
@@ -39,8 +40,9 @@ from rankwise.results.intervals import (
     values_by_group,
 )
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.bounded_means import BOUNDED, bounded_interval_of, bounded_lift, bounded_p_of_all, bounded_test_of
-from rankwise.stats.data_sets import cluster_error, jackknife_error
+from rankwise.stats.data_sets import cluster_error, cluster_values, jackknife_error, of_clusters
 from rankwise.stats.differences import (
     LEAST,
     MANY,
@@ -118,8 +120,13 @@ class PairwiseTests:
 
     @property
     def users(self) -> int:
-        """The number of users of the first result."""
+        """The number of users, or requests, of the first result."""
         return len(next(iter(self.results.values())).per_user)
+
+    @property
+    def unit(self) -> SamplingUnit:
+        """What values are a random sample of."""
+        return next(iter(self.results.values())).sampling_unit.within(self.clusters)
 
     @property
     def joint_alpha(self) -> float:
@@ -247,9 +254,10 @@ class PairwiseTests:
         before, after = (values_by_group(compared, cell, result.per_user) for result in (baseline, system))
         users = before.join(after, on=["user", "group"], suffix=" after", maintain_order="left")
         if not len(users) == len(before) == len(after):
+            rows = self.unit.rows
             raise ParameterError(
-                f"{cell} is compared over the same users in the same groups",
-                found=f"{pair[0]}: {len(before)} users, {pair[1]}: {len(after)}, the same in both: {len(users)}",
+                f"{cell} is compared over the same {rows} in the same groups",
+                found=f"{pair[0]}: {len(before)} {rows}, {pair[1]}: {len(after)}, the same in both: {len(users)}",
                 hint="evaluate both on the same truth with the same table of users",
             )
         interval, p = compare_groups(
@@ -257,6 +265,7 @@ class PairwiseTests:
             users["value"].to_numpy(),
             users["group"].to_numpy(),
             compared.statistic,
+            cluster=users["cluster"].to_numpy() if "cluster" in users.columns else None,
             confidence=1 - self.alpha,
             n_resamples=self.resamples(),
             seed=self.seed,
@@ -290,6 +299,9 @@ class PairwiseTests:
         return self._align(self.main)
 
     def _align(self, cell: str) -> AlignedUsers | None:
+        unknown = any(r.kinds.get(cell) == "mean" and cell not in r.per_user.columns for r in self.results.values())
+        if unknown:
+            raise MetricError(f"{cell} describes lists, and has no value in a slice of the relevant items")
         if not all(result.is_mean_of_users(cell) for result in self.results.values()):
             return None
         check_zero(cell, self.missing, self.better(cell))
@@ -338,6 +350,11 @@ class PairwiseTests:
             few = f"{count} resamples are too few for {self.tests} pairs"
             tested = replace(tested, flags=(*tested.flags, few))
         return tested
+
+
+def _of_clusters(values: Floats, cluster: Any) -> Floats:
+    """Return one column per cluster, of values with one row per seed."""
+    return np.stack([cluster_values(of_seed, cluster) for of_seed in values])
 
 
 def bounds_of(results: Mapping[str, Result], cell: str) -> Bounds:
@@ -404,7 +421,8 @@ class ClusteredPairwiseTests(PairwiseTests):
         (tests, corrected), bounds = self._tests(cell), bounds_of(self.results, cell)
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
-            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, d.flags)
+            flags = d.flags if aligned.cluster is None else of_clusters(d, aligned.cluster).flags
+            tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
             of_pair, together = (
                 variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
             )
@@ -418,14 +436,17 @@ class ClusteredPairwiseTests(PairwiseTests):
         if self.seeds:
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
-            flags = (*row.flags, *cluster_flags(aligned.n_clusters, str(self.clusters)))
+            flags = (*row.flags, *self.unit.flags(aligned.n_clusters))
+            flags = (*flags, self.unit.untested_flag) if math.isnan(variance.total) else flags
             row = replace(row, clusters=Clusters(aligned.n_clusters), flags=flags)
         if variance.total != 0:
             row = self._with_variance(row, variance, (x, y), aligned, self.alpha / corrected)
             lift, low, high = self._lift(d, (x, y), variance, aligned)
             row = replace(row, means=replace(row.means, lift=lift, lift_low=low, lift_high=high))
+        elif aligned.cluster is not None:  # rows vary, and clusters do not: nothing says what would be found
+            row = replace(row, effect=replace(row.effect, minimum_detectable=math.nan))
         sample = aligned.n_clusters if self.clusters is not None else d.n
-        if 1 < sample < MANY and math.isfinite(row.largest):
+        if sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(row.largest):
             row = self._with_bound(row, d, aligned, tests)
         return row
 
@@ -447,7 +468,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         )
         flags = row.flags
         if aligned.cluster is not None:
-            flags = (*flags, f"no cluster is taken to have more than {np.bincount(aligned.cluster).max():,} users")
+            flags = (*flags, self.unit.largest_flag(int(np.bincount(aligned.cluster).max())))
         half = max(d.mean - together.low, together.high - d.mean)
         wide = max(row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest))
         test = replace(test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound)))
@@ -466,7 +487,8 @@ class ClusteredPairwiseTests(PairwiseTests):
         of_pair, together = (
             constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n) for n in (1, tests)
         )
-        flags = (*d.flags, "clusters do not vary") if d.nonzero else d.flags
+        flags = of_clusters(d, aligned.cluster).sample_flags
+        flags = (*flags, self.unit.unvaried_flag) if d.nonzero else flags
         return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), of_pair, together
 
     def _values(self, system: str, aligned: AlignedUsers) -> Floats:
@@ -479,6 +501,8 @@ class ClusteredPairwiseTests(PairwiseTests):
         if aligned.cluster is None:
             return variance_of_means(users, seeds)
         several = aligned.n_clusters > 1
+        # What users and seeds have of each other is alike in all rows of a cluster, which count once.
+        seeds = [_of_clusters(values, aligned.cluster) if len(values) > 1 else values for values in seeds]
         error, freedom = cluster_error(users, aligned.cluster) if several else (math.nan, 0.0)
         return variance_of_means(users, seeds, (error**2, freedom))
 
@@ -549,7 +573,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         """Return the row of values that are not means over users: the jackknife is over users."""
         if not self.seeds:
             row = super()._row_of_all_lists(cell, pair)
-            return replace(row, flags=(*row.flags, *self._ignored()))
+            return replace(row, clusters=self._users_of_requests(pair[0]), flags=(*row.flags, *self._ignored()))
         sides = [[self.results[name] for name in self.seeds[system]] for system in pair]
         if groups_compared(sides[1][0].metrics, cell) is not None:
             raise MetricError(f"{cell} is compared for one result per system, not for several seeds")
@@ -583,10 +607,17 @@ class ClusteredPairwiseTests(PairwiseTests):
             better=self.better(cell),
         )
         row = replace(row, equivalence=_margin_tests(self._margin(cell), float(y.mean()), row.better, scaled))
+        row = replace(row, clusters=self._users_of_requests(self.seeds[pair[0]][0]))
         return self._with_seeds(row, variance, (y, x))
 
+    def _users_of_requests(self, result: str) -> Clusters:
+        """Return the number of users of a result over requests; none for others."""
+        if not self.unit.is_of_requests:
+            return Clusters()
+        return Clusters(self.results[result].per_user[group_column("user")].n_unique())
+
     def _ignored(self) -> list[str]:
-        if self.clusters is None or self.clusters == "user":  # jackknife groups have all requests of a user
+        if self.clusters is None or self.unit.is_of_requests:  # jackknife groups have all requests of a user
             return []
         return [f"users are treated as independent, without clusters by {self.clusters}"]
 

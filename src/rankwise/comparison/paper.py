@@ -18,6 +18,7 @@ from rankwise.comparison.view import (
     listing,
     means_by_system,
     sample_notes,
+    sample_of,
     system_order,
     tests_of,
 )
@@ -26,6 +27,7 @@ from rankwise.core.terminal import Cell, Marked, Style, TableView, brief, decima
 from rankwise.errors import MetricError, printable
 from rankwise.results.display import evaluated_population, split_words
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 
 __all__ = ["Layout", "PaperOptions", "Width", "latex_table", "methods", "system_view"]
 
@@ -208,7 +210,8 @@ def _system_lines(
     if blocks != [""]:
         heads, rules, at = [], [], 2
         for block, size in zip(blocks, sizes, strict=True):
-            users = {row["users"] for column in columns if column.block == block for row in column.rows}
+            unit = SamplingUnit.of_comparison(settings)
+            users = {unit.users_in(row) for column in columns if column.block == block for row in column.rows}
             count = f" ($n={_count(max(users))}$)" if len(users) == 1 else ""
             heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
             rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
@@ -285,14 +288,13 @@ def _caption(
 ) -> list[str]:
     """Return the sentences of a caption: what is shown, marks, tests, correction, users, rules, data and version."""
     _, letters, baseline = _named(table, settings)
-    counts = sorted({row["users"] for column in columns for row in column.rows})
-    users = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
+    users = sample_of([row for column in columns for row in column.rows], settings)
     spread = ", ± standard deviation between seeds" if settings["seeds"] else ""
     test = f"{tests_of(table)}, two-sided, level {settings['alpha']:g}"
     if layout == "pairs":
-        parts = [text(f"Differences between systems over {users} users: {test}.")]
+        parts = [text(f"Differences between systems over {users}: {test}.")]
     else:
-        parts = [text(f"Means over {users} users{spread}."), bold]
+        parts = [text(f"Means over {users}{spread}."), bold]
         if baseline is not None:
             parts.append(text(f"Raised + or −: better or worse than {baseline} ({test})."))
         else:
@@ -333,7 +335,7 @@ def _relevant(result: Result) -> str:
 
 def _left_out(result: Result) -> str:
     left = result.counts.get("truth_users_without_relevant_items", 0)
-    return f"{left:,} users without a relevant item are left out." if left else ""
+    return f"{left:,} {result.sampling_unit.rows} without a relevant item are left out." if left else ""
 
 
 def _split(result: Result) -> str:
@@ -360,7 +362,7 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
         _test_clause(table, settings),
         *sample_notes(table, settings),
         _interval_clause(settings, results),
-        _power_clause(table),
+        _power_clause(table, settings),
         *_result_clauses(table, settings),
         _version_clause(results),
     ]
@@ -409,22 +411,22 @@ def _population_clause(results: Mapping[str, Result]) -> str:
     """Return whom means are over, who is left out, and what a missing list counts."""
     if not results:
         return f"Means are over {_missing('the users counted')}."
-    users = {result.counts.get("users", 0) for result in results.values()}
-    spread = " to ".join(f"{count:,}" for count in sorted({min(users), max(users)}))
+    unit = next(iter(results.values())).sampling_unit
+    rows = [{"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")} for r in results.values()]
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
     whom = {
-        "truth": "users with a relevant item",
-        "both": "users with a relevant item and a list",
-        "recommended": "users with a list",
-        "all": "users with a relevant item or a list",
-    }.get(populations.pop() if len(populations) == 1 else "", "users")
-    text = f"Means are over the {spread} {whom}"
+        "truth": " with a relevant item",
+        "both": " with a relevant item and a list",
+        "recommended": " with a list",
+        "all": " with a relevant item or a list",
+    }.get(populations.pop() if len(populations) == 1 else "", "")
+    text = f"Means are over the {sample_of(rows, unit.recorded())}{whom}"
     left = max(r.counts.get("truth_users_without_relevant_items", 0) for r in results.values())
-    text += f"; {left:,} users without one are left out" if left else ""
+    text += f"; {left:,} {unit.rows} without one are left out" if left else ""
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
     if most := max(without.values()):
         who = listing([name for name, count in without.items() if count])
-        text += f"; a user without a list ({most:,} for {who}) scores 0"
+        text += f"; a {unit.row} without a list ({most:,} for {who}) scores 0"
     return f"{text}."
 
 
@@ -474,7 +476,7 @@ def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result])
     return text
 
 
-def _power_clause(table: pl.DataFrame) -> str:
+def _power_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     """Return the difference that would have been found, of the pair that needs the largest."""
     rows = [row for row in table.filter(pl.col("primary")).to_dicts() if not is_missing(row["minimum_detectable"])]
     rows = [row for row in rows if math.isfinite(row["minimum_detectable"])]
@@ -482,7 +484,8 @@ def _power_clause(table: pl.DataFrame) -> str:
         return ""
     row = max(rows, key=lambda row: row["minimum_detectable"])
     size, who = brief(row["minimum_detectable"]), f"{row['system']} against {row['baseline']}"
-    return f"With {row['users']:,} users a difference of {size} ({who}) would be found with a probability of 0.8."
+    sample = SamplingUnit.of_comparison(settings).counted_in(row)
+    return f"With {sample} a difference of {size} ({who}) would be found with a probability of 0.8."
 
 
 def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:

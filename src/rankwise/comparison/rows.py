@@ -204,8 +204,23 @@ def interval_text(row: Mapping[str, Any], text: Callable[[float | None, int | No
 
 
 def places(row: Mapping[str, Any]) -> int:
-    """Return the decimals of differences: those of the means."""
-    return decimals(row["mean_baseline"], row["mean_system"])
+    """Return the decimals of differences: those of the means, or more where these would hide that 0 is excluded.
+
+    >>> places({"mean_baseline": 0.312, "mean_system": 0.312, "difference": 4e-4, "low": 2e-4, "high": 6e-4})
+    4
+    >>> places({"mean_baseline": 0.312, "mean_system": 0.312, "difference": 4e-4, "low": -2e-4, "high": 6e-4})
+    3
+    """
+    usual = decimals(row["mean_baseline"], row["mean_system"])
+    return _with_sign(usual, *(row.get(name) for name in ("difference", "low", "high")))
+
+
+def _with_sign(usual: int, value: float | None, low: float | None, high: float | None) -> int:
+    """Return the usual decimals, or more where limits exclude 0 and one of the numbers would be rounded to it."""
+    if value is None or low is None or high is None or not (low > 0 or high < 0):
+        return usual
+    least = min(abs(value), abs(low), abs(high))
+    return usual if not 0 < least < 1 or round(least, usual) else max(usual, min(math.ceil(-math.log10(least)), 6))
 
 
 def change_text(row: Mapping[str, Any]) -> str:
@@ -213,22 +228,27 @@ def change_text(row: Mapping[str, Any]) -> str:
 
     >>> change_text({"lift": 2.246, "lift_low": 1.678, "lift_high": 3.081})
     '+225 % (168 to 308)'
+    >>> change_text({"lift": 0.0006, "lift_low": 0.0002, "lift_high": 0.001})
+    '+0.1 % (0.02 to 0.1)'
     """
     limits = [row["lift_low"], row["lift_high"]]
     if is_missing(row["lift"]) or any(map(is_missing, limits)):
         return change(row["lift"])
-    low, high = (change(limit, unit="") for limit in limits)
+    tiny = _with_sign(1, *(100 * value for value in (row["lift"], *limits)))
+    low, high = (change(limit, unit="", tiny=tiny) for limit in limits)
     if row["lift_low"] > 0:
         low, high = low.removeprefix("+"), high.removeprefix("+")
-    return f"{change(row['lift'])} ({low} to {high})"
+    return f"{change(row['lift'], tiny=tiny)} ({low} to {high})"
 
 
 _STYLES: Mapping[str, Style] = {"better": "better", "worse": "worse", "different": "bold", "equivalent": "bold"}
 
 
 def _verdict_text(row: Mapping[str, Any]) -> Cell:
-    """Return the verdict, and whether a difference that is shown is within the margin."""
+    """Return the verdict, and whether a difference that is shown is within the margin; or that nothing was tested."""
     verdict = str(row["verdict"])
+    if verdict == "not shown" and is_missing(row["p_adjusted"]):
+        return "not tested"
     within = ", within" if verdict != "equivalent" and row["within_margin"] else ""
     return Marked(verdict + within, _STYLES.get(verdict, ""))
 

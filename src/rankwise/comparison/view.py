@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
 from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, signed
+from rankwise.results.sampling_unit import SamplingUnit, count_of
 
 __all__ = [
     "CORRECTIONS",
@@ -31,6 +32,7 @@ __all__ = [
     "pair_sentence",
     "pair_view",
     "sample_notes",
+    "sample_of",
     "system_order",
     "tests_of",
     "verdict_sentences",
@@ -231,7 +233,10 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         return f"{one} and {other} differ {on}: {means}; neither direction of this metric is better."
     if verdict == "equivalent":
         return f"{one} and {other} are equivalent {on}, within the margin: {means}."
-    p = "not testable" if is_missing(row["p_adjusted"]) else named_p("p", row["p_adjusted"], settings["alpha"])
+    if is_missing(row["p_adjusted"]):
+        why = ", ".join(flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS))
+        return f"{one} is not tested against {other} {on}: {means}; {why or 'no p-value could be computed'}."
+    p = named_p("p", row["p_adjusted"], settings["alpha"])
     would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
     return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
 
@@ -361,12 +366,13 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     if baseline is not None:
         dicts.sort(key=lambda row: place[row["system"]])
     by_system = baseline is not None
-    users = rows["users"].unique().to_list()
+    users, unit = rows["users"].unique().to_list(), SamplingUnit.of_comparison(settings)
     hidden = {"users"} if len(users) == 1 else set()
     hidden |= {"baseline"} if by_system else set()
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
-    head = f"{dicts[0]['metric']}, {users[0]:,} users" if len(users) == 1 else str(dicts[0]["metric"])
+    head = f"{dicts[0]['metric']}, {unit.counted(users[0])}" if len(users) == 1 else str(dicts[0]["metric"])
     names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
+    names["users"] = unit.rows
     level = f"{100 - 100 * settings['alpha']:g} % interval"
     heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
     body: list[list[Cell]] = []
@@ -426,7 +432,8 @@ def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         (f"{metric_name(row, settings)}  {pair_name(row)}", *(column.text(row) for column in IN_PAIR_TABLE))
         for row in ordered.iter_rows(named=True)
     ]
-    head = ("", *(column.head for column in IN_PAIR_TABLE))
+    rows_of = SamplingUnit.of_comparison(settings).rows
+    head = ("", *(rows_of if column.head == "users" else column.head for column in IN_PAIR_TABLE))
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
 
 
@@ -538,16 +545,39 @@ def _reuse(settings: Mapping[str, Any]) -> list[str]:
     return notes
 
 
+def sample_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return what means are over in words: the users of all rows, or their requests.
+
+    >>> rows = [{"users": 233, "clusters": 80}, {"users": 213, "clusters": 80}]
+    >>> sample_of(rows, {"clusters": "user", "unit": "request"})
+    '213 to 233 requests of 80 users'
+    >>> sample_of([{"users": 9, "clusters": None}], {"clusters": None}), sample_of([], {"clusters": None})
+    ('9 users', 'no users')
+    """
+    unit = SamplingUnit.of_comparison(settings)
+    if not rows:
+        return f"no {unit.rows}"
+    text = _spread([row["users"] for row in rows], unit.row)
+    people = [row["clusters"] for row in rows if row["clusters"] is not None]
+    return f"{text} of {_spread(people, 'user')}" if unit.is_of_requests and people else text
+
+
+def _spread(counts: Sequence[int], noun: str) -> str:
+    """Return the smallest and the largest count of things."""
+    low, high = min(counts), max(counts)
+    return count_of(high, noun) if low == high else f"{low:,} to {count_of(high, noun)}"
+
+
 def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     """Return notes on other random samples: clusters of users, seeds and data sets."""
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
-        sizes = sorted(set(table["clusters"].drop_nulls().to_list()))
-        spread = " to ".join(f"{count:,}" for count in dict.fromkeys((sizes[0], sizes[-1])))
-        if settings["clusters"] == "user":
-            notes.append(f"Lists, and the column users, are of requests: those of {spread} users, the sampling units.")
+        unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()
+        if unit.is_of_requests:
+            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}, the sampling units.")
         else:
-            notes.append(f"Users are in {spread} clusters by {settings['clusters']}, which are the sampling units.")
+            spread = _spread(sizes, "cluster")
+            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
             f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "

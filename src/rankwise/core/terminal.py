@@ -195,15 +195,16 @@ def signed(value: float | None, places: int | None = None) -> str:
     return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
-def change(value: float | None, *, unit: str = " %") -> str:
-    """Return a relative difference in per cent, with one decimal below 10.
+def change(value: float | None, *, unit: str = " %", tiny: int = 1) -> str:
+    """Return a relative difference in per cent, with one decimal below 10, or ``tiny`` where that is 0.
 
     >>> change(2.246), change(-0.0812), change(0.00004), change(float("nan"))
     ('+225 %', '−8.1 %', '0 %', '–')
     """
     if value is None or not math.isfinite(value):
         return "–" if value is None or math.isnan(value) else signed(value) + unit
-    text = f"{100 * value:+,.{0 if abs(100 * value) >= 9.95 else 1}f}"
+    places = 0 if abs(100 * value) >= 9.95 else 1 if abs(100 * value) >= 0.05 else tiny
+    text = f"{100 * value:+,.{places}f}"
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
 
 

@@ -43,7 +43,13 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
-from rankwise.tables.requests import check_same_units, has_requests, unread_requests, without_requests
+from rankwise.tables.requests import (
+    check_same_units,
+    has_requests,
+    unread_requests,
+    users_of_requests,
+    without_requests,
+)
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -316,17 +322,25 @@ def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_
         try:
             sliced = again(part)
         except EmptyError:  # no user with a list has such an item
-            users, values = 0, dict.fromkeys(result.values, float("nan"))
+            counts, values = {"users": 0}, dict.fromkeys(result.values, float("nan"))
         else:
-            users, values = sliced.counts["users"], sliced.values
-        head = {"by": RELEVANT_ITEMS, "group": group, "users": users}
+            counts, values = _counts_of_slice(sliced), sliced.values
+        head = {"by": RELEVANT_ITEMS, "group": group, **counts}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
-    filled = pl.exclude("by", "group", "users", "label").fill_null(float("nan"))
+    filled = pl.exclude("by", "group", "users", "requests", "label").fill_null(float("nan"))
     slices = slices.with_columns(filled)
     if result.label:
         slices = slices.with_columns(label=pl.lit(result.label))
     return replace(result, slices=slices)
+
+
+def _counts_of_slice(sliced: Result) -> dict[str, int]:
+    """Return the number of users of a slice, and that of their requests, each of which has an id here."""
+    rows = sliced.counts["users"]
+    if "mean_over" not in sliced.provenance["settings"]:  # that only requests record
+        return {"users": rows}
+    return {"users": users_of_requests(sliced.per_user["user"]).n_unique(), "requests": rows}
 
 
 _OF_TRUTH = ("both", "judged", "judged_both")

@@ -18,6 +18,7 @@ from rankwise.results.result import Result, means_of_users
 from rankwise.results.values import Values
 from rankwise.tables.columns import names_of
 from rankwise.tables.requests import (
+    MEAN_OVER,
     REQUEST,
     attributes_of_requests,
     column_of_requests,
@@ -113,6 +114,7 @@ class Requests:
             counts=counts,
             provenance={**result.provenance, "requests": requests},
         )
+        result = _with_counted_users(result)
         return result if result.provenance["settings"]["mean_over"] == "requests" else _over_users(result)
 
     def explained(self, error: RankwiseError) -> RankwiseError:
@@ -286,6 +288,23 @@ def _check_unread(truth: Table) -> None:
         )
 
 
+def _with_counted_users(result: Result) -> Result:
+    """Return a result whose groups have the number of their users beside that of their requests."""
+    if result.slices is None:
+        return result
+    rows = []
+    for row in result.slices.iter_rows(named=True):
+        inside, requests = _rows_within(result, row["by"], row["group"]), row.get("requests")
+        counts = {"users": row["users"], "requests": row["users"] if requests is None else requests}
+        if inside is not None:
+            counts = {"users": inside["user"].n_unique(), "requests": row["users"]}
+        head = {"by": row["by"], "group": row["group"], **counts}
+        rows.append(head | {name: value for name, value in row.items() if name not in head})
+    head_types: dict[str, Any] = {"by": pl.String, "group": pl.String, "users": pl.Int64, "requests": pl.Int64}
+    types = {name: kind for name, kind in result.slices.schema.items() if name not in head_types}
+    return replace(result, slices=pl.DataFrame(rows, schema=head_types | types))
+
+
 def _over_users(result: Result) -> Result:
     """Return a result whose means over requests are means over users, each the mean over the user's requests."""
     cells = [cell for cell in result.values if result.is_mean_of_users(cell)]
@@ -305,7 +324,9 @@ def _over_users(result: Result) -> Result:
             rows.append(row if inside is None else row | means(inside))
         slices = pl.DataFrame(rows, schema=slices.schema)
     assert WEIGHT not in result.per_user.columns
-    return replace(result, values=Values({**result.values, **means(result.per_user)}), slices=slices)
+    per_user = result.per_user.with_columns(pl.lit("users").alias(MEAN_OVER))  # so that tables of values say it, too
+    values = Values({**result.values, **means(result.per_user)})
+    return replace(result, values=values, slices=slices, per_user=per_user)
 
 
 def _rows_within(result: Result, by: str, group: str | None) -> pl.DataFrame | None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_choices, check_comparable, check_ids
+from rankwise.comparison.alignment import check_choices, check_comparable, check_ids, systems_of
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import InputError, MetricError, ParameterError
+from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
-from rankwise.stats.differences import check_level
+from rankwise.results.sampling_unit import count_of
+from rankwise.stats.differences import Floats, check_level
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
+from rankwise.tables.requests import REQUEST, users_of_requests
 
 __all__ = ["JudgedResult", "judged"]
 
@@ -56,25 +60,39 @@ class JudgedResult(TableDisplay):
                 number(row["human"]),
                 number(row["judge"]),
                 f"{row['weight']:.2f}",
-                number(row["as_good_as"] and float(round(row["as_good_as"]))),
+                _equivalent_text(row["as_good_as"]),
             )
             for row in self.table.to_dicts()
         ]
         head = ("system", "metric", "corrected", "interval", "human alone", "judge alone", "weight", "as good as")
-        sizes = self.table.row(0, named=True)
-        share = f"{sizes['labelled']:,} labelled users, declared a random sample, and {sizes['others']:,} others"
+        labelled, others = (self._counted(side) for side in ("labelled", "others"))
+        share = f"{labelled}, declared a random sample, and {others}"
         notes = [
             *self.settings.get("plans", ()),
             f"{share}; {self.settings['confidence']:.0%} prediction-powered intervals of one row alone",
             "judge alone: biased by an unknown amount, so without an interval; as good as: that many labelled users",
+            *(["users are the sample: their requests are not independent"] if "requests" in self.settings else []),
             *self.table["flags"].explode().drop_nulls().unique(maintain_order=True),
             *(f"{metric} is left out: {why}" for metric, why in self.left_out.items()),
         ]
         return [TableView(head, rows, notes, left=(0, 1), title="Human and model labels.", label="rankwise-judged")]
 
+    def _counted(self, side: str) -> str:
+        """Return the number of labelled, or of other, users in words, after that of their requests."""
+        users, requests = int(self.table[side][0]), self.settings.get("requests", {}).get(side)
+        if requests is None:
+            return f"{users:,} labelled users" if side == "labelled" else f"{users:,} others"
+        adjective = "labelled" if side == "labelled" else "other"
+        return f"{count_of(requests, 'request')} of {users:,} {adjective} users"
+
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
         return {"settings": self.settings, "values": finite(self.table.to_dicts()), "left_out": self.left_out}
+
+
+def _equivalent_text(users: float) -> str:
+    """Return how many labelled users would have been as good; a dash where that is not known."""
+    return number(float(round(users))) if math.isfinite(users) else "–"
 
 
 def judged(
@@ -136,13 +154,16 @@ def judged(
     rows = []
     (first, _), *rest = pairs.items()
     for cell in cells:
-        values = {name: _values(*pair, cell) for name, pair in pairs.items()}
-        rows += [_row(None, name, cell, arrays, confidence) for name, arrays in values.items()]
-        for name, _ in rest:
-            differences = [a - b for a, b in zip(values[name], values[first], strict=True)]
-            rows.append(_row(first, name, cell, differences, confidence))
+        values = {name: _Labels.of(*pair, cell) for name, pair in pairs.items()}
+        rows += [_row(None, name, cell, labels, confidence) for name, labels in values.items()]
+        rows += [_row(first, name, cell, values[name].minus(values[first]), confidence) for name, _ in rest]
     table = pl.DataFrame(rows, schema_overrides={"baseline": pl.String, "flags": pl.List(pl.String)})
-    return JudgedResult(table, left_out, {"sampled": sampled, "confidence": float(confidence)})
+    settings: dict[str, Any] = {"sampled": sampled, "confidence": float(confidence)}
+    human_side, judge_side = next(iter(pairs.values()))
+    if human_side.has_requests:
+        labelled = len(human_side.units)
+        settings["requests"] = {"labelled": labelled, "others": len(judge_side.units) - labelled}
+    return JudgedResult(table, left_out, settings)
 
 
 def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
@@ -163,6 +184,7 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     check_choices(named)
     for side in sides:
         check_comparable(side)
+    systems_of((named,)).by_unit()
     for name, result in named.items():
         counts = result.counts
         dropped = counts.get("truth_users_without_relevant_items", 0) - counts.get("users_without_relevant_items", 0)
@@ -177,12 +199,31 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
     for name, (some, every) in pairs.items():
         absent = some.units.join(every.units, on="user", how="anti")["user"]
         if len(absent):
+            unit = every.sampling_unit
+            example = f"a request of {users_of_requests(absent)[0]!r}" if unit.is_of_requests else repr(absent[0])
             raise InputError(
-                "the judge has to label every user with human labels as well",
+                f"the judge has to label every {unit.row} with human labels as well",
                 where=name,
-                found=f"no labels of the judge for {len(absent):,} of {len(some.per_user):,}, such as {absent[0]!r}",
+                found=f"no labels of the judge for {len(absent):,} of {len(some.units):,}, such as {example}",
             )
+        _check_whole_users(some, every, name)
     return pairs
+
+
+def _check_whole_users(human: Result, judge: Result, name: str) -> None:
+    """Raise if some requests of a user have human labels and others do not: users are the sample."""
+    if not human.has_requests:
+        return
+    unlabelled = judge.per_user.join(human.per_user, on=["user", REQUEST], how="anti", nulls_equal=True)
+    partly = unlabelled.join(human.per_user, on="user", how="semi")
+    if len(partly):
+        user, request = partly.select("user", REQUEST).row(0)
+        raise InputError(
+            "users are the sample, and some of their requests have no human labels",
+            where=name,
+            found=f"{partly['user'].n_unique():,} such users: user {user!r}, request {request!r}",
+            hint='label all requests of a labelled user, or evaluate both with mean_over="users"',
+        )
 
 
 def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dict[str, str]]:
@@ -193,10 +234,11 @@ def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dic
     for cell in dict.fromkeys(cell for result in results for cell in result.values):
         if not all(cell in result.values for result in results):
             left_out[cell] = "it is not in all results"
-        elif not all(cell in result.per_user.columns and result.kinds.get(cell) == "mean" for result in results):
+        elif not all(cell in result.units.columns and result.kinds.get(cell) == "mean" for result in results):
             left_out[cell] = "it is not an unweighted mean over users"
-        elif missing := max(int(result.per_user[cell].is_nan().sum()) for result in results):
-            left_out[cell] = f"{missing:,} users have no value, depending on their labels"
+        elif missing := max(int(result.units[cell].is_nan().sum()) for result in results):
+            rows = results[0].sampling_unit.rows
+            left_out[cell] = f"{missing:,} {rows} have no value, depending on their labels"
         else:
             cells.append(cell)
     if not cells:
@@ -205,18 +247,53 @@ def _metrics(pairs: Mapping[str, tuple[Result, Result]]) -> tuple[list[str], dic
     return cells, left_out
 
 
-def _values(human: Result, judge: Result, cell: str) -> list[Any]:
-    """Return human and judge values of labelled users, and the judge's of all others, in order of id."""
-    users = judge.units.select("user", judge=cell).join(
-        human.units.select("user", human=cell), on="user", how="left", maintain_order="left"
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """Values of a metric by both kinds of labels, of users or of their requests, in order of id.
+
+    Attributes
+    ----------
+    human, judge : array, shape (n,)
+        Those of labelled users, by human and by the judge's labels.
+    others : array, shape (N,)
+        Those of all other users, by the judge's labels.
+    users : array, shape (n,) and (N,), or None
+        The user of each request that has labels, and of each other one; None if every value is of another user.
+    """
+
+    human: Floats
+    judge: Floats
+    others: Floats
+    users: tuple[Any, Any] | None
+
+    @classmethod
+    def of(cls, human: Result, judge: Result, cell: str) -> _Labels:
+        """Return the values of one system."""
+        of_user = [group_column("user")] if judge.has_requests else []
+        rows = judge.units.select("user", *of_user, judge=cell).join(
+            human.units.select("user", human=cell), on="user", how="left", maintain_order="left"
+        )
+        labelled = rows.filter(pl.col("human").is_not_null())
+        others = rows.filter(pl.col("human").is_null())
+        users = (labelled[of_user[0]].to_numpy(), others[of_user[0]].to_numpy()) if of_user else None
+        values = (np.asarray(column) for column in (labelled["human"], labelled["judge"], others["judge"]))
+        return cls(next(values), next(values), next(values), users)
+
+    def minus(self, baseline: _Labels) -> _Labels:
+        """Return the differences from another system on the same users."""
+        return replace(
+            self,
+            human=self.human - baseline.human,
+            judge=self.judge - baseline.judge,
+            others=self.others - baseline.others,
+        )
+
+
+def _row(baseline: str | None, system: str, cell: str, labels: _Labels, confidence: float) -> dict[str, Any]:
+    cluster, other_cluster = (None, None) if labels.users is None else labels.users
+    interval: PredictionPowered = prediction_powered(
+        labels.human, labels.judge, labels.others, confidence=confidence, cluster=cluster, other_cluster=other_cluster
     )
-    labelled = users.filter(pl.col("human").is_not_null())
-    others = users.filter(pl.col("human").is_null())
-    return [np.asarray(values) for values in (labelled["human"], labelled["judge"], others["judge"])]
-
-
-def _row(baseline: str | None, system: str, cell: str, arrays: list[Any], confidence: float) -> dict[str, Any]:
-    interval: PredictionPowered = prediction_powered(*arrays, confidence=confidence)
     return {
         "baseline": baseline,
         "system": system,
@@ -228,7 +305,7 @@ def _row(baseline: str | None, system: str, cell: str, arrays: list[Any], confid
         "judge": interval.model,
         "weight": interval.weight,
         "labelled": interval.n,
-        "others": len(arrays[2]),
+        "others": len(labels.others if other_cluster is None else np.unique(other_cluster)),
         "as_good_as": interval.equivalent,
         "flags": list(interval.flags),
     }

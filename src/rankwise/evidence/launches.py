@@ -239,7 +239,18 @@ def read_launches(launches: Any) -> tuple[pl.DataFrame, str]:
 def _metrics(frame: pl.DataFrame, where: str, offline: str | Sequence[str] | None, online: str) -> list[str]:
     """Return the names of the offline metrics."""
     if offline is not None:
-        return [offline] if isinstance(offline, str) else list(dict.fromkeys(offline))
+        chosen = [offline] if isinstance(offline, str) else list(dict.fromkeys(offline))
+        if not chosen:
+            raise ParameterError(
+                "no offline metric is named", found=f"offline={offline!r}", hint="leave offline out for all of them"
+            )
+        if online in chosen:
+            raise ParameterError(
+                "the online effect is no offline metric: it always follows itself",
+                found=f"offline={offline!r}, online={online!r}",
+                hint="name offline metrics, each with a column of standard errors",
+            )
+        return chosen
     names = [name for name in frame.columns if name != online and name + _ERROR in frame.columns]
     if not names:
         raise ColumnError(
@@ -278,12 +289,20 @@ def _numbers(frame: pl.DataFrame, where: str, name: str) -> Any:
 
 def _covariance(frame: pl.DataFrame, where: str, metric: str, same_users: bool | None, *, alone: bool) -> Any:
     """Return the covariance of both errors in each launch."""
-    if same_users is False:
-        return np.zeros(len(frame))
     names = [metric + _SHARED, *(["covariance"] if alone else [])]
     name = next((name for name in names if name in frame.columns), None)
     if name is not None:
-        return _numbers(frame, where, name)
+        shared = _numbers(frame, where, name)
+        if same_users is not False or not shared.any():
+            return shared
+        raise ParameterError(
+            "errors of different users have no covariance, and the table has one",
+            where=f"{where}, column {name!r}",
+            found=f"same_users=False, and {np.count_nonzero(shared):,} launches with a covariance other than 0",
+            hint="leave same_users out if users are the same; drop the column if they are not",
+        )
+    if same_users is False:
+        return np.zeros(len(frame))
     raise ParameterError(
         "the covariance of the offline and the online error is not known",
         where=where,

@@ -11,16 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import align_users, check_comparable, common_cells
+from rankwise.comparison.alignment import check_comparable, common_cells, systems_of
 from rankwise.comparison.comparison import Comparison, check_plain_design
-from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_users
+from rankwise.comparison.pairwise import ClusteredPairwiseTests, bounds_of, check_zero, ranks_of_users
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
 from rankwise.core.terminal import TableDisplay, TableView, finite, number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
-from rankwise.stats.many_systems import SystemRanks
+from rankwise.stats.many_systems import SystemRanks, pairwise_p, ranks_of
 from rankwise.stats.rank_correlation import kendall_tau, shown_orders, tau_ap, tau_ap_limits, tau_limits
 
 __all__ = ["RankAgreement", "rank_agreement"]
@@ -69,7 +69,8 @@ class RankAgreement(TableDisplay):
     def notes(self) -> list[str]:
         """What was compared, and what the intervals mean."""
         first, second = self.settings["metrics"]
-        users = " and ".join(f"{n:,}" for n in dict.fromkeys(self.settings["users"]))
+        samples = " and ".join(dict.fromkeys(self.settings["samples"]))
+        samples = samples if "request" in samples else samples.replace(" users and", " and")
         counts = self.counts
         both = counts["agree"] + counts["swapped"]
         share = f" ({self.swapped:.0%})" if both else ""
@@ -79,7 +80,7 @@ class RankAgreement(TableDisplay):
         single = f"{counts['first only']} by the first alone, {counts['second only']} by the second alone"
         limits = f"{self.tau.confidence:.0%} limits: over all orders that agree with the pairs shown; "
         return [
-            f"first: {first}; second: {second}; {users} users",
+            f"first: {first}; second: {second}; {samples}",
             f"{in_both}; {single}, {counts['neither']} by neither",
             f"{limits}wide with few users, or systems that are nearly equal",
             *self.settings["left_out"],
@@ -232,7 +233,7 @@ def rank_agreement(
 def _results_of(side: Any, name: str) -> dict[str, Result]:
     """Return the results of each system by name."""
     if isinstance(side, Comparison):
-        check_plain_design(side.settings, "an order of systems")
+        check_plain_design(side.settings, "an order of systems", over_requests=True)
         side = side.results
     if not isinstance(side, Mapping) or not side or not all(isinstance(result, Result) for result in side.values()):
         raise ParameterError(
@@ -256,10 +257,10 @@ def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result
         )
     if len(one) < 2:
         raise ParameterError("an order needs two systems or more", found=", ".join(one))
-    other = {name: other[name] for name in one}
-    for side in (one, other):
+    by_unit = [systems_of((side,)).by_unit().single() for side in (one, {name: other[name] for name in one})]
+    for side in by_unit:
         check_comparable(side)
-    return one, other
+    return by_unit[0], by_unit[1]
 
 
 def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) -> list[str]:
@@ -284,13 +285,17 @@ def _cells(sides: Sequence[Mapping[str, Result]], metrics: Any, *, given: bool) 
 
 @dataclass(frozen=True)
 class _Order:
-    """The means of systems for the same users, large ones best, and what is shown of their order."""
+    """The means of systems for the same users, large ones best, and what is shown of their order.
+
+    ``users`` is the number of independent users, ``sample`` what means are over, in words.
+    """
 
     means: Floats
     sign: int
     ranks: SystemRanks
     shown: Any
     users: int
+    sample: str
     left_out: str
 
 
@@ -300,16 +305,51 @@ def _order(
     """Return the order of systems by a metric, all pairs tested together at half the level."""
     better = next(iter(results.values())).direction(cell)
     check_zero(cell, missing, better)
-    aligned = align_users(results, cell, missing)
-    values, sign = aligned.values, 1 if better else -1
-    if len(values) < 2:
-        raise MetricError(
-            f"an order by {cell} needs two users or more with a value in all results", found=str(len(values))
-        )
-    level, (low, high) = (1 - confidence) / 2, bounds_of(results, cell)
-    ranks = ranks_of_users(aligned, high - low, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
+    unit = next(iter(results.values())).sampling_unit
+    sign, level, bounds = (1 if better else -1), (1 - confidence) / 2, bounds_of(results, cell)
+    family = ClusteredPairwiseTests(
+        results,
+        None,
+        list(combinations(results, 2)),
+        cell,
+        math.comb(len(results), 2),
+        level,
+        "auto",
+        "holm",
+        None,
+        missing,
+        n_resamples,
+        seed,
+        clusters=unit.clusters,
+    )
+    aligned = family.aligned(cell)
+    assert aligned is not None
+    users = len(aligned.values) if aligned.cluster is None else aligned.n_clusters
+    if users < 2:
+        raise MetricError(f"an order by {cell} needs two users or more with a value in all results", found=str(users))
+    means = aligned.values.mean(axis=0)
+    if aligned.cluster is not None:
+        ranks = _ranks_over_requests(family, cell, means, level, sign)
+    else:
+        largest = bounds[1] - bounds[0]
+        ranks = ranks_of_users(aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
+    sample = unit.counted(len(aligned.values), users)
     reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
-    return _Order(sign * values.mean(axis=0), sign, ranks, shown_orders(ranks.p_better, level), len(values), reasons)
+    return _Order(sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons)
+
+
+def _ranks_over_requests(
+    family: ClusteredPairwiseTests, cell: str, means: Floats, level: float, sign: int
+) -> SystemRanks:
+    """Return the ranks from the tests of all pairs, users as clusters of requests; corrected by Holm."""
+    systems, k = list(family.results), len(family.results)
+    p, gain = np.full((k, k), math.nan), np.zeros((k, k))
+    for row in family.rows(cell):
+        i, j = systems.index(row.system), systems.index(row.baseline)
+        p[i, j] = p[j, i] = row.test.p
+        gain[i, j] = sign * row.means.difference
+        gain[j, i] = -gain[i, j]
+    return ranks_of(pairwise_p(p, gain), sign * means, confidence=1 - level)
 
 
 def _agreement(
@@ -329,6 +369,7 @@ def _agreement(
         "metrics": list(cells),
         **options,
         "users": [order.users for order in orders],
+        "samples": [order.sample for order in orders],
         "left_out": list(dict.fromkeys(order.left_out for order in orders if order.left_out)),
     }
     share = swapped / (agree + swapped) if agree + swapped else math.nan

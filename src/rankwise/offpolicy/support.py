@@ -144,7 +144,8 @@ def decide_support(
         return "sound", []
     more = max(USERS / diagnostics.effective_users, REWARDED / max(diagnostics.effective_rewarded, 1e-9))
     if more > 1 and diagnostics.effective_rewarded > 0:
-        reasons.append(f"about {_one_digit(users * more):,} such users would do")
+        needed = max(_one_digit(users * more), _next_digit(users))
+        reasons.append(f"about {needed:,} such users would do")
     return "weak", reasons
 
 
@@ -194,6 +195,16 @@ def _weak(diagnostics: Diagnostics) -> list[str]:
             f"the propensities of an item do not fit how often it was shown (p = {diagnostics.calibration_p:.4f})"
         )
     return reasons
+
+
+def _next_digit(number: int) -> int:
+    """Return the smallest larger number with one significant digit.
+
+    >>> _next_digit(10_000), _next_digit(843), _next_digit(99)
+    (20000, 900, 100)
+    """
+    power: int = 10 ** math.floor(math.log10(number))
+    return (number // power + 1) * power
 
 
 def _one_digit(number: float) -> int:

@@ -469,8 +469,10 @@ def slice_chart(frame: pl.DataFrame, title: str, *, look: Look | None = None, su
     return interval_chart(rows, look=look, axis=title, title=title, subtitle=subtitle, zero=False)
 
 
-def stack_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "", subtitle: str = "") -> Chart:
-    """Return how many users lose, see no difference, and gain, as one bar per pair of systems."""
+def stack_chart(
+    frame: pl.DataFrame, noun: str = "users", *, look: Look | None = None, title: str = "", subtitle: str = ""
+) -> Chart:
+    """Return how many users, or requests, lose, see no difference, and gain, as one bar per pair of systems."""
     look = look or Look()
     frame = _clean(frame)
     names, colours = _values(frame, "name"), look.colours
@@ -479,7 +481,7 @@ def stack_chart(frame: pl.DataFrame, *, look: Look | None = None, title: str = "
     order = alt.Order("place:Q")
     y = alt.Y("name:N", title=None, sort=names)
     base = alt.Chart(frame).encode(y=y, order=order)
-    x = alt.X("users:Q", stack="zero", title="users", axis=alt.Axis(tickCount=5, format=",d"))
+    x = alt.X("users:Q", stack="zero", title=noun, axis=alt.Axis(tickCount=5, format=",d"))
     bars = base.mark_bar(height=22 * look.scale).encode(
         x=x, color=alt.Color("side:N", scale=tones, legend=None), **_SAID
     )

@@ -25,6 +25,7 @@ from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageErr
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit, count_of
 from rankwise.stats.differences import Floats
 
 if TYPE_CHECKING:
@@ -395,9 +396,9 @@ def charts() -> Any:
     return charts
 
 
-def _subtitle(text: str, users: int | None = None) -> str:
+def _subtitle(text: str, sample: str = "") -> str:
     """Return the lines below a title: what is drawn of how many users, and by what."""
-    who = "" if users is None else f", {users:,} users"
+    who = f", {sample}" if sample else ""
     return f"{text}{who}, 95 % intervals\nrankwise {__version__}"
 
 
@@ -563,7 +564,7 @@ class ComparisonPlots:
             for row in rows.iter_rows(named=True)
             if row["group"] is None and (level := at_its_level(row, self._settings, self._results)) is not None
         }
-        users = rows["users"].unique().to_list()
+        unit = SamplingUnit.of_comparison(self._settings)
         base = self._settings["baseline"]
         name, baseline = names[0] if len(names) == 1 else "several metrics", f" from {base}" if base else ""
         title = (
@@ -575,7 +576,10 @@ class ComparisonPlots:
             look=charts().look_of(size, theme),
             axis=f"difference in mean {name}{baseline}",
             title=title,
-            subtitle=_subtitle(f"Difference in mean {name}{baseline}", users[0] if len(users) == 1 else None),
+            subtitle=_subtitle(
+                f"Difference in mean {name}{baseline}",
+                unit.counted_in(rows.row(0, named=True)) if rows["users"].n_unique() == 1 else "",
+            ),
             panel="metric" if len(names) > 1 else None,
         )
         return chart
@@ -632,7 +636,7 @@ class ComparisonPlots:
         )
         order = {group: at for at, group in enumerate(groups)}
         rows = sorted(table.to_dicts(), key=lambda row: order.get(row["group"], len(order)))
-        frame = _slice_differences(rows, settings["alpha"])
+        frame = _slice_differences(rows, settings["alpha"], SamplingUnit.of_comparison(settings))
         name = f"Difference in {cell} from {baseline} by {by}"
         chart: Chart = charts().interval_chart(
             frame,
@@ -728,14 +732,18 @@ class ComparisonPlots:
         changed, up = gains(one.units, other.units, cell), one.direction(cell)
         pair, look = f"{system} − {baseline}", charts().look_of(size, theme)
         same = len(_both(one.units, other.units, cell)) - len(changed)
-        title = f"Users who gain and lose with {system} in place of {baseline}"
+        who = "Requests that" if one.has_requests else "Users who"
+        title = f"{who} gain and lose with {system} in place of {baseline}"
         if kind == "bar":
             sides = (int((changed < 0).sum()), same, int((changed > 0).sum()))
-            frame = stack_frame({pair: sides if up is not False else sides[::-1]})
-            bar: Chart = charts().stack_chart(frame, look=look, title=title, subtitle=f"{cell}\nrankwise {__version__}")
+            frame = stack_frame({pair: sides if up is not False else sides[::-1]}, one.sampling_unit.rows)
+            bar: Chart = charts().stack_chart(
+                frame, one.sampling_unit.rows, look=look, title=title, subtitle=f"{cell}\nrankwise {__version__}"
+            )
             return bar
         frame = histogram_frame({pair: changed}, symmetric=True)
-        text = f"Difference in {cell}; {same:,} users without a difference not drawn\nrankwise {__version__}"
+        rest = f"{count_of(same, one.sampling_unit.row)} without a difference not drawn"
+        text = f"Difference in {cell}; {rest}\nrankwise {__version__}"
         chart: Chart = charts().histogram_chart(
             frame, f"difference in {cell}", signed=True, better=up, look=look, title=title, subtitle=text
         )
@@ -821,15 +829,16 @@ class ComparisonPlots:
         return results[name]
 
 
-def _slice_differences(rows: Sequence[Mapping[str, Any]], alpha: float) -> pl.DataFrame:
+def _slice_differences(rows: Sequence[Mapping[str, Any]], alpha: float, unit: SamplingUnit) -> pl.DataFrame:
     """Return differences within groups, one row per system and group."""
     drawn = []
     for row in rows:
-        name = f"{group_name(row['group'])} ({row['users']:,})"
+        users = unit.users_in(row)
+        name = f"{group_name(row['group'])} ({users:,})"
         value = signed(row["difference"], places(row))
-        few = row["users"] < FEWEST_USERS
+        few = users < FEWEST_USERS
         estimate = Estimate(row["difference"]) if few else Estimate(row["difference"], row["low"], row["high"])
-        said = f"{row['users']} users: no interval" if few else row["verdict"]
+        said = f"{users} users: no interval" if few else row["verdict"]
         tone = row["verdict"] if row["verdict"] in ("better", "worse") and not few else ""
         p = "" if few or is_missing(row["p_adjusted"]) else f", {named_p('p', row['p_adjusted'], alpha)}"
         text = f"{row['system']}, {name}: {value}, {said}{p}"
@@ -874,10 +883,10 @@ def decision_frame(decision: Decision) -> pl.DataFrame:
     return frame.with_columns(bound=pl.Series(ends, dtype=pl.Float64))
 
 
-def stack_frame(sides: Mapping[str, tuple[int, int, int]]) -> pl.DataFrame:
-    """Return how many users lose, see no difference and gain, one row per pair and side."""
+def stack_frame(sides: Mapping[str, tuple[int, int, int]], noun: str = "users") -> pl.DataFrame:
+    """Return how many users, or their requests, lose, see no difference and gain, one row per pair and side."""
     rows = [
-        {"name": name, "side": side, "place": place, "users": count, "text": f"{name}: {count:,} users {said}"}
+        {"name": name, "side": side, "place": place, "users": count, "text": f"{name}: {count:,} {noun} {said}"}
         for name, counts in sides.items()
         for place, (side, said, count) in enumerate(
             zip(("lose", "no difference", "gain"), ("lose", "see no difference", "gain"), counts, strict=True)

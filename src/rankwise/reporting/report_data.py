@@ -22,6 +22,7 @@ from rankwise.reporting.forest import Board, Forest, Stack
 from rankwise.reporting.plots import Estimates
 from rankwise.results.display import moment_text
 from rankwise.results.result import Result
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import Floats
 from rankwise.tables.columns import Columns
 from rankwise.tables.files import folder_of_list, is_table_folder, table_hash
@@ -341,6 +342,11 @@ class ReportData:
     def results(self) -> Mapping[str, Result]:
         """The results by name."""
         return self.estimates.results
+
+    @property
+    def unit(self) -> SamplingUnit:
+        """What means are a random sample of: users, or requests of users."""
+        return next(iter(self.results.values())).sampling_unit
 
     @property
     def alone(self) -> bool:

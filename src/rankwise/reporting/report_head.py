@@ -14,7 +14,9 @@ from rankwise.comparison.rows import is_missing, named_p
 from rankwise.comparison.view import CORRECTIONS, costs, listing, system_order, verdict_sentences
 from rankwise.core.terminal import brief, change
 from rankwise.reporting.report_data import ReportData
-from rankwise.results.display import split_words
+from rankwise.results.display import sample_text, split_words
+from rankwise.results.result import Result
+from rankwise.results.sampling_unit import count_of
 
 __all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure", "towards"]
 
@@ -55,10 +57,11 @@ class Head:
 def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
     """Return the verdict and the facts behind it, and the first three of the gaps."""
     decision = material.decision
-    users = {result.counts.get("users", len(result.per_user)) for result in material.results.values()}
+    counts = [result.counts | {"users": _users_of(result)} for result in material.results.values()]
+    sample = sample_text(max(counts, key=lambda count: count["users"]))
     tested = next((split_words(result.split) for result in material.results.values() if result.split), "")
     dates = {str(date)[:10] for r in material.results.values() if (date := r.provenance.get("date"))}
-    kick = [title, f"{max(users):,} users", tested, max(dates, default="")]
+    kick = [title, sample, tested, max(dates, default="")]
     unseen = [*[gap.title for gap in found if gap is not _OFFLINE][:2], _OFFLINE.title]
     if material.pairs is None:
         verdict, more = _of_results(material), [material.not_compared] if len(material.results) > 1 else []
@@ -76,6 +79,11 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
     return Head(
         kick, "", said[0], [text for text in said[1:] if text not in texts], _pair_facts(material, cost), unseen
     )
+
+
+def _users_of(result: Result) -> int:
+    """Return the number of users of a result."""
+    return result.counts.get("users", len(result.per_user))
 
 
 def reference(material: ReportData) -> str:
@@ -127,9 +135,12 @@ def _of_results(material: ReportData) -> str:
     for name in material.estimates.systems[:3]:
         estimate = material.estimates.of(name, material.primary)
         limits = "" if math.isnan(estimate.low) else f" ({brief(estimate.low)} to {brief(estimate.high)})"
-        users = estimate.users or material.results[name].counts.get("users", 0)
+        counts = material.results[name].counts
+        sample = (
+            count_of(estimate.users, "user") if estimate.users and "requests" not in counts else sample_text(counts)
+        )
         who = "" if len(material.results) == 1 else f"{name}: "
-        texts.append(f"{who}{material.primary} is {brief(estimate.value)}{limits} over {users:,} users.")
+        texts.append(f"{who}{material.primary} is {brief(estimate.value)}{limits} over {sample}.")
     return " ".join(texts)
 
 
@@ -143,14 +154,20 @@ def _single_facts(material: ReportData) -> list[Fact]:
     )
     columns = [] if result.slices is None else result.slices["by"].unique(maintain_order=True).to_list()
     groups = 0 if result.slices is None else len(result.slices)
-    without = counts.get("users_without_list", 0)
+    without, unit = counts.get("users_without_list", 0), result.sampling_unit
     return [
         Fact(
             "Users counted",
-            f"{counts.get('users', len(result.per_user)):,}",
-            f"{without:,} get no list." if without else "All have a list.",
+            f"{_users_of(result):,}",
+            (f"{count_of(without, unit.row)} get" if unit.is_of_requests else f"{without:,} get") + " no list."
+            if without
+            else "All have a list.",
         ),
-        Fact("Users left out", f"{left:,}", "have no relevant item." if left else "Every user has a relevant item."),
+        Fact(
+            f"{unit.rows.title()} left out",
+            f"{left:,}",
+            "have no relevant item." if left else f"Every {unit.row} has a relevant item.",
+        ),
         Fact(
             "Slices",
             f"{groups:,}",
@@ -203,7 +220,7 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
     total = max(gain + same + lose, 1)
     shares = f"{100 * gain / total:.0f} gain, {100 * lose / total:.0f} lose"
     rest = f"{same:,} see no difference in {metric}."
-    return Fact("For whom", shares, f"{gain:,} users gain, {lose:,} lose,", rest, unit="of 100")
+    return Fact("For whom", shares, f"{count_of(gain, material.unit.row)} gain, {lose:,} lose,", rest, unit="of 100")
 
 
 def _how_sure(material: ReportData, row: Mapping[str, Any], pair: Mapping[str, Any] | None) -> Fact:
@@ -275,11 +292,15 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
     if most := max(without.values(), default=0):
         names = listing([name for name, count in without.items() if count])
-        users = max(r.counts.get("users", 0) for r in results.values())
+        rows = material.unit.rows
+        all_rows = max(r.counts.get(rows, 0) for r in results.values())
         text = (
-            f"{most:,} of {users:,} users get no list from {names}, and score 0. Add a fallback, or report them apart."
+            f"{most:,} of {all_rows:,} {rows} get no list from {names}, and score 0. "
+            "Add a fallback, or report them apart."
         )
-        found.append(Gap(f"{most:,} users without a list", text, "rankwise evaluate … --warm-and-cold"))
+        found.append(
+            Gap(f"{count_of(most, material.unit.row)} without a list", text, "rankwise evaluate … --warm-and-cold")
+        )
     if material.decision is not None and (unguarded := material.decision.record.get("unguarded")):
         names = listing([row["metric"] for row in unguarded], "metrics")
         command = f"rankwise decide … --deterioration {unguarded[0]['metric']}"
@@ -297,7 +318,9 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
         found.append(Gap("another date", text, "rankwise split … --by windows"))
     left = max((r.counts.get("truth_users_without_relevant_items", 0) for r in results.values()), default=0)
     if left:
-        found.append(Gap("users who do not count", f"{left:,} users have no relevant item, and are in no mean."))
+        rows = material.unit.rows
+        text = f"{count_of(left, material.unit.row)} have no relevant item, and are in no mean."
+        found.append(Gap("users who do not count" if rows == "users" else f"{rows} that do not count", text))
     if not any(r.slices is not None for r in results.values()):
         text = "No groups of users were evaluated: a mean can hide who loses."
         found.append(Gap("groups of users", text, "rankwise evaluate … --users FILE --by COLUMN"))

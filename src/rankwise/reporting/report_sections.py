@@ -201,7 +201,7 @@ def _board_column(
         )
         said = f"{name}: {cell} = {estimate}"
         cells[name] = BoardCell(cell, brief(value), said, bar, _tone(verdict), _MARKS.get(verdict, ""))
-    users = f"{rows[0]['users']:,} users" if common else ""
+    users = material.unit.counted_in(rows[0]) if common else ""
     down = "lower is better" if material.direction(cell) is False else ""
     return (cell, ", ".join(filter(None, (users, down)))), cells
 
@@ -260,8 +260,8 @@ def differences(material: ReportData) -> list[Block]:
         )
     names = ("low", "high", "difference")
     ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
-    users = rows[0]["users"]
-    text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {users:,} users."
+    sample = material.unit.counted_in(rows[0])
+    text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
     text += f" Thick: {_level(material)} interval of one pair."
     if any(row.thin for row in drawn):
         text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
@@ -354,16 +354,17 @@ def _slice_panels(
     inside = {(row["system"], row["group"]): row for row in made.table.iter_rows(named=True)}
     largest = sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS]
     groups = sorted(largest, key=lambda size: natural_key(size[0]))
-    total = max(row["users"] for row in rows)
+    users_in = material.unit.users_in
+    total = max(map(users_in, rows))
     drawn: dict[str, list[ForestRow]] = {}
     for row in rows:
-        panel = [_panel_row("all", row, total, users=row["users"], strong=True)]
+        panel = [_panel_row("all", row, total, users=users_in(row), strong=True)]
         panel += [
             _panel_row(
                 group_name(group),
-                inside.get((row["system"], group)),
+                made_row := inside.get((row["system"], group)),
                 total,
-                users=users,
+                users=users if made_row is None else users_in(made_row),
                 no_list=_no_list(pairs, row, by, group),
             )
             for group, users in groups
@@ -393,7 +394,6 @@ def _panel_row(
     name: str, row: Mapping[str, Any] | None, total: int, *, users: int, strong: bool = False, no_list: bool = False
 ) -> ForestRow:
     """Return a group of users in a panel; one of few users has a value and no interval."""
-    users = users if row is None else row["users"]
     size = None if strong else users / max(total, 1)
     if row is None or no_list or is_missing(row["difference"]):
         return ForestRow(name, small=f"{users:,}", note="no list" if no_list else "no value", value="–", size=size)
@@ -488,9 +488,13 @@ def truth_popularity(material: ReportData) -> list[Block]:
     )
 
 
-def _check_lists_of_users(material: ReportData) -> None:
-    """Raise if lists belong to requests, whose users are not in the tables that are drawn."""
-    if any(result.has_requests for result in material.results.values()):
+def _check_lists_of_users(material: ReportData, *, of_means: bool = False) -> None:
+    """Raise if lists belong to requests, whose users are not in the tables that are drawn.
+
+    ``of_means``: values alone are drawn, which users have if means are over users first.
+    """
+    results = material.results.values()
+    if any(result.has_requests if of_means else "requests" in result.provenance for result in results):
         raise MetricError("lists belong to requests of users; this is drawn for one list per user")
 
 
@@ -499,7 +503,7 @@ def _thirds(
 ) -> list[Block]:
     """Return the primary metric in three groups of users, by a number that each user has."""
     cell, rows = material.primary, []
-    _check_lists_of_users(material)
+    _check_lists_of_users(material, of_means=True)
     systems = {
         system: result.units.select(pl.col("user").cast(pl.String), value=cell)
         for system, result in material.drawn.results.items()

@@ -15,6 +15,7 @@ from rankwise.core.terminal import TableView, number
 from rankwise.metrics.base import Metric
 from rankwise.metrics.inputs import read_label
 from rankwise.options import widest_population
+from rankwise.results.sampling_unit import REQUESTS, USERS
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
@@ -24,6 +25,7 @@ __all__ = [
     "moment_text",
     "plan_statements",
     "result_views",
+    "sample_text",
     "short_lists",
     "split_words",
 ]
@@ -191,13 +193,20 @@ def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence
     Values of ``wide`` metrics have tables of their own.
     """
     apart = tuple(f"{name}[" for name in wide)
-    names = [name for name in groups[0] if name not in ("by", "group", "users", "label")]
+    requests = "requests" in groups[0]
+    names = [name for name in groups[0] if name not in ("by", "group", "users", "requests", "label")]
     names = [name for name in names if not name.startswith(apart)]
     by = ", ".join(dict.fromkeys(row["by"] for row in groups))
     columns = [
-        (_group_head(row), _size(row["users"], min_size), *(number(row[name]) for name in names)) for row in groups
+        (
+            _group_head(row),
+            _size(row["users"], min_size),
+            *([f"{row['requests']:,}"] if requests else []),
+            *(number(row[name]) for name in names),
+        )
+        for row in groups
     ]
-    table = [(corner, "users", *names), *columns]
+    table = [(corner, "users", *(["requests"] if requests else []), *names), *columns]
     if len(groups) < _MANY_GROUPS:
         table = [*zip(*table, strict=True)]
     return TableView(table[0], table[1:], title=f"Values by {by}", label="rankwise-groups")
@@ -244,10 +253,7 @@ def footnote(
     settings, inputs = provenance["settings"], provenance["inputs"]
     population = evaluated_population(provenance)
     who = f" {_POPULATIONS[population]}" if population else ""
-    people = f"{counts['users']:,} user{'s' * (counts['users'] != 1)}"
-    if "requests" in counts:
-        people = f"{counts['requests']:,} request{'s' * (counts['requests'] != 1)} of {people}"
-    notes = [people + who]
+    notes = [sample_text(counts) + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
     notes += [*_exceptions(counts, population), short_lists]
@@ -308,6 +314,17 @@ def _population_notes(provenance: Mapping[str, Any]) -> list[str]:
         return []
     rest = f"the others over users {_POPULATIONS[settings['population']]}"
     return [f"{', '.join(rules)} over every row that was shown, {rest}"]
+
+
+def sample_text(counts: Mapping[str, int]) -> str:
+    """Return how many users were evaluated, and with how many requests if they have several.
+
+    >>> sample_text({"users": 80}), sample_text({"users": 80, "requests": 233})
+    ('80 users', '233 requests of 80 users')
+    """
+    if "requests" in counts:
+        return REQUESTS.counted(counts["requests"], counts["users"])
+    return USERS.counted(counts.get("users", 0))
 
 
 def _request_rules(requests: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
@@ -402,6 +419,8 @@ def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
     }
     if population in ("truth", "both"):
         words = {**words, "truth_users_without_relevant_items": "users without a relevant item, left out"}
+    if "requests" in counts:  # each is counted like a user
+        words = {name: re.sub(r"\busers\b", "requests", text) for name, text in words.items()}
     notes: dict[str, str] = {}
     left_out = counts.get("truth_users_without_relevant_items", 0)
     names_of_no_item = sum(counts.get(name, 0) for name in ("codes_unknown", "codes_truncated", "titles_unknown"))
@@ -444,7 +463,7 @@ def _counted(count: int, text: str) -> str:
     '1 without relevant items'
     """
     if count == 1 and not text.startswith("with"):
-        text = re.sub(r"\b(list|row|place|item|recommendation|user|code|title)s\b", r"\1", text, count=1)
+        text = re.sub(r"\b(list|row|place|item|recommendation|user|request|code|title)s\b", r"\1", text, count=1)
     return f"{count:,} {text}"
 
 

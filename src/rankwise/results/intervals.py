@@ -15,6 +15,7 @@ from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.metrics.base import GroupsCompared, Metric
+from rankwise.results.sampling_unit import REQUESTS, SamplingUnit
 
 if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
@@ -27,7 +28,6 @@ __all__ = [
     "IntervalMethod",
     "check_clusters",
     "cluster_codes",
-    "cluster_flags",
     "clustered_interval",
     "group_column",
     "group_interval_of",
@@ -55,8 +55,6 @@ WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
 CROSSED = " × "
 """Between the names, and between the groups, of several groupings that are taken together."""
-_FEW_CLUSTERS = 10
-"""Clusters below which the variance between them is hardly known."""
 
 
 def group_column(by: str) -> str:
@@ -189,15 +187,6 @@ def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
     return codes[column].rank("dense").to_numpy().astype(np.int64) - 1
 
 
-def cluster_flags(count: int, by: str) -> list[str]:
-    """Return the caveat of few clusters of users.
-
-    >>> cluster_flags(4, "household"), cluster_flags(40, "household")
-    (['only 4 clusters by household'], [])
-    """
-    return [f"only {count} clusters by {by}"] if count < _FEW_CLUSTERS else []
-
-
 def mean_of(values: pl.Series, weights: pl.Series | None = None) -> float:
     """Return the mean of users' values, except those of users who have none, with their weights."""
     if weights is None:
@@ -280,7 +269,9 @@ def groups_compared(metrics: Iterable[Metric], cell: str) -> GroupsCompared | No
 
 
 def values_by_group(compared: GroupsCompared, cell: str, per_user: pl.DataFrame) -> pl.DataFrame:
-    """Return each user with the value that groups are compared in, and the group.
+    """Return each row with the value that groups are compared in, and the group.
+
+    Rows are users; or requests, whose users are in a column ``cluster``.
 
     Raises
     ------
@@ -298,7 +289,9 @@ def values_by_group(compared: GroupsCompared, cell: str, per_user: pl.DataFrame)
     if WEIGHT in per_user.columns:
         raise MetricError(f"{cell} has no interval over weighted users")
     defined = pl.col(value).is_not_nan() & pl.col(column).is_not_null()
-    return per_user.filter(defined).select("user", value=value, group=column)
+    of_user = group_column(str(REQUESTS.clusters))
+    cluster = [pl.col(of_user).alias("cluster")] if of_user in per_user.columns else []
+    return per_user.filter(defined).select("user", *cluster, value=value, group=column)
 
 
 def group_interval_of(
@@ -326,6 +319,7 @@ def group_interval_of(
         users["value"].to_numpy(),
         users["group"].to_numpy(),
         compared.statistic,
+        cluster=users["cluster"].to_numpy() if "cluster" in users.columns else None,
         confidence=confidence,
         n_resamples=n_resamples,
         seed=seed,
@@ -334,28 +328,34 @@ def group_interval_of(
 
 
 def clustered_interval(
-    cell: str, users: pl.DataFrame, clusters: str, confidence: float, method: IntervalMethod, metrics: Iterable[Metric]
+    cell: str,
+    users: pl.DataFrame,
+    unit: SamplingUnit,
+    confidence: float,
+    method: IntervalMethod,
+    metrics: Iterable[Metric],
 ) -> Interval:
-    """Return the confidence interval of a per-user mean, with clusters of users as the random sample."""
+    """Return the confidence interval of a mean over users or requests, with clusters of them as the random sample."""
     from rankwise.stats.data_sets import clustered
     from rankwise.stats.differences import UNVARIED
     from rankwise.stats.intervals import constant_interval
 
     check_choice("method", method, IntervalMethod)
+    over_users = ', or any method after evaluating with mean_over="users"' if unit.is_of_requests else ""
     if method not in ("auto", "t"):
         raise ParameterError(
             "with clusters the interval is that of a t test of their variance",
             found=f"method={method!r}",
-            hint='method="auto"',
+            hint='method="auto"' + over_users,
         )
     users = users.filter(pl.col(cell).is_not_nan())
-    codes = cluster_codes(users["user"], groups_of_users({"": users}, clusters))
+    codes = cluster_codes(users["user"], groups_of_users({"": users}, str(unit.clusters)))
     interval = clustered(users[cell].to_numpy(), codes, confidence=confidence)
-    flags, bounds = tuple(cluster_flags(interval.n, clusters)), range_of(metrics, cell)
+    flags, bounds = tuple(unit.flags(interval.n)), range_of(metrics, cell)
     if UNVARIED not in interval.flags:  # few clusters give limits beyond any mean
         low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
         return replace(interval, low=low, high=high, flags=(*interval.flags, *flags))
-    flags = ("clusters do not vary", *flags)
+    flags = (unit.unvaried_flag, *flags)
     return constant_interval(interval.estimate, interval.n, *bounds, confidence=confidence, flags=flags)
 
 

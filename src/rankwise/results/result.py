@@ -32,6 +32,7 @@ from rankwise.results.intervals import (
 )
 from rankwise.results.methods import log_mlflow, log_wandb, report_result, result_plots
 from rankwise.results.reuse import saved_uses
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.values import (
     GROUP_INTERVALS,
     Values,
@@ -205,10 +206,15 @@ class Result(DetailedDisplay, Mapping[str, float]):
         names = (str(m) for m in self.metrics if any(cell == c or cell.startswith(f"{c}[") for c in m.cells))
         return next(("rankwise" if name in definitions else convention for name in names), None)
 
+    @cached_property
+    def sampling_unit(self) -> SamplingUnit:
+        """What means are a random sample of: users, or requests of users, who are then the clusters."""
+        return SamplingUnit.of_result(self.provenance)
+
     @property
     def has_requests(self) -> bool:
         """Whether lists belong to requests of users, of whom means count each request alike."""
-        return REQUEST in self.per_user.columns and self.provenance["settings"].get("mean_over") != "users"
+        return self.sampling_unit.is_of_requests
 
     @cached_property
     def units(self) -> pl.DataFrame:
@@ -226,8 +232,15 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if not self.has_requests:
             cells = [cell for cell in self.values if cell in per_user.columns]
             return means_of_users(per_user, cells, *within)
-        of_user = pl.col("user").cast(pl.String).alias(group_column("user"))
-        return per_user.with_columns(of_user, user=request_ids(per_user)).drop(REQUEST)
+        return _by_request(per_user)
+
+    @cached_property
+    def lists(self) -> pl.DataFrame:
+        """One row per list, with an id of its own in ``user``: `units`, except where means are over users first.
+
+        Values that are no plain means, such as gaps of groups, are made of these rows, whatever ``mean_over`` is.
+        """
+        return _by_request(self.per_user) if REQUEST in self.per_user.columns else self.units
 
     @property
     def sliced_units(self) -> pl.DataFrame | None:
@@ -318,7 +331,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if self.kinds.get(cell) != "mean":
             return False
         # With undefined="nan" a single user without relevant items leaves no mean.
-        return not math.isnan(self.values[cell]) or self.per_user[cell].is_nan().all()
+        is_known = cell in self.per_user.columns  # lists alone have no value in slices of the ground truth
+        return not math.isnan(self.values[cell]) or (is_known and self.per_user[cell].is_nan().all())
 
     def interval(
         self,
@@ -400,20 +414,19 @@ class Result(DetailedDisplay, Mapping[str, float]):
         """Return the confidence interval of a value over all units, or over those of a group."""
         user_values = users[cell] if self.is_mean_of_users(cell) else None
         check_clusters(clusters)
-        if clusters is None and self.has_requests and user_values is not None:
-            clusters = "user"
-        if clusters is not None:
-            if user_values is None:
-                raise MetricError(
-                    f"{cell} is not a mean over users, so it has no interval over clusters",
-                    found=f"clusters={clusters!r}",
-                    hint="without clusters= the jackknife treats users as independent",
-                )
-            return clustered_interval(cell, users, clusters, confidence, method, self.metrics)
+        unit = self.sampling_unit.within(clusters)
+        if clusters is not None and user_values is None:
+            raise MetricError(
+                f"{cell} is not a mean over users, so it has no interval over clusters",
+                found=f"clusters={clusters!r}",
+                hint="without clusters= the jackknife treats users as independent",
+            )
+        if unit.clusters is not None and user_values is not None:
+            return clustered_interval(cell, users, unit, confidence, method, self.metrics)
         compared = groups_compared(self.metrics, cell)
         if compared is not None:
             value = self.values[cell]
-            return group_interval_of(compared, cell, value, self.units, confidence, method, n_resamples, seed)
+            return group_interval_of(compared, cell, value, self.lists, confidence, method, n_resamples, seed)
         return interval_of(
             cell, self.values[cell], user_values, self.replicates, confidence, method, n_resamples, seed, self.metrics
         )
@@ -517,7 +530,8 @@ class Result(DetailedDisplay, Mapping[str, float]):
         if users is None or len(users) < 2 or not self.is_mean_of_users(cell) or cell not in users.columns:
             return ""
         low, high = range_of(self.metrics, cell)
-        if len(users) < MANY and not math.isfinite(high - low):
+        is_resampled = len(users) < MANY and not math.isfinite(high - low)
+        if self.sampling_unit.clusters is None and is_resampled:
             return ""
         interval = self.interval(cell)
         return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"
@@ -604,6 +618,12 @@ class Result(DetailedDisplay, Mapping[str, float]):
 def knows_lists(result: Result) -> bool:
     """Return whether a result knows the lengths of the users' lists, as those of per-user values alone do not."""
     return "list_length" in result.per_user.columns and bool(result.per_user["list_length"].sum())
+
+
+def _by_request(per_user: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of requests with one id each, and their user as a group."""
+    of_user = pl.col("user").cast(pl.String).alias(group_column("user"))
+    return per_user.with_columns(of_user, user=request_ids(per_user)).drop(REQUEST)
 
 
 def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -> pl.DataFrame:

@@ -26,13 +26,13 @@ from rankwise.core.terminal import finite, float_of
 from rankwise.errors import ColumnError, FileError, ParameterError, RankwiseError, UsageError, printable
 from rankwise.metrics.base import Metric, ValueKind, parse, parse_all
 from rankwise.results.intervals import WEIGHT, mean_of, read_group_column, sum_of
-from rankwise.results.result import Result
+from rankwise.results.result import Result, means_of_users
 from rankwise.results.reuse import saved_uses
 from rankwise.results.values import Values
 from rankwise.tables.columns import ROLES, is_row_number, plain_name
 from rankwise.tables.files import read_file
 from rankwise.tables.memory import from_arrow, typed, with_integers
-from rankwise.tables.requests import REQUEST, counts_of_requests
+from rankwise.tables.requests import MEAN_OVER, REQUEST, counts_of_requests
 from rankwise.tables.storage import read_folder
 from rankwise.tables.table import Protocol
 
@@ -99,7 +99,7 @@ def _numbers(row: dict[str, Any]) -> dict[str, float]:
 
 
 def _slices(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "label": pl.String}
+    head = {"by": pl.String, "group": pl.String, "users": pl.Int64, "requests": pl.Int64, "label": pl.String}
     schema = {name: head.get(name, pl.Float64) for name in rows[0]}
     values = [{name: row.pop(name) for name in head if name in row} | _numbers(row) for row in rows]
     return pl.DataFrame(values, schema=schema)
@@ -118,7 +118,9 @@ def from_per_user(source: Any) -> Result:
         where a user has no value. In columns named like metrics (``ndcg@10``) it is known whether
         higher is better, in others it is not; columns like ``group(country)`` hold groups of users.
         Numbers of rows, as pandas writes its index, are left out, which the result says.
-        With a column ``weight`` values are weighted means, as those of the evaluation that wrote it.
+        With a column ``weight`` values are weighted means, as those of the evaluation that wrote it. With a column
+        ``request`` there is one row per request, and users are the sample; with ``mean_over`` = ``users`` in every
+        row means are over users, each over the user's requests.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def from_per_user(source: Any) -> Result:
     metrics: list[Metric] = []
     for name, dtype in frame.schema.items():
         number = dtype.is_numeric() or dtype == pl.Null
-        if name in ("user", REQUEST, "label", WEIGHT, *_USER_COLUMNS, *groups) or not number:
+        if name in ("user", REQUEST, "label", WEIGHT, MEAN_OVER, *_USER_COLUMNS, *groups) or not number:
             continue
         metric = _metric(name)
         cell = name if metric is None else metric.cells[0]
@@ -180,10 +182,13 @@ def from_per_user(source: Any) -> Result:
     texts = [pl.col(name).cast(pl.String) for name in groups]
     weight = [pl.col(WEIGHT).cast(pl.Float64)] if _weighted(frame, where) else []
     label = [pl.col("label")] if (protocol := _protocol(frame, where)) is not None else []
-    per_user = frame.sort(keys).select(*keys, *user_columns, *weight, *texts, *numbers, *label)
+    over = [pl.col(MEAN_OVER)] if _means_over_users(frame, where) else []
+    per_user = frame.sort(keys).select(*keys, *user_columns, *weight, *texts, *numbers, *label, *over)
     weights = per_user[WEIGHT] if weight else None
     sums = {cell for metric in metrics for cell in metric.cells if metric.value_kind == "sum"}
-    values = Values({c: (sum_of if c in sums else mean_of)(per_user[c], weights) for c in cells.values()})
+    units = means_of_users(per_user, list(cells.values())) if over else per_user
+    means = {cell: mean_of(units[cell], weights) for cell in cells.values() if cell not in sums}
+    values = Values({c: sum_of(per_user[c], weights) if c in sums else means[c] for c in cells.values()})
     provenance: dict[str, Any] = {
         "settings": {"metrics": [str(metric) for metric in metrics]} | ({"weights": WEIGHT} if weight else {}),
         "inputs": {"per user": {"source": where, "unread": row_numbers}},
@@ -194,7 +199,7 @@ def from_per_user(source: Any) -> Result:
     counts = counts_of_requests(per_user) or {"users": len(per_user)}
     if len(keys) > 1:
         provenance["requests"] = {"column": REQUEST, "truth": "none"}
-        provenance["settings"]["mean_over"] = "requests"
+        provenance["settings"]["mean_over"] = "users" if over else "requests"
     return Result(tuple(metrics), values, per_user, counts, None, provenance, kinds=kinds)
 
 
@@ -217,6 +222,22 @@ def _refuse_lists(frame: pl.DataFrame, where: str) -> None:
             where=where,
             hint="save the result as well: Result.save, or rankwise evaluate … --save DIR",
         )
+
+
+def _means_over_users(frame: pl.DataFrame, where: str) -> bool:
+    """Return whether the column ``mean_over`` says that means are over users, each over the user's requests."""
+    if MEAN_OVER not in frame.columns:
+        return False
+    said = frame[MEAN_OVER].unique().to_list()
+    if said != ["users"] or REQUEST not in frame.columns or WEIGHT in frame.columns:
+        rest = [name for name in (REQUEST, WEIGHT) if name in frame.columns]
+        raise ColumnError(
+            "a column mean_over is 'users' in every row, of values by request without weights",
+            where=f"{where}, column {MEAN_OVER!r}",
+            found=f"{', '.join(map(repr, said[:3]))}, beside {' and '.join(rest) or 'no column of requests'}",
+            hint="drop the column for means over all rows",
+        )
+    return True
 
 
 def _weighted(frame: pl.DataFrame, where: str) -> bool:

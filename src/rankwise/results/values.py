@@ -10,6 +10,7 @@ import polars as pl
 
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
+from rankwise.tables.requests import REQUEST
 
 __all__ = ["Values", "canonical_name", "labelled_values", "listed", "tidy_groups", "tidy_values", "wide_cells"]
 
@@ -79,13 +80,19 @@ def wide_cells(cells: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
 def tidy_values(
     metrics: Sequence[Metric], values: Mapping[str, float], per_user: pl.DataFrame, label: str
 ) -> pl.DataFrame:
-    """Return one row per value; ``users`` is the number of users who have one."""
+    """Return one row per value; ``users`` is the number of users who have one, in one of their requests or in all."""
     rows = []
     for row in _tidy(metrics, values, label):
         defined = not row["cell"] and row["name"] in per_user.columns
-        users = int(per_user[row["name"]].is_not_nan().sum()) if defined else None
+        users = _users_with(per_user, row["name"]) if defined else None
         rows.append(row | {"users": users})
     return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _users_with(per_user: pl.DataFrame, cell: str) -> int:
+    """Return the number of users who have a value."""
+    defined = per_user[cell].is_not_nan()
+    return int(per_user["user"].filter(defined).n_unique()) if REQUEST in per_user.columns else int(defined.sum())
 
 
 GROUP_INTERVALS: dict[str, Any] = {

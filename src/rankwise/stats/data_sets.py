@@ -12,6 +12,7 @@ import polars as pl
 from rankwise.core.arguments import check_count, check_positive
 from rankwise.errors import InputError, ParameterError
 from rankwise.stats.differences import (
+    Differences,
     Floats,
     Interval,
     Missing,
@@ -28,10 +29,12 @@ from rankwise.stats.many_systems import Correction, adjust
 from rankwise.stats.paired_tests import smallest_p, wilcoxon
 
 __all__ = [
+    "MOST_ROWS",
     "Bayesian",
     "Friedman",
     "bayesian_signed_rank",
     "cluster_error",
+    "cluster_values",
     "clustered",
     "corrected_resampled_t",
     "finite_population",
@@ -41,10 +44,12 @@ __all__ = [
     "jackknife_error",
     "kruskal_wallis",
     "mann_whitney",
+    "of_clusters",
     "satterthwaite",
 ]
 
-_MOST = 0.8  # share of the rows in one cluster: above, intervals cover far less than they say
+MOST_ROWS = 0.8
+"""The share of the rows in one cluster above which intervals cover far less than they say."""
 
 
 def clustered(values: Any, cluster: Any, *, confidence: float = 0.95) -> Interval:
@@ -120,10 +125,32 @@ def cluster_error(values: Floats, codes: Any) -> tuple[float, float]:
     """
     total, size = np.bincount(codes, values), np.bincount(codes)
     rows = float(size.sum())
-    if size.max() > _MOST * rows:
+    if size.max() > MOST_ROWS * rows:
         return math.nan, 0.0
     spread = (total - float(total.sum()) / rows * size) ** 2 / (1 - size / rows)
     return math.sqrt(float(spread.sum())) / rows, satterthwaite(size.astype(np.float64))
+
+
+def of_clusters(pairs: Differences, codes: Any) -> Differences:
+    """Return the sums of clusters as pairs, whose number, signs and skewness are those of the sample."""
+    x: Floats = np.bincount(codes, pairs.x).astype(np.float64)
+    y: Floats = np.bincount(codes, pairs.y).astype(np.float64)
+    return Differences(x, y)
+
+
+def cluster_values(values: Floats, codes: Any) -> Floats:
+    r"""Return one value per cluster, whose mean is that of all rows and whose spread tells its error.
+
+    With sums :math:`a_u`, sizes :math:`m_u`, their mean :math:`\bar m` and the mean :math:`\theta` of all rows it is
+    :math:`\theta + (a_u - \theta m_u) / \bar m`: the mean of the cluster, if all are of one size.
+
+    >>> cluster_values(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 0, 1])).tolist()
+    [0.75, 0.25]
+    """
+    total, size = np.bincount(codes, values), np.bincount(codes)
+    mean = float(values.mean())
+    distances: Floats = (total - mean * size) / size.mean()
+    return mean + distances
 
 
 def satterthwaite(size: Floats) -> float:

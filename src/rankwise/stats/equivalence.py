@@ -13,6 +13,7 @@ import numpy as np
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
 from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_p
+from rankwise.stats.data_sets import of_clusters
 from rankwise.stats.differences import (
     Differences,
     Interval,
@@ -209,14 +210,26 @@ class MarginClaim:
 
         if self.pairs.n < 2:
             return math.nan
-        if self.bounded and cluster is not None:
+        if cluster is not None:
             assert isinstance(self.pairs, Differences)
-            return bounded_p(self.side * self.pairs.d, self.most, cluster, self.limit)
+            return self._p_of_clusters(self.pairs, cluster)
         if self.bounded:
             return self._mean.p(self.limit)
         if not t_is_valid(self.pairs):
             return 1.0
         return never_zero(stdtr(self.pairs.n - 1, self.side * skewed_t(self.pairs, self.side * self.limit)))
+
+    def _p_of_clusters(self, pairs: Differences, cluster: Any) -> float:
+        """Return the p-value for users in clusters, from the sums of these over the limit."""
+        from scipy.special import stdtr
+
+        distance = self.side * pairs.d
+        if self.bounded:
+            return bounded_p(distance, self.most, cluster, self.limit)
+        excess = differences(np.bincount(cluster, distance - self.limit))
+        if not t_is_valid(of_clusters(pairs, cluster)) or not excess.deviation:
+            return 1.0
+        return never_zero(stdtr(excess.n - 1, skewed_t(excess, 0.0)))
 
     def users(self, alpha: float, *, power: float = 0.8) -> int | None:
         """Return how many users show it if the sample is like all of them; None if no number does."""

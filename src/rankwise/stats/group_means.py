@@ -24,7 +24,7 @@ import numpy as np
 
 from rankwise.core.arguments import GroupStatistic, check_choice, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.data_sets import groups_of
+from rankwise.stats.data_sets import MOST_ROWS, groups_of, satterthwaite
 from rankwise.stats.differences import Floats, Interval, check_level, column
 from rankwise.stats.many_systems import quantile_of_draws
 
@@ -39,6 +39,7 @@ def group_interval(
     groups: Any,
     statistic: GroupStatistic = "gap",
     *,
+    cluster: Any = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -48,11 +49,14 @@ def group_interval(
     Parameters
     ----------
     values : array, shape (n,)
-        One value per user, without NaN.
+        One value per user, without NaN; several with ``cluster``.
     groups : array, shape (n,)
-        The group of each user.
+        The group of the user of each value.
     statistic : {"gap", "ratio", "mean_difference"}, default="gap"
         The highest minus the lowest mean, the lowest over the highest, or the mean absolute difference over pairs.
+    cluster : array, shape (n,), optional
+        The user of each value, where users have several, as one for each request: users are then the sample. All
+        values of a user belong to one group.
     confidence : float, default=0.95
         The confidence level.
     n_resamples, seed : int, default=10000, 0
@@ -62,7 +66,7 @@ def group_interval(
     -------
     Interval
         Its limits are NaN if a group has fewer than two users, or its values do not vary; for ratios also if a mean is
-        not above 0.
+        not above 0; with clusters also if one user has more than 80 % of the values of a group.
 
     Examples
     --------
@@ -71,7 +75,7 @@ def group_interval(
     >>> interval.low, 0 < interval.estimate < interval.high
     (0.0, True)
     """
-    means = _GroupMeans.of([values], groups, statistic, n_resamples, seed)
+    means = _GroupMeans.of([values], groups, statistic, n_resamples, seed, cluster)
     check_level("confidence", confidence)
     low, high = means.limits(means.quantile(confidence), 0)
     if statistic == "ratio":
@@ -85,6 +89,7 @@ def compare_groups(
     groups: Any,
     statistic: GroupStatistic = "gap",
     *,
+    cluster: Any = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -101,11 +106,61 @@ def compare_groups(
     >>> interval.low > 0.5, p < 0.001
     (True, True)
     """
-    means = _GroupMeans.of([y, x], groups, statistic, n_resamples, seed)
+    means = _GroupMeans.of([y, x], groups, statistic, n_resamples, seed, cluster)
     check_level("confidence", confidence)
     low, high = means.change(means.quantile(confidence))
     difference = means.estimate(1) - means.estimate(0)
     return Interval(difference, low, high, confidence, _METHOD, means.users, means.flags), means.p()
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """The independent units of one group: users, or the sums of users who have several values.
+
+    Attributes
+    ----------
+    rows : array, shape (units, systems)
+        Distances of their values from the mean of the group.
+    parts : tuple of float
+        The numbers by which sums of squares are divided, one after the other.
+    freedom : float
+        The degrees of freedom of squared errors.
+    """
+
+    rows: Floats
+    parts: tuple[float, float]
+    freedom: float
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the means of all systems."""
+        return self.rows.T @ self.rows / self.parts[0] / self.parts[1]
+
+    def square_of(self, change: Floats) -> float:
+        """Return the squared error of the mean of a difference."""
+        return float(change @ change / self.parts[0] / self.parts[1])
+
+
+def _samples(centred: Floats, codes: Any, cluster: Any) -> list[_Sample]:
+    """Return the independent units of every group."""
+    if cluster is None:
+        groups = (centred[codes == group] for group in range(codes.max() + 1))
+        return [_Sample(rows, (max(len(rows) - 1, 1), len(rows)), max(len(rows) - 1, 1)) for rows in groups]
+    _, users = groups_of("user", cluster, len(codes))
+    groups_of_users = np.unique(np.stack([users, codes]), axis=1)[0]
+    if len(groups_of_users) > users.max() + 1:
+        raise InputError("all values of a user belong to one group", found="a user in two groups")
+    return [_of_users(centred[codes == group], users[codes == group]) for group in range(codes.max() + 1)]
+
+
+def _of_users(centred: Floats, users: Any) -> _Sample:
+    """Return the sums of users, with the bias-reduced error and the degrees of freedom of `cluster_error` (CR2)."""
+    _, at, size = np.unique(users, return_inverse=True, return_counts=True)
+    sums = np.stack([np.bincount(at, values) for values in centred.T], axis=1)
+    rows = float(size.sum())
+    if len(size) < 2 or size.max() > MOST_ROWS * rows:
+        return _Sample(np.full_like(sums, math.nan), (1.0, 1.0), 1.0)
+    return _Sample(sums / np.sqrt(1 - size / rows)[:, None], (rows, rows), satterthwaite(size.astype(np.float64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +187,15 @@ class _GroupMeans:
     scale: Floats
 
     @classmethod
-    def of(cls, systems: list[Any], groups: Any, statistic: GroupStatistic, n_resamples: int, seed: int) -> _GroupMeans:
+    def of(
+        cls,
+        systems: list[Any],
+        groups: Any,
+        statistic: GroupStatistic,
+        n_resamples: int,
+        seed: int,
+        cluster: Any = None,
+    ) -> _GroupMeans:
         """Return the means of one system, or of the baseline, the system and their difference."""
         check_choice("statistic", statistic, GroupStatistic)
         check_positive(n_resamples=n_resamples)
@@ -146,23 +209,24 @@ class _GroupMeans:
                 f"{len(names)} groups",
             )
         x = np.stack(columns, axis=1)
-        count = np.bincount(codes)
-        mean = np.stack([np.bincount(codes, values) / count for values in columns], axis=1)
+        rows = np.bincount(codes)
+        mean = np.stack([np.bincount(codes, values) / rows for values in columns], axis=1)
         centred = x - mean[codes]
         if statistic == "ratio":
             with np.errstate(divide="ignore", invalid="ignore"):
                 centred, mean = centred / mean[codes], np.log(mean)
+        samples = _samples(centred, codes, cluster)
+        count = np.array([len(sample.rows) for sample in samples])
+        freedom = np.array([sample.freedom for sample in samples])
         rng, k, s = np.random.default_rng(seed), len(names), x.shape[1]
         drawn, square = np.empty((n_resamples, k, s)), np.empty((k, s))
-        scale = rng.chisquare(np.maximum(count - 1, 1), (n_resamples, k)) / np.maximum(count - 1, 1)
+        scale = rng.chisquare(freedom, (n_resamples, k)) / freedom
         difference = np.empty(k)
-        for group in range(k):
-            rows = centred[codes == group]
-            covariance = rows.T @ rows / max(len(rows) - 1, 1) / len(rows)
-            square[group] = np.diagonal(covariance)
-            change = rows[:, -1] - rows[:, 0]
-            difference[group] = change @ change / max(len(rows) - 1, 1) / len(rows)
-            variances, axes = np.linalg.eigh(np.nan_to_num(covariance))
+        for group, sample in enumerate(samples):
+            square[group] = np.diagonal(sample.covariance)
+            change = sample.rows[:, -1] - sample.rows[:, 0]
+            difference[group] = sample.square_of(change)
+            variances, axes = np.linalg.eigh(np.nan_to_num(sample.covariance))
             drawn[:, group] = rng.standard_normal((n_resamples, s)) @ (axes * np.sqrt(np.maximum(variances, 0))).T
         if s == 2:
             difference[difference <= 1e-20 * square.sum(axis=1)] = 0.0  # rounding errors of equal values
@@ -178,7 +242,7 @@ class _GroupMeans:
 
     @property
     def known(self) -> bool:
-        """Whether every group has two users whose values vary, and for ratios a mean above 0."""
+        """Whether every group has two users whose values vary, none of them with most, and for ratios means above 0."""
         square = self.square[:, :2]
         return bool((self.count > 1).all() and (square > 0).all() and np.isfinite(self.mean).all())
 

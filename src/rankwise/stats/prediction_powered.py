@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.errors import InputError, ParameterError
-from rankwise.stats.data_sets import jackknife_error
+from rankwise.stats.data_sets import cluster_values, groups_of, jackknife_error, satterthwaite
 from rankwise.stats.differences import DIGITS, Floats, Interval, check_level, column, t_around
 
 __all__ = ["PredictionPowered", "prediction_powered"]
@@ -54,12 +54,20 @@ class PredictionPowered(Interval):
 
 
 def prediction_powered(
-    human: Any, model: Any, others: Any, *, confidence: float = 0.95, weight: float | None = None
+    human: Any,
+    model: Any,
+    others: Any,
+    *,
+    confidence: float = 0.95,
+    weight: float | None = None,
+    cluster: Any = None,
+    other_cluster: Any = None,
 ) -> PredictionPowered:
     """Return the interval of a mean that few human labels and many labels of a model estimate.
 
     The labelled users have to be a random sample of all users. The limits are those of Student's t with
-    n − 2 degrees of freedom.
+    n − 2 degrees of freedom. Users with several values, as one for each request, are the sample if they are passed as
+    clusters: each counts once, whatever number of requests the mean over all of them gives it.
 
     Parameters
     ----------
@@ -73,6 +81,8 @@ def prediction_powered(
         The confidence level.
     weight : float, optional
         λ, from 0 (human labels alone) to 1; by default the one of least variance.
+    cluster, other_cluster : array, shape (n,) and (N,), optional
+        The user of each labelled value, and of each other one.
 
     Returns
     -------
@@ -94,12 +104,16 @@ def prediction_powered(
     y, f, rest = (column(*pair) for pair in (("human", human), ("model", model), ("others", others)))
     if len(y) != len(f):
         raise InputError("human and model hold one value per labelled user", found=f"{len(y)} and {len(f)} values")
+    if not all(np.isfinite(values).all() for values in (y, f, rest)):
+        raise InputError("human, model and others hold NaN or infinite values")
+    of_model, freedom = float(np.concatenate([f, rest]).mean()), float(len(y) - 2)
+    if cluster is not None:
+        (y, f), freedom = _by_user("cluster", cluster, [y, f])
+        (rest,), _ = _by_user("other_cluster", other_cluster, [rest])
     if len(y) < 3 or len(rest) < 2:
         raise InputError(
             "at least three labelled users and two others are needed", found=f"{len(y)} labelled, {len(rest)} others"
         )
-    if not all(np.isfinite(values).all() for values in (y, f, rest)):
-        raise InputError("human, model and others hold NaN or infinite values")
     if weight is not None and not 0 <= weight <= 1:
         raise ParameterError("weight must lie between 0 and 1", found=f"weight={weight!r}")
     n, (used, without) = len(y), _best_weights(y, f, rest) if weight is None else (float(weight), float(weight))
@@ -109,16 +123,25 @@ def prediction_powered(
     error = math.hypot(of_labels, used * float(rest.std(ddof=1)) / math.sqrt(len(rest)))
     human_error = float(y.std(ddof=1)) / math.sqrt(n)
     flags = (f"approximate: {n} labelled users, fewer than {_FEW}",) if n < _FEW else ()
-    interval = t_around(estimate, error, n - 2, confidence=confidence, method="prediction-powered", n=n, flags=flags)
+    interval = t_around(estimate, error, freedom, confidence=confidence, method="prediction-powered", n=n, flags=flags)
     return PredictionPowered(
         **vars(interval),
         error=error,
         weight=used,
         human=float(y.mean()),
         human_error=human_error,
-        model=float(np.concatenate([f, rest]).mean()),
+        model=of_model,
         equivalent=n * human_error**2 / error**2 if error > 0 else math.nan,
     )
+
+
+def _by_user(name: str, users: Any, columns: list[Floats]) -> tuple[list[Floats], float]:
+    """Return one value per user for each column, and the degrees of freedom that users of differing sizes leave."""
+    distinct, codes = groups_of(name, users, len(columns[0]))
+    if len(distinct) < 2:
+        return [values[: len(distinct)] for values in columns], 1.0
+    freedom = satterthwaite(np.bincount(codes).astype(np.float64)) - 1
+    return [cluster_values(values, codes) for values in columns], max(freedom, 1.0)
 
 
 def _best_weights(y: Floats, f: Floats, others: Floats) -> tuple[float, Floats]:

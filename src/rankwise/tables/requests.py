@@ -18,6 +18,7 @@ from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import align
 
 __all__ = [
+    "MEAN_OVER",
     "REQUEST",
     "attributes_of_requests",
     "check_no_requests",
@@ -39,6 +40,8 @@ __all__ = [
 
 REQUEST = "request"
 """The column of the request, in lists, ground truth and per-user values."""
+MEAN_OVER = "mean_over"
+"""The column of values by request that says ``users`` if means are over users, each over the user's requests."""
 _BETWEEN = "\x1f"  # between the ids of the user and of the request; users without a request have an empty one
 _BY_USER = ("train", "users", "reference", "weights")
 

@@ -1,0 +1,133 @@
+"""The sampling unit: which rows of values are independent of each other, and what they are called.
+
+Everything that infers (intervals, tests, ranks, plans, studies of labels) and every sentence that counts the sample
+reads it here, from the record of a result or of a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias
+
+__all__ = ["REQUESTS", "USERS", "SamplingUnit", "count_of"]
+
+Row: TypeAlias = Literal["user", "request"]
+_FEW_CLUSTERS = 10
+"""Clusters below which the variance between them is hardly known."""
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun, in the singular for one.
+
+    >>> count_of(1, "user"), count_of(1200, "request")
+    ('1 user', '1,200 requests')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+@dataclass(frozen=True)
+class SamplingUnit:
+    """The random sample that a mean is over: independent rows of values, or clusters of rows.
+
+    Attributes
+    ----------
+    row : {"user", "request"}
+        What one row of values is of.
+    clusters : str or None
+        The grouping whose groups of rows are the sample, because rows of one group are not independent: ``"user"`` for
+        requests of users, or a column that the caller names, such as ``"household"``. None: every row is independent.
+
+    Examples
+    --------
+    >>> REQUESTS.counted(213, 80), USERS.counted(1), USERS.within("household").counted(90, 30)
+    ('213 requests of 80 users', '1 user', '90 users')
+    """
+
+    row: Row = "user"
+    clusters: str | None = None
+
+    @classmethod
+    def of_result(cls, provenance: Mapping[str, Any]) -> Self:
+        """Return the unit of a result: users, unless means are over requests of users."""
+        over_requests = "requests" in provenance and provenance["settings"].get("mean_over") != "users"
+        return cls("request", "user") if over_requests else cls()
+
+    @classmethod
+    def of_comparison(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the unit that a comparison recorded in its settings; clusters by user are those of requests."""
+        clusters = settings["clusters"]
+        return cls(settings.get("unit", "request" if clusters == "user" else "user"), clusters)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the settings of a comparison from which `of_comparison` reads the unit."""
+        return {"clusters": self.clusters} | ({} if self.row == "user" else {"unit": self.row})
+
+    def within(self, clusters: str | None) -> Self:
+        """Return the unit where a caller names clusters; without them the unit stays as it is."""
+        return self if clusters is None else type(self)(self.row, clusters)
+
+    @property
+    def is_of_requests(self) -> bool:
+        """Whether rows are requests, and their users the sample."""
+        return self.row == "request" and self.clusters == "user"
+
+    @property
+    def rows(self) -> str:
+        """The noun of several rows."""
+        return f"{self.row}s"
+
+    @property
+    def _cluster(self) -> str:
+        return "user" if self.is_of_requests else "cluster"
+
+    def counted(self, rows: int, clusters: int | None = None) -> str:
+        """Return the number of rows in words, and for requests that of their users."""
+        text = count_of(rows, self.row)
+        return text if clusters is None or not self.is_of_requests else f"{text} of {count_of(clusters, 'user')}"
+
+    def counted_in(self, row: Mapping[str, Any]) -> str:
+        """Return the sample of one row of a comparison in words."""
+        return self.counted(int(row["users"] or 0), row["clusters"])
+
+    def users_in(self, row: Mapping[str, Any]) -> int:
+        """Return the number of users of one row of a comparison, whose requests count once."""
+        size = row["clusters"] if self.is_of_requests and row["clusters"] is not None else row["users"]
+        return int(size or 0)
+
+    def flags(self, clusters: int) -> list[str]:
+        """Return the caveat of few clusters.
+
+        >>> USERS.within("household").flags(4), REQUESTS.flags(4), REQUESTS.flags(40)
+        (['only 4 clusters by household'], ['only 4 users'], [])
+        """
+        by = "" if self.is_of_requests else f" by {self.clusters}"
+        return [f"only {count_of(clusters, self._cluster)}{by}"] if clusters < _FEW_CLUSTERS else []
+
+    def largest_flag(self, rows: int) -> str:
+        """Return the caveat of a bounded mean: that no cluster has more rows than the largest one of the sample.
+
+        >>> REQUESTS.largest_flag(12)
+        'no user is taken to have more than 12 requests'
+        """
+        return f"no {self._cluster} is taken to have more than {count_of(rows, self.row)}"
+
+    @property
+    def untested_flag(self) -> str:
+        """The caveat of clusters that no test can be made from.
+
+        >>> REQUESTS.untested_flag
+        'fewer than two users, or one with more than 80 % of the requests: no test'
+        """
+        return f"fewer than two {self._cluster}s, or one with more than 80 % of the {self.rows}: no test"
+
+    @property
+    def unvaried_flag(self) -> str:
+        """The caveat of clusters that all have the same mean."""
+        return f"{self._cluster}s do not vary"
+
+
+USERS = SamplingUnit()
+"""One row per user, each independent of the others."""
+REQUESTS = SamplingUnit("request", "user")
+"""One row per request; users are the sample."""
