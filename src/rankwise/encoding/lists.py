@@ -28,7 +28,7 @@ from rankwise.errors import (
 from rankwise.options import ANY_ROW, Duplicates, IdType, Population, Ties, members
 from rankwise.tables.columns import empty_table
 from rankwise.tables.table import Recommendations, Table, is_absent
-from rankwise.tables.training import align
+from rankwise.tables.training import align_kinds
 
 __all__ = [
     "IdSpace",
@@ -74,7 +74,7 @@ class IdSpace:
         """Return tables with ids of one type: that of the tables before, if there were any."""
         present = [table for table in tables if table is not None]
         for column in ("user", "item"):
-            present = [self._fit(table, column) for table in align(present, column)]
+            present = [self._fit(table, column) for table in align_kinds(present, column)]
         aligned = iter(present)
         return [table if table is None else next(aligned) for table in tables]  # type: ignore[misc]
 

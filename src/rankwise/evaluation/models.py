@@ -115,10 +115,8 @@ def _clean(
         counts["seen_items_recommended"] = len(kept.join(seen, on=["user", "item"], how="semi"))
     catalogue = [tables[role] for role in (["items"] if "items" in tables else ["train", "truth"]) if role in tables]
     if "items" in tables or "train" in tables:
-        align([lists, *catalogue], "item")
-        item_type = kept["item"].dtype
-        catalogue_items = pl.concat([table.frame["item"].cast(item_type) for table in catalogue]).unique()
-        counts["items_unknown"] = int((~kept["item"].is_in(catalogue_items.implode())).sum())
+        listed, *known = [table.frame["item"] for table in align([lists.with_frame(kept), *catalogue], "item")]
+        counts["items_unknown"] = int((~listed.is_in(pl.concat(known).unique().implode())).sum())
     lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
     counts["users_with_too_few_items"] += frame["user"].n_unique() - len(lengths)
@@ -173,8 +171,9 @@ def predicted(
 
 def _seen_pairs(seen: pl.DataFrame, lists: Table, train: Table) -> pl.DataFrame:
     """Return the seen user-item pairs, items typed as in the lists; raise if none can match."""
-    pairs = align([lists, train.with_frame(seen.select("user", "item"))], "item")[1].frame
-    return pairs.cast({"item": lists.frame["item"].dtype})
+    pairs = train.with_frame(seen.select("user", "item"))
+    align([lists, pairs], "item")  # raises
+    return matching(pairs, "item", lists.frame["item"])
 
 
 Failed: TypeAlias = Literal["zero", "leave_out"]
