@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -31,8 +31,9 @@ from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
 from rankwise.tables.columns import ROLES, Columns, choose, plain_name, unreadable
+from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.memory import from_mapping_of_columns, id_series, number_series, readable_columns
+from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.training import align, matching
@@ -460,8 +461,11 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
         return _from_users(source)
     if isinstance(source, str) or hasattr(source, "__fspath__"):
         return _from_file(read_file(source), columns)
+    refuse_frame(source, "ratings")
     if isinstance(source, Mapping):
         source = from_mapping_of_columns(source, "interactions")
+    if isinstance(source, list | tuple) and _are_records(source):
+        source = from_mapping_of_columns(columns_of(source), "interactions")
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
         return _named(readable_columns(source, "ratings"), columns)
     if isinstance(source, Iterable):
@@ -471,6 +475,17 @@ def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:
         found=type(source).__name__,
         hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
     )
+
+
+_SURPRISE = ("uid", "iid", "r_ui", "est", "details")
+"""The fields of Surprise's predictions."""
+
+
+def _are_records(rows: Sequence[Any]) -> bool:
+    """Return whether all rows have fields with names, other than those of Surprise's predictions."""
+    if not rows or getattr(rows[0], "_fields", None) == _SURPRISE:
+        return False
+    return holds_records({*map(type, rows)}) and all(record_of(row) is not None for row in rows)
 
 
 def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
