@@ -17,6 +17,7 @@ from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
 from rankwise.tables.columns import (
+    EVENT,
     LOG_ROLES,
     ROLES,
     check_exact,
@@ -40,6 +41,7 @@ from rankwise.tables.containers import (
     with_levels,
 )
 from rankwise.tables.table import Recommendations, Table, TableRole
+from rankwise.tables.values import as_labels
 
 __all__ = [
     "KEEP_OTHERS",
@@ -910,6 +912,8 @@ def from_frame(
     if deciding:
         raise undecided(role, deciding, source)
     kept = {column: frame[name] for column, name in columns.items()}
+    if EVENT in kept:
+        kept[EVENT] = as_labels(kept[EVENT], source)
     wrong = next((column for column in kept.values() if column.dtype == pl.Object), None)
     if wrong is not None:
         raise unreadable(wrong, source)
