@@ -123,7 +123,7 @@ def encode_truth(
         raise ColumnError(
             "a relevance threshold needs a ground truth with a relevance column",
             where=table.source,
-            found=f"columns {', '.join(table.frame.columns)}",
+            found=f"columns {', '.join(table.names)}",
             hint="omit the threshold: without relevances, every ground truth row is relevant",
         )
     if table.frame.is_empty():
@@ -346,7 +346,7 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
         raise ParameterError(
             'ranks="keep" needs a rank for every row, as whole numbers',
             where=table.source,
-            found=f"columns {', '.join(frame.columns)}",
+            found=f"columns {', '.join(table.names)}",
         )
     if int(frame["rank"].to_numpy().min()) < 1:
         raise ScoreError("ranks count from 1", where=table.source, found=str(frame["rank"].min()))

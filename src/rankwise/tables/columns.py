@@ -373,7 +373,7 @@ def quoted_columns(names: Sequence[str]) -> str:
 
 def missing_column(what: str, column: str, table: Table) -> ColumnError:
     """Return the error for a table that lacks a column which only some calls need."""
-    return _missing(what, column, table.frame.columns, table.source)
+    return _missing(what, column, table.names, table.source)
 
 
 def _missing(what: str, key: str, names: Sequence[str], where: str) -> ColumnError:
