@@ -281,6 +281,11 @@ class Metric(Registered):
     """What a reader of its jackknife interval should know."""
 
     @property
+    def takes_ties_by_id(self) -> bool:
+        """Whether it describes whole lists, and takes tied items in order of id rather than over all orders."""
+        return any("recommended" in leaf.reads.rows and "scores" not in leaf.reads.rows for leaf in self.leaves)
+
+    @property
     def is_built_in(self) -> bool:
         """Whether rankwise defines it; others are checked while they are computed."""
         return type(self).__module__.partition(".")[0] == "rankwise"
