@@ -20,7 +20,7 @@ from rankwise.core.ids import whole_numbers
 from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
 from rankwise.errors import EmptyError, ParameterError
 from rankwise.tables.columns import Columns
-from rankwise.tables.read import read_table
+from rankwise.tables.read import SPARSE, read_table
 from rankwise.tables.table import Protocol, Table
 from rankwise.tables.training import align
 
@@ -226,6 +226,8 @@ class Candidates:
         which its negatives were drawn.
     is_text : bool, default=False
         Whether integer ids were text in a file, so that they can be matched with string ids.
+    is_numbered : bool, default=False
+        Whether the ids are the numbers of the rows and columns of a sparse matrix.
     """
 
     frame: pl.DataFrame
@@ -233,6 +235,7 @@ class Candidates:
     counts: dict[str, int] = field(default_factory=dict)
     eligible: pl.DataFrame | None = None
     is_text: bool = False
+    is_numbered: bool = False
 
     @property
     def table(self) -> Table:
@@ -329,7 +332,7 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     pairs = frame.unique(maintain_order=True)
     counts = {"candidates_repeated": len(frame) - len(pairs)}
     protocol = Protocol("given lists", digest=_digest(pairs))
-    return Candidates(pairs, protocol, counts, is_text=table.is_text)
+    return Candidates(pairs, protocol, counts, is_text=table.is_text, is_numbered=table.format == SPARSE)
 
 
 def sampled(
@@ -432,12 +435,14 @@ def sampled(
     protocol = Protocol("sampled", n, seed, by, replacement, None, threshold, float(power))
     frame, eligible, counts = _draw(tables, n, protocol)
     is_text = all(table.is_text for table in tables)
-    return Candidates(frame, replace(protocol, digest=_digest(frame)), counts, eligible, is_text)
+    is_numbered = any(table.format == SPARSE for table in tables)
+    return Candidates(frame, replace(protocol, digest=_digest(frame)), counts, eligible, is_text, is_numbered)
 
 
 def _for_all_users(table: Table, description: str) -> Candidates:
     frame = table.frame["item"].unique().sort().to_frame()
-    return Candidates(frame, Protocol(description, digest=_digest(frame)), is_text=table.is_text)
+    protocol = Protocol(description, digest=_digest(frame))
+    return Candidates(frame, protocol, is_text=table.is_text, is_numbered=table.format == SPARSE)
 
 
 def _digest(frame: pl.DataFrame) -> str:

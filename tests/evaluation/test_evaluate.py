@@ -256,3 +256,16 @@ def test_items_below_the_cutoff_change_nothing():
 def test_progress_goes_to_stderr_and_only_there(capsys):
     rw.evaluate({1: [2]}, {1: {2}}, "mrr", progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_metrics_of_whole_lists_say_that_ties_are_in_order_of_id():
+    lists, train = {"ann": [(7, 0.5), (9, 0.5), (8, 0.25)]}, {"x": [7, 9], "y": [7]}
+    result = rw.evaluate(lists, {"ann": {7}}, ["arp@1", "recall@1"], train=train)
+    assert (result["arp@1"], result["recall@1"]) == (2.0, 0.5)
+    assert "2 rows with tied scores (in order of id for arp@1)" in " ".join(repr(result).split())
+    for other in (
+        rw.evaluate(lists, {"ann": {7}}, "recall@1"),
+        rw.evaluate({"ann": [7, 9]}, {"ann": {7}}, "arp@1", train=train),
+        rw.evaluate(lists, {"ann": {7}}, "arp@1", train=train, ties="item"),
+    ):
+        assert "in order of id" not in repr(other)

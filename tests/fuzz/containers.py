@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -168,6 +169,52 @@ def _file(name, ending):
     return make
 
 
+class Row(tuple):
+    """A row with names in another order than that of its values' meaning, as Spark has it."""
+
+    def asDict(self):  # noqa: N802 - Spark's name
+        return dict(zip(self.__fields__, self, strict=True))
+
+
+def _rows(frame):
+    """Return rows with the item first, and the user last."""
+    made = []
+    for values in frame.select(reversed(frame.columns)).rows():
+        row = Row(values)
+        row.__fields__ = [*reversed(frame.columns)]
+        made.append(row)
+    return made
+
+
+def _structured(frame):
+    if any(column.null_count() or column.dtype in (pl.Int128, pl.UInt128) for column in frame):
+        raise CannotHoldError
+    if any(dtype.is_decimal() for dtype in frame.dtypes):
+        raise CannotHoldError
+    columns = {column.name: np.asarray(column.to_list()) for column in reversed(frame.get_columns())}
+    if any(values.dtype.kind not in "iufbU" for values in columns.values()):
+        raise CannotHoldError
+    array = np.empty(len(frame), [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        array[name] = values
+    return array
+
+
+def _maps(frame, number):
+    """Return one row per user, with a map of items to numbers."""
+    if any(column.null_count() for column in frame) or frame.select("user", "item").is_duplicated().any():
+        raise CannotHoldError
+    entry = pl.struct(key="item", value=pl.col(number))
+    return frame.group_by("user", maintain_order=True).agg(entry.alias("top"))
+
+
+def _labelled(frame, number):
+    """Return a series by user, of which items are the labels and the values floats."""
+    if frame[number].null_count():
+        raise CannotHoldError
+    return {user: pd.Series(dict(pairs), dtype=float) for user, pairs in _nested(frame, number).items()}
+
+
 MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
     "polars": lambda frame, number, _: frame,
     "lazy polars": lambda frame, number, _: frame.lazy(),
@@ -190,6 +237,11 @@ MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {
     "mapping": lambda frame, number, _: _nested(frame, number),
     "tuples": lambda frame, number, _: frame.select("user", "item", number).rows(),
     "records": lambda frame, number, _: frame.to_dicts(),
+    "rows with names": lambda frame, number, _: _rows(frame),
+    "structured array": lambda frame, number, _: _structured(frame),
+    "maps by user": lambda frame, number, _: _maps(frame, number),
+    "labelled series by user": lambda frame, number, _: _labelled(frame, number),
+    "narwhals": lambda frame, number, _: narwhals.from_native(frame),
     "sparse csr": _sparse(sparse.csr_array),
     "sparse csc matrix": _sparse(sparse.csc_matrix),
     "sparse coo": _sparse(sparse.coo_array),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
+import numpy as np
 import polars as pl
 import pytest
 
+import rankwise as rw
 from rankwise.errors import ColumnError, IdError, ParameterError
 from rankwise.tables import catalogue
 from rankwise.tables.catalogue import ItemNames, codes_as_text, item_column, named_items, outside_catalogue
@@ -78,6 +81,29 @@ def test_what_names_are_given_as():
     for values, said in (({"a": [1, "b"]}, "several types"), ({"a": [1.5]}, "are no ids")):
         with pytest.raises(IdError, match=said):
             ItemNames.of("codes", values, None)
+
+
+def test_a_name_of_no_item_keeps_its_place_every_time():
+    wrong = [(1, "9"), (1, "9"), (1, "4"), (1, "9"), (2, "9"), (1, "4")]
+    lists, unknown = translated(NAMES, wrong)
+    assert lists.frame["score"].to_list() == [0.0, -1.0, -2.0, -3.0, -4.0]
+    assert lists.frame.select("user", "item").n_unique() == 5
+    assert lists.counts == {"codes_unknown": 4, "codes_repeated": 1}
+    assert unknown == ["9"]
+    beams = {"ann": [*["7,7"] * 10, "1,2"]}
+    assert rw.evaluate(beams, {"ann": {10}}, "mrr", codes=NAMES)["mrr"] == 1 / 11
+
+
+def test_codes_that_are_arrays_or_have_whole_scores_become_text():
+    codes = {1: [np.array([3, 5]), (np.array([3, 7]), 2), ((4, 6), 1)], 2: np.array([[3, 5], [4, 6]])}
+    assert codes_as_text(codes) == {1: ["3,5", ("3,7", 2), ("4,6", 1)], 2: ["3,5", "4,6"]}
+
+
+@pytest.mark.parametrize("values", [[timedelta(1)], [b"x"], [{"a": 1}], [[{"a": 1}]], [[timedelta(1)]]])
+def test_values_without_a_text_are_no_codes(values):
+    table = ITEMS.with_frame(pl.DataFrame({"item": [1], "code": values}))
+    with pytest.raises(ColumnError, match="does not hold codes"):
+        ItemNames.of("codes", "code", table)
 
 
 def test_codes_that_are_tuples_become_text():

@@ -313,7 +313,7 @@ class Categories:
         """Return one row per item and category: which of ``items``, which category."""
         xp = namespace(items)
         first = xp.take(self.starts, items)
-        lengths = xp.take(self.starts, items + 1) - first
+        lengths = xp.take(self.starts[1:], items) - first  # items may be the largest of their type
         ends = xp.cumulative_sum(lengths)
         owner = xp.repeat(xp.arange(items.shape[0]), lengths)
         position = xp.arange(owner.shape[0]) - xp.take(ends - lengths, owner)

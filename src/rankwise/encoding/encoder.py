@@ -51,7 +51,7 @@ def ties_for(recommendations: Table, ties: Ties | None, *, if_scored: bool = Fal
     if ties not in (None, "input") and not by_score:
         raise ParameterError(
             f"ties={ties!r} needs lists that are ordered by score",
-            found=f"columns {', '.join(columns)}",
+            found=f"columns {', '.join(recommendations.names)}",
             hint='leave ties out, or leave the rank column unused: columns={"rank": None}',
         )
     return ties or ("expected" if by_score else "input")

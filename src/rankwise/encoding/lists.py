@@ -28,7 +28,7 @@ from rankwise.errors import (
 from rankwise.options import ANY_ROW, Duplicates, IdType, Population, Ties, members
 from rankwise.tables.columns import empty_table
 from rankwise.tables.table import Recommendations, Table, is_absent
-from rankwise.tables.training import align
+from rankwise.tables.training import align_kinds
 
 __all__ = [
     "IdSpace",
@@ -74,7 +74,7 @@ class IdSpace:
         """Return tables with ids of one type: that of the tables before, if there were any."""
         present = [table for table in tables if table is not None]
         for column in ("user", "item"):
-            present = [self._fit(table, column) for table in align(present, column)]
+            present = [self._fit(table, column) for table in align_kinds(present, column)]
         aligned = iter(present)
         return [table if table is None else next(aligned) for table in tables]  # type: ignore[misc]
 
@@ -123,7 +123,7 @@ def encode_truth(
         raise ColumnError(
             "a relevance threshold needs a ground truth with a relevance column",
             where=table.source,
-            found=f"columns {', '.join(table.frame.columns)}",
+            found=f"columns {', '.join(table.names)}",
             hint="omit the threshold: without relevances, every ground truth row is relevant",
         )
     if table.frame.is_empty():
@@ -346,7 +346,7 @@ def fill_rank_gaps(table: Recommendations) -> Recommendations:
         raise ParameterError(
             'ranks="keep" needs a rank for every row, as whole numbers',
             where=table.source,
-            found=f"columns {', '.join(frame.columns)}",
+            found=f"columns {', '.join(table.names)}",
         )
     if int(frame["rank"].to_numpy().min()) < 1:
         raise ScoreError("ranks count from 1", where=table.source, found=str(frame["rank"].min()))

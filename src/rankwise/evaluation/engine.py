@@ -40,7 +40,7 @@ from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_e
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, UserTable, digest_of_truth, digests_of_tables, summarise
 from rankwise.evaluation.truth_slices import refuse_truth_slices
-from rankwise.metrics.base import parse_all
+from rankwise.metrics.base import MetricFailure, parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
@@ -76,7 +76,12 @@ def run(
     joined = BlockCollector(firsts)
 
     def add_values(job: int) -> int:
-        joined.add(plan.block_values(cut(encoded, jobs[job])), job)
+        block = cut(encoded, jobs[job])
+        try:
+            joined.add(plan.block_values(block), job)
+        except MetricFailure as failure:
+            codes = block.user[:1] if failure.user is None else block.user[failure.user : failure.user + 1]
+            raise failure.of_user(encoded.users.decode(codes)[0]) from failure.__cause__
         return firsts[job + 1] - firsts[job]
 
     with one_blas_thread(), progress_bar(firsts[-1], "users", shown=progress) as bar:

@@ -31,8 +31,9 @@ from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
 from rankwise.tables.columns import ROLES, Columns, choose, names_of, plain_name, unreadable
+from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
-from rankwise.tables.memory import from_mapping_of_columns, id_series, number_series, readable_columns
+from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
 from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table
@@ -116,10 +117,8 @@ def _clean(
         counts["seen_items_recommended"] = len(kept.join(seen, on=["user", "item"], how="semi"))
     catalogue = [tables[role] for role in (["items"] if "items" in tables else ["train", "truth"]) if role in tables]
     if "items" in tables or "train" in tables:
-        align([lists, *catalogue], "item")
-        item_type = kept["item"].dtype
-        catalogue_items = pl.concat([table.frame["item"].cast(item_type) for table in catalogue]).unique()
-        counts["items_unknown"] = int((~kept["item"].is_in(catalogue_items.implode())).sum())
+        listed, *known = [table.frame["item"] for table in align([lists.with_frame(kept), *catalogue], "item")]
+        counts["items_unknown"] = int((~listed.is_in(pl.concat(known).unique().implode())).sum())
     lengths = kept.group_by("user").len()["len"].cast(pl.Int64)  # n may not fit 32 bits
     counts["users_with_too_few_items"] = int((lengths < n).sum())
     counts["users_with_too_few_items"] += frame["user"].n_unique() - len(lengths)
@@ -174,8 +173,9 @@ def predicted(
 
 def _seen_pairs(seen: pl.DataFrame, lists: Table, train: Table) -> pl.DataFrame:
     """Return the seen user-item pairs, items typed as in the lists; raise if none can match."""
-    pairs = align([lists, train.with_frame(seen.select("user", "item"))], "item")[1].frame
-    return pairs.cast({"item": lists.frame["item"].dtype})
+    pairs = train.with_frame(seen.select("user", "item"))
+    align([lists, pairs], "item")  # raises
+    return matching(pairs, "item", lists.frame["item"])
 
 
 Failed: TypeAlias = Literal["zero", "leave_out"]
@@ -528,8 +528,11 @@ def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | No
         raw = read_file(source)
         request = _find_request(raw.frame.columns, columns)
         return _from_file(raw, columns, request), request
+    refuse_frame(source, "ratings")
     if isinstance(source, Mapping):
         source = from_mapping_of_columns(source, "interactions")
+    if isinstance(source, list | tuple) and _are_records(source):
+        source = from_mapping_of_columns(columns_of(source), "interactions")
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
         frame = readable_columns(source, "ratings")
         request = _find_request(frame.columns, columns)
@@ -541,6 +544,17 @@ def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | No
         found=type(source).__name__,
         hint="pass a table, {user: [(predicted, true), …]}, or Surprise's predictions",
     )
+
+
+_SURPRISE = ("uid", "iid", "r_ui", "est", "details")
+"""The fields of Surprise's predictions."""
+
+
+def _are_records(rows: Sequence[Any]) -> bool:
+    """Return whether all rows have fields with names, other than those of Surprise's predictions."""
+    if not rows or getattr(rows[0], "_fields", None) == _SURPRISE:
+        return False
+    return holds_records({*map(type, rows)}) and all(record_of(row) is not None for row in rows)
 
 
 def _from_file(raw: RawFile, columns: Columns | None, request: str | None) -> pl.DataFrame:

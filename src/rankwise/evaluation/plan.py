@@ -19,6 +19,7 @@ from rankwise.errors import MetricError, ParameterError
 from rankwise.evaluation.settings import Settings, choices_for, requested
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.metrics.inputs import ItemSum
+from rankwise.metrics.kinds import values_checked
 from rankwise.options import (
     DEFAULT_RULES,
     ONE_PER_PASS,
@@ -200,10 +201,17 @@ class Plan:
         return tuple(metric for metric in self.metrics if metric.needs_jackknife(weighted=weighted))
 
     def block_values(self, block: Block) -> BlockValues:
-        """Compute everything that the metrics need of a block, in its array library."""
+        """Compute everything that the metrics need of a block, in its array library.
+
+        Raises
+        ------
+        MetricFailure
+            If a metric that rankwise does not define fails for a user of the block.
+        """
         columns = {"n_relevant": block.n_relevant, "list_length": block.list_length}
         for leaf in self.leaves:
-            columns |= leaf.columns(block, self.leaf_rules[leaf @ ()])
+            rule = self.leaf_rules[leaf @ ()]
+            columns |= leaf.columns(block, rule) if leaf.is_built_in else values_checked(leaf, block, rule)
         by_group, dense = self.group_sums, self.item_sums
         if is_tensor(block.list_length):  # states of tensors have one size: every group and item has a place
             by_group, dense = [], [*dense, *by_group]

@@ -41,11 +41,12 @@ from rankwise.options import choice_values
 from rankwise.results.intervals import WEIGHT, group_column
 from rankwise.results.result import Result
 from rankwise.results.values import Values
-from rankwise.tables.columns import check_once, check_was_read
+from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
+from rankwise.tables.values import as_numbers
 
 __all__ = [
     "JACKKNIFE",
@@ -96,7 +97,7 @@ class UserTable:
             check_once(users, "user")
         if isinstance(weights, str):
             assert users is not None
-            weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
+            weight = as_numbers(users.frame[weights], where_in(users, weights)).cast(pl.Float64).alias("weight")
             return cls(users, users.with_frame(users.frame.select("user", weight)), made)
         return cls(users, None if weights is None else read_table(weights, "users"), made)
 

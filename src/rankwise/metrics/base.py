@@ -49,6 +49,7 @@ __all__ = [
     "CurveTerms",
     "GroupsCompared",
     "Metric",
+    "MetricFailure",
     "MetricLike",
     "Reader",
     "ValueKind",
@@ -228,6 +229,29 @@ class GroupsCompared(NamedTuple):
     user_group: str
 
 
+class MetricFailure(Exception):  # noqa: N818 - an event: who knows the ids of users makes an error of it
+    """What went wrong in a metric that rankwise does not define, and for which row of a block of users.
+
+    Attributes
+    ----------
+    error : MetricError
+        The error, without the user.
+    user : int or None
+        The user's place in the block, later its code; None if that is not known.
+    """
+
+    def __init__(self, error: MetricError, user: int | None = None) -> None:
+        super().__init__(error.what)
+        self.error = error
+        self.user = user
+
+    def of_user(self, user: object) -> MetricError:
+        """Return the error with the user in it."""
+        error = self.error
+        where = None if self.user is None else f"user {user!r}"
+        return MetricError(error.what, where=where, found=error.found, hint=error.hint)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Metric(Registered):
     """What all metrics share.
@@ -255,6 +279,16 @@ class Metric(Registered):
     """Whether it has only cells, one value per group, and no overall value."""
     jackknife_caveat: ClassVar[str] = ""
     """What a reader of its jackknife interval should know."""
+
+    @property
+    def takes_ties_by_id(self) -> bool:
+        """Whether it describes whole lists, and takes tied items in order of id rather than over all orders."""
+        return any("recommended" in leaf.reads.rows and "scores" not in leaf.reads.rows for leaf in self.leaves)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether rankwise defines it; others are checked while they are computed."""
+        return type(self).__module__.partition(".")[0] == "rankwise"
 
     def groups_compared(self, cell: str) -> GroupsCompared | None:
         """Return what a value says of group means, if its interval comes from all pairs of groups; else None."""

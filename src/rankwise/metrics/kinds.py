@@ -40,10 +40,11 @@ from rankwise.blocks.block import Block, Cutoffs, Groups
 from rankwise.blocks.partial import UserSum
 from rankwise.core.arguments import GroupStatistic
 from rankwise.core.arrays import Array, ExactTotal, SortedValues, is_tensor, namespace
+from rankwise.core.ids import HashCollision
 from rankwise.core.ragged import bucket
-from rankwise.errors import MetricError, ParameterError
+from rankwise.errors import MetricError, ParameterError, RankwiseError
 from rankwise.metrics.arithmetic import divide, ratio, spread
-from rankwise.metrics.base import GroupsCompared, Metric, ValueKind
+from rankwise.metrics.base import GroupsCompared, Metric, MetricFailure, ValueKind
 from rankwise.metrics.inputs import (
     CatalogueSums,
     HistoryCount,
@@ -106,12 +107,63 @@ def plain_values(metric: Metric, block: Block, k: int) -> Array:
         rows = block.relevant
         relevant = _by_user(rows.user, (rows.item, rows.gain), block.n_users)
     values = []
-    for rows_of_list, rows_of_truth in zip(lists, relevant, strict=True):
+    for user, (rows_of_list, rows_of_truth) in enumerate(zip(lists, relevant, strict=True)):
         items = [item for (item,) in rows_of_list]
         is_defined = bool(rows_of_truth if signature.judges else items)
         data = (items, dict(rows_of_truth)) if signature.judges else (items,)
-        values.append(float(metric.plain(*data, **options)) if is_defined else 0.0)
+        try:
+            values.append(float(metric.plain(*data, **options)) if is_defined else 0.0)
+        except Exception as error:
+            raise MetricFailure(failed_error(metric, error), user) from error
     return block.xp.asarray(values, dtype=block.xp.float64)
+
+
+def failed_error(metric: Metric, error: Exception) -> MetricError:
+    """Return the error for a metric whose definition raised."""
+    return MetricError(
+        f"the definition of {metric} failed",
+        found=f"{type(error).__name__}: {error}",
+        hint="it is called with a list of items, best first, and a dict of relevant items to their gains; "
+        "it returns a number, also for an empty list",
+    )
+
+
+def values_checked(metric: Metric, block: Block, rule: AveragingRule) -> dict[str, Array]:
+    """Return the columns of a metric that rankwise does not define.
+
+    Raises
+    ------
+    MetricFailure
+        If its definition raises, or the value of a user is outside its range.
+    """
+    try:
+        columns = metric.columns(block, rule)
+    except (RankwiseError, MetricFailure, HashCollision):
+        raise
+    except Exception as error:
+        raise MetricFailure(failed_error(metric, error)) from error
+    if isinstance(metric, PerUser):
+        of_users = {"relevance": block.n_relevant > 0, "list": block.list_length > 0, "user": block.list_length >= 0}
+        for cell, values in columns.items():
+            _check_range(metric, cell, values, of_users[metric.defined_for])
+    return columns
+
+
+def _check_range(metric: PerUser, cell: str, values: Array, defined: Array) -> None:
+    """Raise if the value of a user who has one is outside the range of a metric, by more than its last digits."""
+    low, high = metric.range
+    room = _ROUNDING * max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0)
+    outside = defined & ((values < low - room) | (values > high + room))
+    xp = namespace(values)
+    if not bool(xp.any(outside)):
+        return
+    user = int(xp.argmax(xp.astype(outside, xp.int64)))
+    error = MetricError(
+        f"a value of {cell} is outside its range, {low:g} to {high:g}, by which intervals and tests are computed",
+        found=f"{float(values[user]):g} ({int(xp.sum(xp.astype(outside, xp.int64)))} such users)",
+        hint="state the range that its values have, @metric(…, range=(0, float('inf'))), or mend its definition",
+    )
+    raise MetricFailure(error, user)
 
 
 class _Signature:
@@ -155,6 +207,9 @@ Sums: TypeAlias = tuple[Array, ...]
 def at_cutoffs(metric: Metric, k: int | Sequence[int]) -> Metric:
     """Set the cut-offs of a part, if it has any."""
     return metric if metric.cutoff == "none" else metric @ k
+
+
+_ROUNDING = 1e-9  # of the ends of a range: how far values may be beyond them
 
 
 class MeanOfUsers(Metric):

@@ -21,7 +21,7 @@ from rankwise.candidates import Candidates
 from rankwise.core.kernels import check_not_forked, default_threads, each, gather, one_blas_thread
 from rankwise.core.ragged import Ints, UserItems, bucket, offsets, positions, reorder, runs
 from rankwise.core.terminal import progress_bar
-from rankwise.errors import EmptyError, InputError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, IdError, InputError, ParameterError, ScoreError
 from rankwise.ranking.scores import (
     ROWS,
     Axis,
@@ -34,7 +34,7 @@ from rankwise.ranking.scores import (
     rounded_up,
 )
 from rankwise.tables.columns import Columns
-from rankwise.tables.read import read_table
+from rankwise.tables.read import SPARSE, read_table
 from rankwise.tables.table import Protocol, Table
 
 __all__ = [
@@ -125,6 +125,9 @@ def make_pool(
     source = open_scores(scores, users, items, bias)
     user_axis = Axis("user", user_ids, source.n_users)
     item_axis = Axis("item", item_ids, source.n_items)
+    axes = (user_axis, item_axis)  # of all scores, before candidates are chosen
+    if isinstance(only, Table) and only.format == SPARSE:
+        _refuse_matrix("truth", axes)
     counts: Counter[str] = Counter()
     protocol = Protocol("catalogue")
     user_items = None
@@ -135,6 +138,8 @@ def make_pool(
             hint="write rw.candidates.per_user(…), .these(…), .of_truth(…) or .sampled(…)",
         )
     if candidates is not None:
+        if candidates.is_numbered:
+            _refuse_matrix("candidates", axes)
         protocol = candidates.protocol
         counts.update(candidates.counts)
         if candidates.per_user:
@@ -151,11 +156,36 @@ def make_pool(
     excluded = None
     if exclude is not None:
         _check_mask(exclude, source)
-        table = read_table(exclude, "train", columns)
+        table = _with_ids(read_table(exclude, "train", columns), getattr(exclude, "shape", None), axes)
         excluded = _user_items("excluded", table, user_axis, item_axis, counts)
         protocol = replace(protocol, candidates=f"{protocol.candidates} less seen")
     ranked_users = _ranked_users(only, user_axis, counts)
     return Pool(source, user_axis, item_axis, ranked_users, excluded, user_items, protocol, counts)
+
+
+def _with_ids(table: Table, shape: tuple[int, ...] | None, axes: tuple[Axis, Axis]) -> Table:
+    """Return a table with the ids of the scores where it is a matrix of their shape; raise for one of another shape."""
+    if table.format != SPARSE or all(axis.numbered for axis in axes):
+        return table
+    if shape != tuple(len(axis.ids) for axis in axes):
+        _refuse_matrix(
+            "exclude", axes, f"shape {shape}, scores of {len(axes[0].ids)} users and {len(axes[1].ids)} items"
+        )
+    for axis in axes:
+        table = table.with_ids(axis.role, axis.ids.gather(table.frame[axis.role]))
+    return table
+
+
+def _refuse_matrix(name: str, axes: tuple[Axis, Axis], found: str = "a sparse matrix") -> None:
+    """Raise for a matrix, whose rows and columns are numbers, if the scores have ids."""
+    if all(axis.numbered for axis in axes):
+        return
+    raise IdError(
+        "the rows and columns of a matrix are numbers, and those of the scores have ids",
+        where=name,
+        found=found,
+        hint="pass a table, or {user: items}, with the ids of user_ids and item_ids",
+    )
 
 
 def _check_mask(exclude: Any, scores: Scores) -> None:

@@ -94,6 +94,11 @@ class Ranking:
         """Return the frame as an Arrow stream."""
         return self.frame.__arrow_c_stream__(requested_schema)
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether users or items have ids other than the numbers of rows and columns."""
+        return not (self._users.numbered and self._items.numbered)
+
     def as_table(self, kind: TableRole = "recommendations") -> Recommendations:
         """Return the lists as a table for `rankwise.evaluate`."""
         columns = {name: name for name in self.frame.columns}

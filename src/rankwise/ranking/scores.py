@@ -16,6 +16,7 @@ from rankwise.core.ids import places_of, plain_strings, whole_numbers
 from rankwise.core.ragged import Ints
 from rankwise.errors import IdError, InputError, ParameterError, ScoreError
 from rankwise.tables.columns import names_of, plain_name
+from rankwise.tables.containers import has_labels, is_frame, is_series, refuse_frame
 from rankwise.tables.memory import with_integers
 from rankwise.tables.table import Table
 from rankwise.tables.training import align
@@ -52,7 +53,7 @@ def read_labels(scores: Any, user_ids: Any, item_ids: Any) -> Labelled:
     A frame of Polars or pandas has one column per item, called by its id; users are a column called
     like one, or the index of pandas.
     """
-    library = _library(scores)
+    library = _library(scores, "scores")
     if library is None:
         return Labelled(scores, user_ids, item_ids)
     names = list(scores.columns)
@@ -83,7 +84,7 @@ def read_factor_labels(
 
     Labels are a column called like the ids, or the index of pandas; ids that are given come first.
     """
-    library = _library(factors)
+    library = _library(factors, f"{role}s")
     if library is None:
         return factors, ids
     rows: Any = None
@@ -96,11 +97,25 @@ def read_factor_labels(
     return factors.to_numpy() if as_array else factors, rows if ids is None else ids
 
 
-def _library(source: Any) -> str | None:
-    """Return the library of a frame; None for anything else."""
+def _library(source: Any, where: str) -> str | None:
+    """Return the library of a frame, None for arrays; raise for frames whose labels would be lost."""
     library = type(source).__module__.split(".")[0]
-    frame = type(source).__name__ == "DataFrame" and library in ("polars", "pandas")
-    return library if frame else None
+    if type(source).__name__ == "DataFrame" and library in ("polars", "pandas"):
+        return library
+    refuse_frame(source, where)
+    if is_frame(source):
+        raise InputError(
+            f"{where}: labels are read from frames of Polars and pandas",
+            found=f"{type(source).__module__}.{type(source).__qualname__}",
+            hint="pass pl.DataFrame(source)",
+        )
+    if isinstance(source, np.ndarray) and source.dtype.names:
+        raise InputError(
+            f"{where}: a structured array has no rows of numbers",
+            found=f"fields {', '.join(map(repr, source.dtype.names[:5]))}",
+            hint="pass pl.DataFrame(array), whose columns are items, or a plain array",
+        )
+    return None
 
 
 def _id_columns(frame: Any, role: Literal["user", "item"]) -> list[str]:
@@ -259,6 +274,12 @@ def open_scores(scores: Any, users: Any, items: Any, bias: Any) -> Scores:
             "factors of users and items have different lengths",
             found=f"users {user.shape}, items {item.shape}",
             hint="both have one row per user or item, and one column per dimension",
+        )
+    if is_series(type(bias)) and has_labels(bias):
+        raise InputError(
+            "bias: the labels of a series are not read",
+            found=f"labels {', '.join(map(repr, bias.index.to_list()[:5]))}",
+            hint="bring it into the order of the items: bias.loc[item_ids].to_numpy()",
         )
     item_bias = None if bias is None else _array("bias", bias, 1)
     if item_bias is not None and len(item_bias) != len(item):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.terminal import TableView, number
-from rankwise.metrics.base import Metric
+from rankwise.errors import MetricError
+from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
 from rankwise.options import widest_population
 from rankwise.results.sampling_unit import REQUESTS, USERS
@@ -256,7 +258,7 @@ def footnote(
     notes = [sample_text(counts) + who]
     if counts.get("hits") == 0:
         notes.append("no recommended item is relevant (do the item ids agree?)")
-    notes += [*_exceptions(counts, population), short_lists]
+    notes += [*_exceptions(counts, population, _in_id_order(counts, settings)), short_lists]
     if unknown := provenance.get("unknown_names"):
         notes.append(f"of no item, such as {', '.join(map(repr, unknown))}")
     for name, row in diagnostics.items():
@@ -410,8 +412,11 @@ def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
     return f"{lists} shorter than k = {k:,} (median length {np.median(lengths):g})"
 
 
-def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
-    """Return a note for each count of something out of the ordinary; one for counts of the same users."""
+def _exceptions(counts: Mapping[str, int], population: str | None, in_id_order: Sequence[str]) -> list[str]:
+    """Return a note for each count of something out of the ordinary; one for counts of the same users.
+
+    ``in_id_order`` are the metrics that take tied items in order of id.
+    """
     words = _COUNTS | {
         name: name.replace("_", " ")
         for name in counts
@@ -434,9 +439,33 @@ def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
             first = next((first for first in firsts if counts.get(first) == count), None)
             if first is None:
                 notes[name] = _counted(count, text) + _within(counts, name)
+                if name == "tied_rows" and in_id_order:
+                    notes[name] += f" (in order of id for {_listed(in_id_order)})"
             else:
                 notes[first] += addition
     return list(notes.values())
+
+
+def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that took tied items in order of id, where others are the mean over all orders."""
+    if not counts.get("tied_rows") or "expected" not in settings.get("ties", ""):
+        return []
+    names = []
+    for name in settings["metrics"]:
+        with suppress(MetricError):  # metrics of a package that is not installed here
+            if parse(name).takes_ties_by_id:
+                names.append(name)
+    return names
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of some names, and how many more there are.
+
+    >>> _listed(["gini@5", "arp@5"], most=1)
+    'gini@5 and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 _PARTS = {

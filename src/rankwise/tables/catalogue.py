@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import hash_of_column
+from rankwise.core.ids import hash_of_column, plain_strings
 from rankwise.errors import ColumnError, IdError, ParameterError, nearest
 from rankwise.tables.columns import names_of
 from rankwise.tables.table import Recommendations, Table
@@ -69,20 +69,22 @@ def item_column(items: Table | None, column: str, asked: str, more: str | None =
 
 
 def _as_text(name: object) -> str:
-    return _BETWEEN.join(map(str, name)) if isinstance(name, tuple | list) else str(name)
+    parts = name.tolist() if isinstance(name, np.ndarray) else name
+    return _BETWEEN.join(map(str, parts)) if isinstance(parts, tuple | list) else str(parts)
 
 
 def codes_as_text(source: Any) -> Any:
-    """Return lists whose codes, where they are tuples, are text; any other source as it is.
+    """Return lists whose codes, where they are tuples or arrays, are text; any other source as it is.
 
-    A pair whose second entry is a float is a code with its score, any other tuple a code.
+    A pair whose second entry is a float, or whose first is a code of several parts, is a code with its score; any
+    other tuple is a code.
 
-    >>> codes_as_text({"ann": [(3, 5), ((3, 7), -0.5), "9"]})
-    {'ann': ['3,5', ('3,7', -0.5), '9']}
+    >>> codes_as_text({"ann": [(3, 5), ((3, 7), -0.5), ((3, 9), -1), "9"]})
+    {'ann': ['3,5', ('3,7', -0.5), ('3,9', -1), '9']}
     """
     if isinstance(source, Mapping):
         return {
-            key: [_entry(entry) for entry in entries] if isinstance(entries, list | tuple) else entries
+            key: [_entry(entry) for entry in entries] if _holds_codes(entries) else entries
             for key, entries in source.items()
         }
     if not hasattr(source, "__arrow_c_stream__"):
@@ -100,10 +102,16 @@ def codes_as_text(source: Any) -> Any:
     return frame
 
 
+def _holds_codes(entries: object) -> bool:
+    return isinstance(entries, list | tuple) or (isinstance(entries, np.ndarray) and entries.ndim == 2)
+
+
 def _entry(entry: object) -> object:
+    if isinstance(entry, np.ndarray):
+        return _as_text(entry)
     if not isinstance(entry, tuple | list):
         return entry
-    if len(entry) == 2 and isinstance(entry[1], float):
+    if len(entry) == 2 and (isinstance(entry[1], float) or isinstance(entry[0], tuple | list | np.ndarray)):
         return (_as_text(entry[0]), entry[1])
     return _as_text(entry)
 
@@ -152,7 +160,8 @@ class ItemNames:
         """Return lists of items, with what was counted, and up to five names that no item has.
 
         Scores order the lists that are returned, so that the items of one name tie. A name of no item keeps its
-        place, with an id that no item has. Of the items that a list names twice the first is kept.
+        place, with an id that no item has, as often as a list has it. Of the items that a list names twice the first
+        is kept.
         """
         if lists.is_exact:
             raise ParameterError(f"exact ranks are of items, and not of {self.kind}", where=lists.source)
@@ -190,10 +199,11 @@ class ItemNames:
         known = rows["named"]
         if not known.null_count():
             return known
+        names = _numbered(rows)
         if known.dtype == pl.String:
-            placeholders = _PLACEHOLDER + rows["name"]
+            placeholders = _PLACEHOLDER + names
         else:
-            placeholders = pl.Series(-1 - (hash_of_column(rows["name"]) >> np.uint64(2)).astype(np.int64))
+            placeholders = pl.Series(-1 - (hash_of_column(names) >> np.uint64(2)).astype(np.int64))
         return rows.select(pl.when(known.is_null()).then(placeholders).otherwise(known)).to_series()
 
     def _truncated(self, unknown: pl.Series) -> int:
@@ -208,8 +218,24 @@ class ItemNames:
         return int(counts["count"].filter(pl.Series(begins, dtype=pl.Boolean)).sum())
 
 
+def _numbered(rows: pl.DataFrame) -> pl.Series:
+    """Return names, each with how often its list had it before if that is not 0: it keeps its place every time."""
+    unit = [name for name in ("user", "request") if name in rows.columns]
+    before = pl.int_range(pl.len()).over(*unit, "name")
+    again = pl.concat_str(pl.col("name"), pl.lit(_PLACEHOLDER), before)
+    return rows.select(pl.when(before == 0).then(pl.col("name")).otherwise(again).alias("name"))["name"]
+
+
 def _plain(kind: NameKind, names: pl.Series) -> pl.Series:
-    """Return names as they are compared."""
+    """Return names as they are compared; raise if they are of a type that has no text."""
+    dtype = names.dtype.inner if isinstance(names.dtype, pl.List | pl.Array) else names.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise ColumnError(
+            f"column {names.name!r} does not hold {kind}",
+            found=str(names.dtype),
+            hint="write each as text, a number, or a list of the parts of a code",
+        )
+    names = plain_strings(names)
     if isinstance(names.dtype, pl.Array):
         names = names.cast(pl.List(names.dtype.inner))
     if isinstance(names.dtype, pl.List):

@@ -391,7 +391,7 @@ def quoted_columns(names: Sequence[str]) -> str:
 
 def missing_column(what: str, column: str, table: Table) -> ColumnError:
     """Return the error for a table that lacks a column which only some calls need."""
-    return _missing(what, column, table.frame.columns, table.source)
+    return _missing(what, column, table.names, table.source)
 
 
 def _missing(what: str, key: str, names: Sequence[str], where: str) -> ColumnError:
@@ -576,7 +576,7 @@ def one_row_per_item(
     InputError
         If a user has two lists, or a list is null or holds nulls.
     """
-    frame = _with_fields(frame, role, overrides, source)
+    frame = _with_fields(_with_maps(frame, role, overrides, source), role, overrides, source)
     lists = _list_columns(frame, role, overrides)
     if "item" not in lists:
         return frame, frame.columns
@@ -599,6 +599,64 @@ def one_row_per_item(
 
 def _is_nested(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.List | pl.Array)
+
+
+_MAP = ["key", "value"]
+"""The fields of a map's entries in Arrow, DuckDB and Spark."""
+
+
+def _with_maps(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None], source: str) -> pl.DataFrame:
+    """Return a frame with lists of items and of numbers for a map of items to numbers, if nothing else has the items.
+
+    A map has a type of its own, is a list of entries with a key and a value, or a record whose fields are items.
+    """
+    if overrides.get("item") in frame.columns or _singular_or_plural(frame.columns, "item", role):
+        return frame
+    maps = [name for name, dtype in frame.schema.items() if _is_map(dtype, role)]
+    if len(maps) > 1:
+        raise _several("map of items", maps, source, "drop the others")
+    if not maps:
+        return frame
+    number = "relevance" if "relevance" in ROLES[role] else "score"
+    if number in frame.columns or "item" in frame.columns:
+        raise ColumnError(f"column {maps[0]!r} maps items to numbers, and there is a column {number!r}", where=source)
+    entries = _entries(frame[maps[0]])
+    if entries.null_count():
+        row = int(entries.is_null().arg_true()[0])
+        raise InputError("a map is null", where=f"{source}, column {maps[0]!r}, row {row + 1}")
+    parts = [entries.list.eval(pl.element().struct.field(field)) for field in _MAP]
+    return frame.drop(maps[0]).with_columns(parts[0].alias("item"), parts[1].alias(number))
+
+
+def _is_map(dtype: pl.DataType, role: TableRole) -> bool:
+    if _has_map_type(dtype):
+        return True
+    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
+        return [field.name for field in dtype.inner.fields] == _MAP
+    if not isinstance(dtype, pl.Struct) or not dtype.fields:
+        return False
+    names = [field.name for field in dtype.fields]
+    are_numbers = all(field.dtype.is_numeric() for field in dtype.fields)
+    return are_numbers and not may_have_names(names, role, [*ROLES[role]])
+
+
+def _has_map_type(dtype: pl.DataType) -> bool:
+    """Return whether a type is Polars' type of maps, which its first versions lack."""
+    return type(dtype).__name__ == "Map"
+
+
+def _entries(column: pl.Series) -> pl.Series:
+    """Return the entries of each map, without those that have no value where items are fields of a record."""
+    if isinstance(column.dtype, pl.List):
+        return column
+    if _has_map_type(column.dtype):
+        kind: Any = column.dtype
+        return column.cast(pl.List(pl.Struct({"key": kind.key, "value": kind.value})))
+    fields = [field.name for field in column.dtype.fields]  # type: ignore[attr-defined]
+    values = column.struct.unnest()
+    entry = [pl.struct(pl.lit(name).alias("key"), pl.col(name).cast(pl.Float64).alias("value")) for name in fields]
+    absent = pl.element().struct.field("value").is_null()
+    return values.select(pl.concat_list(entry).list.eval(pl.element().filter(~absent)).alias(column.name)).to_series()
 
 
 def _with_fields(

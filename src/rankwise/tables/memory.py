@@ -17,6 +17,7 @@ from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import default_threads, each
 from rankwise.errors import ColumnError, DuplicateError, FileError, IdError, InputError
 from rankwise.tables.columns import (
+    EVENT,
     LOG_ROLES,
     ROLES,
     check_exact,
@@ -28,7 +29,19 @@ from rankwise.tables.columns import (
     undecided,
     unreadable,
 )
+from rankwise.tables.containers import (
+    has_labels,
+    holds_records,
+    is_series,
+    list_in_text,
+    read_labelled,
+    record_of,
+    refuse_frame_by_user,
+    with_distinct_levels,
+    with_levels,
+)
 from rankwise.tables.table import Recommendations, Table, TableRole
+from rankwise.tables.values import as_labels
 
 __all__ = [
     "KEEP_OTHERS",
@@ -73,6 +86,7 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
     rows = source if isinstance(source, list | tuple) else [source]
     if any(is_masked(row) for row in rows):
         raise masked(role)
+    _refuse_labelled_rows(rows, role)
     if role not in (*RANKED, "items"):
         raise InputError(
             f"{role}: an array, or a list of lists, does not say which user has which items",
@@ -116,6 +130,20 @@ def from_array(source: Any, role: TableRole) -> tuple[pl.DataFrame, int]:
         return (frame.filter(pl.col("item") != "") if empty else frame), empty
     padding = int((array == -1).sum())
     return (frame.filter(pl.col("item") != -1) if padding else frame), padding
+
+
+def _refuse_labelled_rows(rows: Any, role: TableRole) -> None:
+    """Raise if rows of an array are series with labels, such as the rows of a frame."""
+    for number, row in enumerate(rows):
+        if is_series(type(row)) and has_labels(row):
+            raise InputError(
+                f"{role}: rows of an array have no labels, and this series has some",
+                where=f"row {number + 1}",
+                found=f"labels {', '.join(map(repr, row.index.to_list()[:5]))}",
+                hint="if these are rows of a frame, pass the frame; else {user: series} by user",
+            )
+        if not is_series(type(row)):
+            return
 
 
 def _may_be_pairs(array: Any) -> bool:
@@ -191,7 +219,8 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         return as_columns, "columns"
     if role == "users":
         return _weights(source), "weights"
-    users, items, numbers = list(source), list(source.values()), None
+    users, numbers = list(source), None
+    items = _without_labels(users, list(source.values()), role)
     examples = dict(zip(map(type, items), items, strict=True))  # of each type: checks need no look at all values
     single = {kind for kind in examples if _is_id(kind)}
     layout = "{user: item}" if single else "{user: [items]}"
@@ -205,7 +234,7 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
         _check_alike(users, items, first, role)
     flat = list(chain.from_iterable(items))
     ids = _repeated(id_series("user", users, role), lengths)
-    if not isinstance(first, Mapping) and flat and isinstance(flat[0], Mapping):
+    if not isinstance(first, Mapping) and flat and record_of(flat[0]) is not None:
         return _records_by_user(ids, flat, role), "records by user"
     if isinstance(first, Mapping):
         layout = "{user: {item: number}}"
@@ -217,6 +246,23 @@ def from_mapping(source: Mapping[Any, Any], role: TableRole) -> tuple[pl.DataFra
     if numbers is not None:
         frame = frame.with_columns(number_series(_number_column(role), numbers, role))
     return frame, layout
+
+
+def _without_labels(users: Sequence[Any], items: list[Any], role: TableRole) -> list[Any]:
+    """Return the values of users, of which series with labels are lists, or dicts of item to number.
+
+    Raises if labels may be items or not, and for frames.
+    """
+    kinds = {*map(type, items)}
+    for kind in kinds:
+        user, value = next((user, value) for user, value in zip(users, items, strict=True) if type(value) is kind)
+        refuse_frame_by_user(user, value, role)
+    if not any(map(is_series, kinds)):
+        return items
+    return [
+        read_labelled(value, role, f"user {user!r}") if is_series(type(value)) else value
+        for user, value in zip(users, items, strict=True)
+    ]
 
 
 def _lengths(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> list[int]:
@@ -245,13 +291,14 @@ def _repeated(ids: pl.Series, lengths: list[int]) -> pl.Series:
 
 def _records_by_user(users: pl.Series, records: list[Any], role: TableRole) -> pl.DataFrame:
     """Return one row per record, with the columns by name and the user."""
-    odd = next((record for record in records if not isinstance(record, Mapping)), None)
-    if odd is not None:
+    rows = _as_records(records)
+    if rows is None:
+        odd = next(record for record in records if record_of(record) is None)
         raise InputError(
             f"{role}: lists hold items, (item, number) pairs or records, and these hold several of them",
             found=f"{records[0]!r} and {odd!r}",
         )
-    frame = from_mapping_of_columns(columns_of(records), role)
+    frame = from_mapping_of_columns(columns_of(rows), role)
     names = names_of(frame.columns, role, "user")
     if names:
         raise InputError(
@@ -307,7 +354,17 @@ def _series_of(name: str, values: Any, where: str) -> pl.Series:
     is needed.
     """
     column = _values(values)
+    if isinstance(column, np.ndarray) and column.ndim == 2 and column.dtype.kind == "i" and (column == -1).any():
+        raise InputError(
+            f"{where}: the rows of an array in a column are lists of one length, and -1 is no item",
+            where=f"column {name!r}",
+            found=f"{int((column == -1).sum())} times -1",
+            hint="if it is padding, pass lists without it: [row[row != -1].tolist() for row in array]",
+        )
     first = next((value for value in column if value is not None), None) if isinstance(column, list) else None
+    if isinstance(first, tuple) and record_of(first) is not None:
+        column = [_as_mapping(value) for value in column]
+        first = _as_mapping(first)
     if isinstance(first, list | tuple | np.ndarray):
         return _lists_of(name, column, where)
     if isinstance(first, Mapping) and all(value is None or isinstance(value, Mapping) for value in column):
@@ -342,6 +399,7 @@ def _lists_of(name: str, column: list[Any], where: str) -> pl.Series:
 
 
 _NESTED = (list, tuple, np.ndarray)
+_COLUMN = (list, np.ndarray)
 
 
 def _first_of(cells: Iterable[Any]) -> Any:
@@ -357,22 +415,39 @@ def _holds_records(column: Collection[Any]) -> bool:
     """Return whether lists hold records whose fields have names: named tuples, or Spark's rows."""
     nested = {kind for kind in {*map(type, column)} if issubclass(kind, _NESTED)}
     first = next((value for value in column if type(value) in nested and len(value)), [None]) if nested else [None]
-    return isinstance(first[0], tuple) and _as_mapping(first[0]) is not first[0]
+    return isinstance(first[0], tuple) and record_of(first[0]) is not None
 
 
 def _as_mapping(record: Any) -> Any:
-    by_name = getattr(record, "_asdict", getattr(record, "asDict", None))
-    return record if by_name is None else by_name()
+    fields = record_of(record)
+    return record if fields is None else fields
+
+
+def _as_records(rows: Collection[Any]) -> list[Mapping[Any, Any]] | None:
+    """Return rows by the names of their fields; None if a row has no such names."""
+    records = [record_of(row) for row in rows]
+    named = [record for record in records if record is not None]
+    return named if len(named) == len(records) else None
 
 
 def _records_of(name: str, column: list[Any], where: str) -> pl.Series:
     """Return a column of records, each of whose fields is read as a column is."""
     fields = dict.fromkeys(chain.from_iterable(value for value in column if value is not None))
+    if not all(isinstance(field, str) for field in fields):
+        return _maps_of(name, column, where)
     values = {str(field): [(value or {}).get(field) for value in column] for field in fields}
     columns = [_series_of(field, cells, where) for field, cells in values.items()]
     if not columns or any(one.dtype == pl.Object for one in columns):
         return pl.Series(name, column, dtype=pl.Object)
     return pl.DataFrame(columns).to_struct(name)
+
+
+def _maps_of(name: str, column: list[Any], where: str) -> pl.Series:
+    """Return a column of dicts, whose keys are no names of fields, as lists of entries with a key and a value."""
+    entries = [
+        None if value is None else [{"key": key, "value": number} for key, number in value.items()] for value in column
+    ]
+    return _lists_of(name, entries, where)
 
 
 def refuse_tuples(columns: Mapping[Any, Any], role: TableRole, overrides: Mapping[str, str | None]) -> None:
@@ -413,6 +488,8 @@ def _is_column(values: object) -> bool:
 
 
 def _holds_lists(values: object) -> bool:
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        return True
     return isinstance(values, list | tuple) and bool(values) and isinstance(values[0], list | tuple | np.ndarray)
 
 
@@ -464,7 +541,8 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[t
     for kind, example in examples.items():
         if is_masked(example):
             raise masked(role)
-        readable = not isinstance(example, bytes) and hasattr(example, "__len__")
+        is_record = not isinstance(example, Mapping) and record_of(example) is not None
+        readable = not isinstance(example, bytes) and hasattr(example, "__len__") and not is_record
         if readable and not (role in RANKED and isinstance(example, set | frozenset)):
             continue
         user, value = next((user, value) for user, value in zip(users, items, strict=True) if type(value) is kind)
@@ -475,6 +553,22 @@ def _check_kinds(users: Sequence[Any], items: Sequence[Any], examples: Mapping[t
                 hint="pass a list, best first, or (item, score) pairs",
             )
         raise _no_items(user, value, role)
+    if tuple in examples:
+        _refuse_two_columns(users, items, role)
+
+
+def _refuse_two_columns(users: Sequence[Any], items: Sequence[Any], role: TableRole) -> None:
+    """Raise if the value of a user may be its items and their numbers, each a list, as models return them."""
+    for user, value in zip(users, items, strict=True):
+        if type(value) is not tuple or len(value) != 2 or not all(isinstance(part, _COLUMN) for part in value):
+            continue
+        if all(len(part) == len(value[0]) for part in value) and all(_is_id(type(item)) for item in value[0]):
+            raise InputError(
+                f"{role}: these two lists may be the items and their numbers, or two (item, number) pairs",
+                where=f"user {user!r}",
+                found=repr(value)[:80],
+                hint="pass pairs as tuples in a list: [(item, number), …]; of two lists: list(zip(items, numbers))",
+            )
 
 
 def _check_alike(users: Sequence[Any], items: Sequence[Any], first: Any, role: TableRole) -> None:
@@ -519,15 +613,15 @@ def number_series(column: str, values: list[Any], where: str) -> pl.Series:
 def types_of_rows(source: Sequence[Any]) -> set[type]:
     """Return the types of rows: tuples (user, item), (user, item, number), or records; none of a list of others."""
     types = {*map(type, source)}
-    return types if all(issubclass(kind, tuple | Mapping) for kind in types) else set()
+    return types if all(issubclass(kind, tuple) or holds_records([kind]) for kind in types) else set()
 
 
 def from_rows(source: Sequence[Any], kinds: Collection[type], role: TableRole) -> tuple[pl.DataFrame, str]:
     """Return rows of some types, tuples or records by name, as a frame, and their layout."""
-    if all(issubclass(kind, Mapping) for kind in kinds):
-        return from_mapping_of_columns(columns_of(source), role), "records"
-    if all(hasattr(kind, "_fields") for kind in kinds):  # named tuples are read by name
-        return from_mapping_of_columns(columns_of(row._asdict() for row in source), role), "records"
+    records = _as_records(source) if holds_records(kinds) else None
+    if records is not None:
+        return from_mapping_of_columns(columns_of(records), role), "records"
+    _refuse_rows_of_frames(source, role)
     if not all(issubclass(kind, tuple) for kind in kinds) or {*map(len, source)} not in ({2}, {3}):
         odd = next((row for row in source if not isinstance(row, tuple) or len(row) not in (2, 3)), source[0])
         raise InputError(
@@ -543,9 +637,20 @@ def from_rows(source: Sequence[Any], kinds: Collection[type], role: TableRole) -
     return frame.with_columns(numbers), "[(user, item, number)]"
 
 
-def columns_of(records: Iterable[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
+def _refuse_rows_of_frames(source: Sequence[Any], role: TableRole) -> None:
+    """Raise for the rows of `iterrows`, each of which is a label and a series."""
+    first = source[0]
+    if isinstance(first, tuple) and any(is_series(type(cell)) for cell in first):
+        raise InputError(
+            f"{role}: rows of a frame are read from the frame",
+            found="tuples of a label and a series",
+            hint="pass the frame itself, or [*df.itertuples(index=False)]",
+        )
+
+
+def columns_of(records: Iterable[Any]) -> dict[Any, list[Any]]:
     """Return records as columns by name, None where a record lacks a field."""
-    rows = list(records)
+    rows = [_as_mapping(record) for record in records]
     return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
 
 
@@ -704,6 +809,7 @@ def _with_index(source: Any, where: str) -> Any:
 
     An index of times needs no name where no column holds the times.
     """
+    source = with_distinct_levels(source, where)
     if type(source.index).__name__ == "DatetimeIndex" and source.index.name is None:
         times = names_of([*map(str, source.columns)], "interactions", "timestamp")
         source = source if times else source.rename_axis("timestamp")
@@ -736,7 +842,7 @@ def series_as_frame(
         return from_rows(rows, [tuple], role)[0], overrides
     number = _number_column(role)
     name = number if source.name is None else str(source.name)
-    frame = readable_columns(source.reset_index(name=name), role)
+    frame = readable_columns(with_levels(source, name, role), role)
     _check_level_names([*source.index.names], frame.columns, role, overrides)
     is_known = any(names_of([name], role, column) for column in ROLES[role]) or name in overrides.values()
     if is_known or number in overrides or number not in ROLES[role]:
@@ -789,6 +895,14 @@ def from_frame(
         lists, or defines relevance, although a column of numbers could.
     """
     names, whole = frame.columns, frame
+    text = list_in_text(frame, role, overrides)
+    if text is not None:
+        raise ColumnError(
+            f"column {text!r} holds lists that are written as text",
+            where=source,
+            found=repr(frame[text].drop_nulls()[0])[:80],
+            hint=f"read them first: df[{text!r}] = df[{text!r}].map(json.loads), or .map(ast.literal_eval)",
+        )
     if role not in KEEP_OTHERS:
         frame, names = one_row_per_item(frame, role, overrides, source)
     columns = recognise(frame.columns, role, overrides, source)
@@ -798,6 +912,8 @@ def from_frame(
     if deciding:
         raise undecided(role, deciding, source)
     kept = {column: frame[name] for column, name in columns.items()}
+    if EVENT in kept:
+        kept[EVENT] = as_labels(kept[EVENT], source)
     wrong = next((column for column in kept.values() if column.dtype == pl.Object), None)
     if wrong is not None:
         raise unreadable(wrong, source)

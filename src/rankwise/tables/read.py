@@ -35,6 +35,7 @@ from rankwise.tables.columns import (
     one_row_per_item,
     recognise,
 )
+from rankwise.tables.containers import has_labels, read_labelled, refuse_frame, structured_columns
 from rankwise.tables.delimited import Numbers, malformed
 from rankwise.tables.files import (
     Projection,
@@ -58,6 +59,7 @@ from rankwise.tables.memory import (
     from_array,
     from_frame,
     from_mapping,
+    from_mapping_of_columns,
     from_rows,
     from_sparse,
     in_one_piece,
@@ -73,10 +75,12 @@ from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = ["IDS", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
+__all__ = ["IDS", "SPARSE", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
 
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
+SPARSE = "sparse matrix"
+"""The layout of matrices, whose rows and columns are numbered."""
 _NUMBER = r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(inf|infinity|nan)"
 """A number as Polars reads it, which knows no ``1_0``."""
 _DECIMAL_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$"
@@ -211,7 +215,8 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     """
     check_not_forked()
     table: Table
-    if isinstance(source, Table) or hasattr(source, "as_table"):  # checked when it was made
+    is_ranked = hasattr(source, "as_table") and type(source).__module__.startswith("rankwise.")
+    if isinstance(source, Table) or is_ranked:  # checked when it was made
         table = source if isinstance(source, Table) else source.as_table(role)
         exact = isinstance(table, Recommendations) and table.is_exact
         if table.frame.is_empty() and not exact:
@@ -292,7 +297,21 @@ def read_tables(
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
     check_same_units(tables.values(), columns)
+    if getattr(present.get("recommendations"), "is_labelled", False):
+        _refuse_matrices(tables.values())
     return Tables(**tables)  # type: ignore[arg-type]
+
+
+def _refuse_matrices(tables: Iterable[Table]) -> None:
+    """Raise for a matrix, whose rows are numbers, beside lists that were ranked with ids."""
+    matrix = next((table for table in tables if table.format == SPARSE), None)
+    if matrix is not None:
+        raise IdError(
+            "the rows and columns of a matrix are numbers, and the lists were ranked with ids",
+            where=matrix.source,
+            found="a sparse matrix",
+            hint="pass a table, or {user: items}, with the ids of user_ids and item_ids",
+        )
 
 
 def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None) -> Table:
@@ -313,13 +332,18 @@ def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], pro
     library = type(source).__module__.split(".")[0].lstrip("_")
     if type(source).__name__ == "Series" and library == "pandas":
         if role == "items":
-            source = source.to_list()
+            source = _items_of_series(source)
         else:
             source, overrides = series_as_frame(source, role, overrides)
     if library == "pyarrow" and hasattr(source, "scanner"):
         return _from_dataset(source, role, overrides, projection)
     if library == "ranx" and hasattr(source, "to_dict"):  # Run and Qrels
         source = source.to_dict()
+    if library == "datasets" and hasattr(source, "with_format") and hasattr(source, "num_rows"):
+        source = source.with_format("arrow")[:]  # the rows that are selected, in their order
+    refuse_frame(source, role)
+    if isinstance(source, np.ndarray) and source.dtype.names:
+        source = from_mapping_of_columns(structured_columns(source, role), role)
     if isinstance(source, pl.LazyFrame) or hasattr(source, "__arrow_c_stream__"):
         refuse_tuples(_cells_of(source), role, overrides)
         return from_frame(readable_columns(source, role), role, overrides, role, f"{library} table")
@@ -332,11 +356,21 @@ def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], pro
     if role != "items" and isinstance(source, list | tuple) and (kinds := types_of_rows(source)):
         frame, layout = from_rows(source, kinds, role)
         if layout == "records":
-            rows = (row if isinstance(row, Mapping) else row._asdict() for row in source)
-            refuse_tuples(columns_of(rows), role, overrides)
+            refuse_tuples(columns_of(source), role, overrides)
             return from_frame(frame, role, overrides, role, layout)
         return as_table(frame, role, role, layout)
     return _from_numbers(source, role)
+
+
+def _items_of_series(source: Any) -> Any:
+    """Return the items that a pandas Series holds: ids, or a column of them whose labels are the ids."""
+    if not has_labels(source):
+        return source.to_list()
+    found = read_labelled(source, "items", "items")
+    if isinstance(found, list):
+        return found
+    name = "value" if source.name is None else str(source.name)
+    return {"item": [*found], name: [*found.values()]}
 
 
 def _from_dataset(
@@ -389,7 +423,7 @@ def _from_numbers(source: Any, role: TableRole) -> Table:
     if role == "items" and hasattr(source, "toarray"):
         source = source.toarray()  # a sparse matrix of features
     if hasattr(source, "tocoo"):
-        return as_table(from_sparse(source, role), role, role, "sparse matrix")
+        return as_table(from_sparse(source, role), role, role, SPARSE)
     if role == "items" and isinstance(source, np.ndarray) and source.ndim == 2:
         if source.dtype.kind not in "iufb":
             raise InputError(

@@ -346,6 +346,11 @@ class Table:
         return replace(self, frame=frame)
 
     @property
+    def names(self) -> list[str]:
+        """The columns as the source calls them, for messages."""
+        return [self.columns.get(name, name) for name in self.frame.columns]
+
+    @property
     def trained(self) -> Self:
         """The training rows: those of a split without the other rows that it knows of users.
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
-from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.core.ids import WHOLE_NUMBER, whole_numbers
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
@@ -19,6 +19,7 @@ __all__ = [
     "Terciles",
     "TrainGroups",
     "align",
+    "align_kinds",
     "check_new_column",
     "check_train_groups",
     "keep_judged",
@@ -32,7 +33,23 @@ __all__ = [
 
 
 def align(tables: list[Table], column: str) -> list[Table]:
-    """Return tables whose ids in a column have one type, integer or string.
+    """Return tables whose ids in a column have one type, so that they can be joined: integers of 64 bits, or strings.
+
+    Tables whose types are equal are returned as they are, as are those without the column; see
+    `align_kinds` for integers beside strings.
+    """
+    aligned = align_kinds(tables, column)
+    types = {table.frame.schema[column] for table in aligned if column in table.frame.columns}
+    if len(types) < 2:
+        return aligned
+    return [
+        table.with_ids(column, whole_numbers(table.frame[column])) if column in table.frame.columns else table
+        for table in aligned
+    ]
+
+
+def align_kinds(tables: list[Table], column: str) -> list[Table]:
+    """Return tables whose ids in a column are all integers, of any width, or all strings.
 
     Integers that were text in a file become text again if another table has strings. Nothing is
     lost: only text that is written as integers are was read as integers. Any other mixture is an
@@ -53,14 +70,23 @@ def align(tables: list[Table], column: str) -> list[Table]:
 
 
 def matching(table: Table, column: str, ids: pl.Series) -> pl.DataFrame:
-    """Return the rows of a table with ids cast to the type of other ids, where that is possible."""
+    """Return the rows of a table whose ids the type of other ids can hold, with ids of this type.
+
+    An id that this type cannot hold is none of the other ids.
+    """
     evaluated = replace(table, frame=ids.to_frame(column), source="the evaluated tables", is_text=True)
-    aligned = align([evaluated, table], column)[1].frame
-    if aligned.schema[column] == pl.String and ids.dtype != pl.String:
+    aligned = align_kinds([evaluated, table], column)[1].frame
+    return _of_type(aligned, column, ids.dtype)
+
+
+def _of_type(frame: pl.DataFrame, column: str, dtype: pl.DataType) -> pl.DataFrame:
+    """Return the rows of a frame whose ids a type can hold, with ids of this type."""
+    if frame.schema[column] == dtype and not frame[column].null_count():
+        return frame
+    if frame.schema[column] == pl.String:
         # Only text that is written as integers are can be meant: "01" is another id than 1.
-        aligned = aligned.filter(pl.col(column).str.contains(WHOLE_NUMBER))
-    cast = aligned.with_columns(pl.col(column).cast(ids.dtype, strict=False))
-    return cast.filter(pl.col(column).is_not_null())
+        frame = frame.filter(pl.col(column).str.contains(WHOLE_NUMBER))
+    return frame.with_columns(pl.col(column).cast(dtype, strict=False)).filter(pl.col(column).is_not_null())
 
 
 def _mixed(column: str, integers: Table, strings: Table) -> IdError:
@@ -98,13 +124,13 @@ def take_out_seen(
     seen = _pairs(train, [recommendations, *([] if truth is None else [truth])])
     pair = ["user", "item"]
     lists = recommendations.frame
-    kept = lists.join(seen.cast(_types(lists)), on=pair, how="anti", maintain_order="left")
+    kept = lists.join(_matching_pairs(seen, lists), on=pair, how="anti", maintain_order="left")
     if kept.is_empty() and required:
         raise EmptyError("every recommended item was seen in training", where=recommendations.source)
     kept = _without_rank_gaps(kept)
     counts = {**recommendations.counts, "seen_items_taken_out": len(lists) - len(kept)}
     if truth is not None:
-        n_seen = len(truth.frame.join(seen.cast(_types(truth.frame)), on=pair, how="semi"))
+        n_seen = len(truth.frame.join(_matching_pairs(seen, truth.frame), on=pair, how="semi"))
         counts["truth_rows_seen_in_training"] = n_seen
         if required and 0 < len(truth.frame) == n_seen:
             raise InputError(
@@ -130,7 +156,7 @@ def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendatio
         rows = rows.filter(pl.col("relevance") >= 0)
     judged = _pairs(truth.with_frame(rows), [recommendations])
     lists = recommendations.frame
-    kept = lists.join(judged.cast(_types(lists)), on=["user", "item"], how="semi", maintain_order="left")
+    kept = lists.join(_matching_pairs(judged, lists), on=["user", "item"], how="semi", maintain_order="left")
     counts = {**recommendations.counts, "unjudged_items_taken_out": len(lists) - len(kept)}
     return replace(recommendations, frame=_without_rank_gaps(kept), counts=counts)
 
@@ -143,15 +169,18 @@ def _without_rank_gaps(lists: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pairs(table: Table, tables: list[Table]) -> pl.DataFrame:
-    """Return the distinct (user, item) pairs of a table, with ids of the type of other tables."""
+    """Return the distinct (user, item) pairs of a table, with ids of the kind of other tables."""
     pairs = table.with_frame(table.frame.select("user", "item").unique())
     for column in ("user", "item"):
-        pairs = align([*tables, pairs], column)[-1]
+        pairs = align_kinds([*tables, pairs], column)[-1]
     return pairs.frame
 
 
-def _types(frame: pl.DataFrame) -> dict[Any, pl.DataType]:
-    return {name: frame[name].dtype for name in ("user", "item")}
+def _matching_pairs(pairs: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs that the types of a frame can hold, with ids of these types; it has no others."""
+    for column in ("user", "item"):
+        pairs = _of_type(pairs, column, frame.schema[column])
+    return pairs
 
 
 def check_new_column(users: Table | None, name: str, option: str) -> None:
@@ -169,11 +198,10 @@ def with_user_column(
 ) -> Table:
     """Return the users of several tables, one row per user, with a column made from their ids."""
     check_new_column(users, name, option)
-    columns = [table.frame["user"] for table in tables]
+    columns = [table.frame["user"] for table in align(tables, "user")]
     if users is not None:
         columns.append(matching(users, "user", columns[0])["user"])
-    ids = pl.concat([column.cast(columns[0].dtype) for column in columns])
-    ids = ids.unique(maintain_order=True)
+    ids = pl.concat(columns).unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
     if users is None:
         return Table(frame, "users", "users", "made of ids", {"user": "user", name: name})

@@ -26,6 +26,7 @@ from rankwise.core.saved_forms import STATE_DICT
 from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
+from rankwise.metrics.base import MetricFailure
 from rankwise.options import members
 from rankwise.tables.table import PASSED, Protocol
 from rankwise.torch.batch import MetricSpec
@@ -322,7 +323,11 @@ def _metric(spec: MetricSpec, ranked: Ranked, facts: SideTensors, plan: Plan) ->
             n_items=spec.n_items,
             threshold=spec.settings.relevance_threshold,
         )
-        return plan.block_values(block)
+        try:
+            return plan.block_values(block)
+        except MetricFailure as failure:
+            user = None if failure.user is None else ranked.user[failure.user].item()
+            raise failure.of_user(user) from failure.__cause__
 
 
 def _number(value: Array, device: torch.device) -> Tensor:

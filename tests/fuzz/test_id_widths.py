@@ -1,0 +1,83 @@
+"""Integer ids of any width, at the limits of their types: every option says what it says of 64-bit ids."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise as rw
+from strategies import fewer
+
+LIMITS = {
+    pl.Int8: 2**7 - 1,
+    pl.UInt8: 2**8 - 1,
+    pl.Int16: 2**15 - 1,
+    pl.UInt16: 2**16 - 1,
+    pl.Int32: 2**31 - 1,
+    pl.UInt32: 2**32 - 1,
+    pl.Int64: 2**53 + 1,
+    pl.UInt64: 2**63 - 1,
+}
+DESCRIBING = ["category_count@2", "alpha_ndcg@2", "subtopic_recall@2", "category_entropy@2", "gini@2", "novelty@2"]
+OPTIONS = {
+    "exclude_seen": {"exclude_seen": True},
+    "judged_only": {"judged_only": True},
+    "warm_and_cold": {"warm_and_cold": True},
+    "jackknife": {"jackknife": 2},
+    "cross": {"by": ["country", "activity"], "cross": True},
+    "groups": {"by": ["country", "popularity"]},
+    "slices": {"by": ["item:kind", "item:cold", "repeat"]},
+    "weights": {"weights": "weight"},
+    "population": {"population": "all"},
+}
+FEW = st.integers(0, 5)
+
+
+@st.composite
+def rows(draw, limit):
+    """Draw distinct pairs of user and item, of which the largest of a type are some."""
+    ids = st.one_of(FEW, st.integers(limit - 2, limit))
+    pairs = draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=6, unique=True))
+    return pl.DataFrame(pairs, {"user": pl.Int128, "item": pl.Int128}, orient="row")
+
+
+@st.composite
+def worlds(draw):
+    """Draw lists, ground truth, training, items and users, each with a type of its own."""
+    types = {role: draw(st.sampled_from(list(LIMITS))) for role in ("lists", "truth", "train", "items", "users")}
+    tables = {role: draw(rows(LIMITS[types[role]])) for role in ("lists", "truth", "train")}
+    for role, column in (("items", "item"), ("users", "user")):
+        limit = LIMITS[types[role]]
+        known = pl.concat([tables[other][column] for other in ("lists", "truth", "train")])
+        last = pl.Series(column, [limit], pl.Int128)
+        tables[role] = pl.concat([known.filter(known <= limit), last]).unique().sort().to_frame()
+    number = pl.int_range(pl.len())
+    names = pl.concat_str(pl.lit("kind "), number % 3)
+    tables["items"] = tables["items"].with_columns(kind=names, genres=pl.concat_list(names, pl.lit("any")))
+    tables["users"] = tables["users"].with_columns(country=number % 2, weight=1.0 + number)
+    return tables, types
+
+
+def evaluated(tables, types, **options):
+    cast = {
+        role: table.with_columns(pl.col(name).cast(types[role]) for name in ("user", "item") if name in table.columns)
+        for role, table in tables.items()
+    }
+    side = {role: cast[role] for role in ("train", "items", "users")}
+    try:
+        result = rw.evaluate(cast["lists"], cast["truth"], ["recall@2", "ndcg@2", *DESCRIBING], **side, **options)
+    except rw.errors.InputError as error:
+        return error.what
+    per_user = result.per_user.with_columns(pl.col("user").cast(pl.String)).rows()
+    return tuple(map(repr, (result.values, result.counts, result.slices, per_user)))
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@fewer(10)
+@given(world=worlds())
+def test_widths_of_ids_change_nothing(option, world):
+    tables, types = world
+    wide = dict.fromkeys(types, pl.Int64)
+    assert evaluated(tables, types, **OPTIONS[option]) == evaluated(tables, wide, **OPTIONS[option])
