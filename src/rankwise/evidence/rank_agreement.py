@@ -308,31 +308,35 @@ def _order(
     unit = next(iter(results.values())).sampling_unit
     sign, level, bounds = (1 if better else -1), (1 - confidence) / 2, bounds_of(results, cell)
     family = ClusteredPairwiseTests(
-        results,
-        None,
-        list(combinations(results, 2)),
-        cell,
-        math.comb(len(results), 2),
-        level,
-        "auto",
-        "holm",
-        None,
-        missing,
-        n_resamples,
-        seed,
+        results=results,
+        group=None,
+        pairs=list(combinations(results, 2)),
+        main=cell,
+        tests=math.comb(len(results), 2),
+        alpha=level,
+        test="auto",
+        correction="holm",
+        margin=None,
+        missing=missing,
+        n_resamples=n_resamples,
+        seed=seed,
         clusters=unit.clusters,
     )
+
     aligned = family.aligned(cell)
     assert aligned is not None
     users = len(aligned.values) if aligned.cluster is None else aligned.n_clusters
+
     if users < 2:
         raise MetricError(f"an order by {cell} needs two users or more with a value in all results", found=str(users))
+
     means = aligned.values.mean(axis=0)
     if aligned.cluster is not None:
         ranks = _ranks_over_requests(family, cell, means, level, sign)
     else:
         largest = bounds[1] - bounds[0]
         ranks = ranks_of_users(aligned, largest, better=bool(better), alpha=level, n_resamples=n_resamples, seed=seed)
+
     sample = unit.counted(len(aligned.values), users)
     reasons = f"{cell}: {aligned.reasons}" if aligned.reasons else ""
     return _Order(sign * means, sign, ranks, shown_orders(ranks.p_better, level), users, sample, reasons)

@@ -44,6 +44,7 @@ from rankwise.reporting.report_head import reference, towards
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, interval_of, is_truth_slice
 from rankwise.results.result import Result, knows_lists
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.results.values import labelled_values
 
 __all__ = [
@@ -354,17 +355,18 @@ def _slice_panels(
     inside = {(row["system"], row["group"]): row for row in made.table.iter_rows(named=True)}
     largest = sorted(sizes, key=lambda size: -size[1])[:MOST_GROUPS]
     groups = sorted(largest, key=lambda size: natural_key(size[0]))
-    users_in = material.unit.users_in
-    total = max(map(users_in, rows))
+    unit = material.unit
+    total = max(map(unit.users_in, rows))
     drawn: dict[str, list[ForestRow]] = {}
     for row in rows:
-        panel = [_panel_row("all", row, total, users=users_in(row), strong=True)]
+        panel = [_panel_row("all", row, total, unit, strong=True)]
         panel += [
             _panel_row(
                 group_name(group),
-                made_row := inside.get((row["system"], group)),
+                inside.get((row["system"], group)),
                 total,
-                users=users if made_row is None else users_in(made_row),
+                unit,
+                users=users,
                 no_list=_no_list(pairs, row, by, group),
             )
             for group, users in groups
@@ -391,9 +393,20 @@ def _no_list(results: Mapping[str, Result], row: Mapping[str, Any], by: str, gro
 
 
 def _panel_row(
-    name: str, row: Mapping[str, Any] | None, total: int, *, users: int, strong: bool = False, no_list: bool = False
+    name: str,
+    row: Mapping[str, Any] | None,
+    total: int,
+    unit: SamplingUnit,
+    *,
+    users: int = 0,
+    strong: bool = False,
+    no_list: bool = False,
 ) -> ForestRow:
-    """Return a group of users in a panel; one of few users has a value and no interval."""
+    """Return a group of users in a panel; one of few users has a value and no interval.
+
+    ``users`` is their number where a group has no row.
+    """
+    users = users if row is None else unit.users_in(row)
     size = None if strong else users / max(total, 1)
     if row is None or no_list or is_missing(row["difference"]):
         return ForestRow(name, small=f"{users:,}", note="no list" if no_list else "no value", value="–", size=size)
