@@ -16,6 +16,7 @@ from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
+from rankwise.evaluation.grades import no_truth_error, with_grades
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests
@@ -32,9 +33,7 @@ from rankwise.evaluation.truth_slices import (
     TruthSlices,
     columns_of_truth,
     crossed_users,
-    largest_grades,
     with_bins,
-    with_grades,
 )
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
@@ -93,7 +92,8 @@ def read_inputs(
         required=required,
         progress=settings.progress,
     )
-    return replace(tables, users=with_bins(tables.users, settings.by))
+    truth_with_grades = with_grades(tables.truth, settings.grades)
+    return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
 
 
 def _may_be_split(truth: Any) -> bool:
@@ -173,8 +173,8 @@ class Evaluator:
         return evaluator
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
-        self._job = prepare(settings, read_inputs(settings, **sources))
-        self._shared = self._job.shared
+        self._shared = normalise(read_inputs(settings, **sources), settings)
+        self._job = prepare(settings, self._shared)
         self._requests: PiecesByRequest | None = None
         self._partials: list[Partial] = []
 
@@ -186,7 +186,7 @@ class Evaluator:
     def _take_requests(self) -> None:
         """Take lists of requests from now on, if there were no lists before."""
         if self._requests is None and not self._partials:
-            self._requests = PiecesByRequest.of(self._job)
+            self._requests = PiecesByRequest.of(self._job, self._shared.truth)
             self._job = self._requests.job
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
@@ -212,10 +212,12 @@ class Evaluator:
         settings = self._job.settings
         if settings.codes is not None:
             recommendations = codes_as_text(recommendations)
-        piece = read_tables(
-            settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
-        )
+        columns = {**columns_of_truth(settings), **(settings.columns or {})}
+        piece = read_tables(columns, required=("recommendations",), recommendations=recommendations, truth=truth)
+        piece = replace(piece, truth=with_grades(piece.truth, settings.grades))
         truth = piece.truth or self.shared.truth
+        if truth is None and settings.grades is not None:
+            raise no_truth_error()
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
         if piece.recommendations is not None:
             check_requests(settings, piece.recommendations)
@@ -419,7 +421,6 @@ def evaluate(
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    tables = with_grades(tables, settings.grades)
     tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
     tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
     passes = [replace(each, items_named=True) for each in passes]
@@ -441,6 +442,8 @@ def without_truth(settings: Settings) -> Settings:
     """Return the settings without a ground truth: the users with a list are evaluated."""
     for metric in settings.metrics:
         check_reads_no_truth(metric)
+    if settings.grades is not None:
+        raise no_truth_error()
     has_threshold = settings.relevance_threshold not in (None, ANY_ROW)
     if has_threshold or (settings.convention is None and settings.population in _OF_TRUTH):
         raise ParameterError(
@@ -483,13 +486,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
 def _in_one_piece(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are adjusted, all users in one chunk."""
-    merged = 0
-    if settings.grades is not None and tables.truth is not None:
-        truth, merged = largest_grades(tables.truth)
-        tables = replace(tables, truth=truth)
     job = prepare(settings, replace(tables, recommendations=None))
-    result = finish(job, [work(job, Tables(recommendations=tables.recommendations))])
-    return replace(result, counts={**result.counts, "truth_rows_merged": merged}) if merged else result
+    return finish(job, [work(job, Tables(recommendations=tables.recommendations))])
 
 
 def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:

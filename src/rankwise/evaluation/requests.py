@@ -161,12 +161,12 @@ class PiecesByRequest:
     job: Job
 
     @classmethod
-    def of(cls, job: Job) -> Self:
-        """Return the evaluation of requests, where ``job`` is that of users."""
+    def of(cls, job: Job, truth: Table | None) -> Self:
+        """Return the evaluation of requests, where ``job`` is that of users, with the ground truth of all pieces."""
         shared = job.shared
         tables: dict[Any, Any] = users_as_text(shared.by_role)
         shared = replace(shared, truth=None, **tables)
-        return cls(prepare(settings_by_request(job.settings), shared, all_truth=job.shared.truth))
+        return cls(prepare(settings_by_request(job.settings), shared, all_truth=truth))
 
     @property
     def truth(self) -> Table | None:
