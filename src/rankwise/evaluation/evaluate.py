@@ -26,15 +26,11 @@ from rankwise.evaluation.settings import (
     PieceOptions,
     Settings,
     check_population,
+    check_taken,
     takes_options,
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
-from rankwise.evaluation.truth_slices import (
-    TruthSlices,
-    columns_of_truth,
-    crossed_users,
-    with_bins,
-)
+from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, crossed_users, with_bins
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -119,8 +115,8 @@ class Evaluator:
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
     ties, codes, titles, mean_over, **options
-        As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
-        ``jackknife``, which need all lists at once or change the tables.
+        As in `rankwise.evaluate`, except ``exclude_seen``, ``warm_and_cold``, ``cross``, ``jackknife``
+        and slices of relevant items in ``by``, which need all lists at once.
 
     See Also
     --------
@@ -320,7 +316,7 @@ def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_
     return replace(result, slices=slices)
 
 
-_OF_TRUTH = ("both", "judged", "judged_both")
+_OF_TRUTH = ("truth", "both", "judged", "judged_both")
 """Populations that need a ground truth."""
 
 
@@ -410,11 +406,11 @@ def evaluate(
     """
     requested_metrics, passes = plan_passes(metrics, options)
     if truth is None:
-        passes = [without_truth(settings) for settings in passes]
+        passes = [without_truth(settings, options) for settings in passes]
     settings = passes[0]
     sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
     if chunk_rows is not None:
-        check_whole(settings, train=train, chunk_rows=chunk_rows)
+        check_taken("chunks", options)
         if len(passes) > 1:
             raise several_passes_error(passes)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
@@ -438,14 +434,17 @@ def _with_items_named(tables: Tables, settings: Settings, metrics: Iterable[Metr
     return replace(tables, recommendations=lists), unknown
 
 
-def without_truth(settings: Settings) -> Settings:
-    """Return the settings without a ground truth: the users with a list are evaluated."""
+def without_truth(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    """Return the settings without a ground truth: the users with a list are evaluated.
+
+    ``options`` are those that were given, of which a population must not need a ground truth.
+    """
     for metric in settings.metrics:
         check_reads_no_truth(metric)
     if settings.grades is not None:
         raise no_truth_error()
     has_threshold = settings.relevance_threshold not in (None, ANY_ROW)
-    if has_threshold or (settings.convention is None and settings.population in _OF_TRUTH):
+    if has_threshold or options.get("population") in _OF_TRUTH:
         raise ParameterError(
             "without a ground truth there are no relevant items",
             found=f"relevance_threshold={settings.relevance_threshold}, population={settings.population!r}",
@@ -466,7 +465,7 @@ def check_reads_no_truth(metric: Metric) -> None:
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
-    check_whole(settings, train=tables.train, chunk_rows=None)
+    check_whole(settings, tables.train)
     assert tables.recommendations is not None
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
@@ -511,21 +510,11 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
     return replace(result, provenance={**result.provenance, "doubts": [*warnings, *result.provenance["doubts"]]})
 
 
-def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
-    """Raise if an option needs all lists at once, or training interactions, and lacks them."""
-    if (settings.jackknife is not None or settings.cross) and chunk_rows is not None:
-        raise ParameterError(
-            f"{'cross' if settings.cross else 'jackknife'} needs all lists at once",
-            found=f"chunk_rows={chunk_rows}",
-            hint="leave chunk_rows out",
-        )
-    seen = settings.exclude_seen or settings.warm_and_cold
-    if seen and (train is None or chunk_rows is not None):
-        raise ParameterError(
-            "exclude_seen and warm_and_cold need training interactions, and all lists at once",
-            found="no train" if train is None else f"chunk_rows={chunk_rows}",
-            hint="pass train=" if train is None else "leave chunk_rows out",
-        )
+def check_whole(settings: Settings, train: object) -> None:
+    """Raise if an option needs training interactions, and there are none."""
+    for name in ("exclude_seen", "warm_and_cold"):
+        if getattr(settings, name) and train is None:
+            raise ParameterError(f"{name} needs training interactions", found="no train", hint="pass train=")
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:

@@ -190,6 +190,7 @@ def evaluate_model(
     train: Any = None,
     items: Any = None,
     users: Any = None,
+    reference: Any = None,
     exclude_seen: bool = False,
     candidates: Candidates | None = None,
     ties: TieRule = "expected",
@@ -220,7 +221,7 @@ def evaluate_model(
     train : table, path or mapping, optional
         Training interactions, as in `rankwise.evaluate`; recommended items that the user has in
         ``train`` are counted.
-    items, users
+    items, users, reference
         As in `rankwise.evaluate`. For ``predict``, ``items`` are the ids of its columns, which by
         default are numbered from 0.
     exclude_seen : bool, default=False
@@ -285,12 +286,14 @@ def evaluate_model(
         raise ParameterError(
             "the number of requested items follows from the cut-offs, and there is none", hint="pass k="
         )
-    tables = read_inputs(settings, truth=truth, train=train, items=items, users=users, required=("truth",))
+    tables = read_inputs(
+        settings, truth=truth, train=train, items=items, users=users, reference=reference, required=("truth",)
+    )
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.population)
-    present: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
+    present: dict[str, Table] = {role: t for role, t in tables.by_role.items() if role not in ("users", "reference")}
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
             raise ParameterError(
@@ -365,6 +368,7 @@ def evaluate_ratings(
     users: Any = None,
     items: Any = None,
     train: Any = None,
+    reference: Any = None,
     **options: Unpack[RatingOptions],
 ) -> Result:
     """Evaluate predicted ratings: their errors, and the ranking of the rated items.
@@ -378,7 +382,7 @@ def evaluate_ratings(
     metrics : str, metric, or a list of them, default=RATING_METRICS
         Any metric. Each user's rated items are the candidate set, so ranking metrics measure the
         re-ranking of rated items.
-    users, items, train
+    users, items, train, reference
         As in `rankwise.evaluate`.
     %(options)s
 
@@ -435,6 +439,7 @@ def evaluate_ratings(
         users=users,
         items=items,
         train=train,
+        reference=reference,
     )
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}

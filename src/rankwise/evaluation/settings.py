@@ -20,19 +20,22 @@ from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
     ONE_PER_PASS,
+    ROADS,
+    TABLES,
     AveragingRule,
     AveragingRules,
     CatalogueRule,
     Duplicates,
     IdType,
     MeanOver,
+    NotOn,
     Options,
     OrderBy,
     Population,
     Ranks,
     Relevance,
+    Road,
     ScorePrecision,
-    TakenBy,
     Ties,
     Undefined,
     WithoutList,
@@ -51,6 +54,7 @@ __all__ = [
     "DEFAULT_METRICS",
     "RATING_METRICS",
     "AveragingOptions",
+    "CommonOptions",
     "ListOptions",
     "PieceOptions",
     "RatingOptions",
@@ -58,7 +62,9 @@ __all__ = [
     "TableOptions",
     "WholeOptions",
     "check_population",
+    "check_taken",
     "convention_options",
+    "not_taken_error",
     "option_fields",
     "option_summary",
     "option_types",
@@ -67,6 +73,7 @@ __all__ = [
     "requested",
     "table_options",
     "taken_options",
+    "takes",
     "takes_options",
     "without_shorthands",
 ]
@@ -93,8 +100,8 @@ class AveragingOptions(TypedDict, total=False):
     without_list: WithoutList
 
 
-class PieceOptions(AveragingOptions, total=False):
-    """Options of every evaluation, also of one in pieces."""
+class CommonOptions(AveragingOptions, total=False):
+    """Options of every evaluation of tables, whole or in pieces."""
 
     duplicates: Duplicates
     ranks: Ranks
@@ -113,44 +120,90 @@ class PieceOptions(AveragingOptions, total=False):
     progress: bool | None
 
 
-class WholeOptions(PieceOptions, total=False):
+class PieceOptions(CommonOptions, total=False):
+    """Options of an evaluation in pieces."""
+
+    k: int | Sequence[int] | None
+
+
+class WholeOptions(CommonOptions, total=False):
     """Options that also need all lists at once."""
 
     warm_and_cold: bool
     jackknife: int | None
+    cross: bool
 
 
 class RatingOptions(WholeOptions, total=False):
-    """Options that also give cut-offs to metrics; `rankwise.evaluate_model` has another k."""
+    """Options that also give cut-offs to metrics and order ties; `rankwise.evaluate_model` has both of its own."""
 
     k: int | Sequence[int] | None
+    ties: Ties | None
 
 
 class ListOptions(RatingOptions, total=False):
     """Options that also concern how the lists themselves are read."""
 
-    ties: Ties | None
     exclude_seen: bool
     mean_over: MeanOver
-    cross: bool
     codes: str | Mapping[Any, Any] | None
     titles: str | Mapping[Any, Any] | None
 
 
-_TAKEN: dict[type, tuple[TakenBy, ...]] = {
-    PieceOptions: ("all",),
-    WholeOptions: ("all", "whole"),
-    RatingOptions: ("all", "whole"),
-    ListOptions: ("all", "whole", "lists"),
+_ROAD_OF: dict[str, Road] = {
+    "PieceOptions": "pieces",
+    "WholeOptions": "model",
+    "RatingOptions": "ratings",
+    "ListOptions": "evaluate",
+    "MetricOptions": "torch",
 }
+"""The road whose options each typed dictionary has."""
 
 
 @cache
 def taken_options(options_class: type) -> tuple[str, ...]:
-    """Return the names of the options that functions with a typed dictionary take: by their declaration."""
-    taken = _TAKEN.get(options_class, ())
-    declared = (name for name, entry in option_fields().items() if entry.metadata["taken_by"] in taken)
-    return tuple(dict.fromkeys([*options_class.__annotations__, *declared]))
+    """Return the names of the options that functions with a typed dictionary take.
+
+    An option that no dictionary lists yet is taken where its declaration does not refuse it.
+    """
+    names = [*options_class.__annotations__]
+    road = _ROAD_OF.get(options_class.__name__)
+    if road is not None:
+        listed = ListOptions.__annotations__.keys()
+        names += [name for name, entry in option_fields().items() if name not in listed and takes(road, entry)]
+    return tuple(dict.fromkeys(names))
+
+
+def takes(road: Road, entry: Field[Any]) -> bool:
+    """Return whether a road takes an option."""
+    return road not in entry.metadata["not_on"]
+
+
+def check_taken(road: Road, options: Mapping[str, Any]) -> None:
+    """Raise if a road refuses an option, a form of its value, or a table that was given."""
+    for name, not_on in TABLES.items():
+        if road in not_on and options.get(name) is not None:
+            raise not_taken_error(road, f"{name}=", not_on)
+    for name, entry in option_fields().items():
+        value = options.get(name, entry.default)
+        if value is entry.default or (isinstance(value, type(entry.default)) and value == entry.default):
+            continue
+        if not takes(road, entry):
+            raise not_taken_error(road, f"{name}=", entry.metadata["not_on"])
+        for form in entry.metadata["forms"]:
+            if road in form.not_on and form.is_given(value):
+                raise not_taken_error(road, form.text, form.not_on)
+
+
+def not_taken_error(road: Road, text: str, not_on: NotOn) -> ParameterError:
+    """Return the error for an option that a road refuses, with roads that take it."""
+    others = [name for name in ROADS if name not in not_on]
+    also = ", ".join(ROADS[name] for name in others if name != "evaluate")
+    return ParameterError(
+        f"{ROADS[road]} does not take {text}",
+        found=not_on[road],
+        hint=f"rankwise.evaluate takes it; so do {also}" if also else "rankwise.evaluate takes it",
+    )
 
 
 @cache
@@ -191,8 +244,12 @@ def without_shorthands(
     TypeError
         If there is no such option.
     """
+    taken = taken_options(options_class)
+    road = _ROAD_OF.get(options_class.__name__)
+    if road is not None:
+        check_taken(road, options)
     for name in options:
-        if name not in (taken := taken_options(options_class)):
+        if name not in taken:
             hint = nearest(name, taken)
             ending = f"; {hint}" if hint else ""
             raise TypeError(f"unexpected keyword argument {name!r}{ending}")
@@ -203,8 +260,6 @@ def without_shorthands(
             raise ParameterError("threshold and relevance_threshold are the same option", found=both)
         choices["relevance_threshold"] = choices.pop("threshold")
     if isinstance(choices.get("relevance"), Mapping):
-        if options_class is not ListOptions:
-            raise ParameterError("grades of events are taken by rankwise.evaluate alone", found="relevance={…}")
         choices["grades"] = _checked_grades(choices.pop("relevance"))
     from rankwise.convention.convention import Convention
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -32,14 +32,7 @@ from rankwise.tables.requests import users_of_requests
 from rankwise.tables.table import Table, Tables
 from rankwise.tables.training import check_train_groups, matching, train_groups, with_user_column
 
-__all__ = [
-    "SHARE",
-    "TruthSlices",
-    "columns_of_truth",
-    "crossed_users",
-    "refuse_truth_slices",
-    "with_bins",
-]
+__all__ = ["SHARE", "TruthSlices", "columns_of_truth", "crossed_users", "refuse_truth_slices", "with_bins"]
 
 SHARE = "recommended_share"
 """The column of slices with the share of recommended items that are in the slice."""

@@ -486,20 +486,25 @@ def check_tools(config: Config, mistakes: ConfigErrors) -> None:
 
 
 def check_inputs(
-    config: Config, folder: Path, metrics: Mapping[Metric, Place], settings: Settings, mistakes: ConfigErrors
+    config: Config,
+    folder: Path,
+    metrics: Mapping[Metric, Place],
+    settings: Settings,
+    explicit: Mapping[str, Any],
+    mistakes: ConfigErrors,
 ) -> None:
-    """Check that every metric and option has the tables that it needs."""
+    """Check that every metric and option has the tables that it needs; ``explicit`` are the options of the file."""
     tables = _tables(config, folder, mistakes)
     for metric, place in metrics.items():
         for check in _input_checks(metric, config, settings, tables):
             mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
-        mistakes.tried(("evaluation",), partial(without_truth, settings))
+        mistakes.tried(("evaluation",), partial(without_truth, settings, explicit))
     train = True if "train" in tables else None
     for option in ("exclude_seen", "warm_and_cold"):
         if getattr(settings, option):
             key = "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
-            mistakes.tried(("evaluation", key), partial(check_whole, settings, train=train, chunk_rows=None))
+            mistakes.tried(("evaluation", key), partial(check_whole, settings, train))
     if isinstance(settings.weights, str) and "users" not in tables:
         mistakes.add(
             ("evaluation", "weights"),

@@ -25,6 +25,7 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import EmptyError, FileError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evaluation.grades import with_grades
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
@@ -204,6 +205,12 @@ class Inputs:
         parts: tuple[Any, Any] = truth_and_train(self.truth, self.train, self.experiment.settings.columns)
         return parts
 
+    @cached_property
+    def graded_truth(self) -> Any:
+        """The ground truth, with the relevance of its events where these have grades."""
+        grades, truth = self.experiment.settings.grades, self.parts[0]
+        return truth if grades is None else with_grades(self._table(truth, "truth"), grades)
+
     @property
     def items(self) -> Any:
         """The table of items, or its path."""
@@ -310,9 +317,10 @@ class Inputs:
     def _candidates(self) -> Candidates:
         """The candidates of all systems: sampled negatives, or the cold or warm items."""
         settings, chosen = self.experiment.settings, self.experiment.config.evaluation
-        truth, train = self.parts
+        _, train = self.parts
         if not self.experiment.sampled:
             return self._cold_or_warm(train)
+        truth = self.graded_truth
         popular = chosen.negative_sampling == "popularity"
         return sampled_candidates(
             truth,
@@ -481,7 +489,7 @@ def _write_report(
     output = experiment.config.output
     if output.report is False:
         return {}
-    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    truth, train = (inputs.graded_truth, inputs.parts[1]) if inputs.truth is not None else (None, None)
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     if not results:  # of logged requests alone

@@ -34,7 +34,8 @@ from rankwise.comparison.rows import PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, takes_options
+from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, check_taken, takes_options
+from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
@@ -53,6 +54,7 @@ from rankwise.spark.tables import (
     output_errors_of_spark,
     read_spark,
     uri_of,
+    with_grades,
     write_head,
 )
 from rankwise.splits.split import Split
@@ -392,16 +394,8 @@ def evaluate(
     >>> result = evaluate(lists, "s3://bucket/truth", ["ndcg@10", "coverage@10"])  # doctest: +SKIP
     """
     session = active_session(spark)
+    check_taken("spark", options)
     settings = Settings.read(metrics, options)
-    if settings.cross:
-        raise ParameterError(
-            "rankwise.spark does not cross groups", hint="make a column of the users that has both, and pass it as by="
-        )
-    if settings.item_names is not None:
-        raise ParameterError(
-            f"rankwise.spark takes lists of items, and not of {settings.item_names}",
-            hint=f"join them with the items first, or pass {settings.item_names} to rankwise.evaluate",
-        )
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
     check_buckets(buckets)
     if collect is not None:
@@ -409,10 +403,13 @@ def evaluate(
     if train is None and isinstance(truth, SparkSplit | Split):
         train = truth
     if truth is None:
-        settings = without_truth(settings)
+        settings = without_truth(settings, options)
     sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
     sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
-    tables = {role: read_spark(session, source, role, settings.columns) for role, source in sources.items()}
+    columns = {**columns_of_truth(settings), **(settings.columns or {})}
+    tables = {role: read_spark(session, source, role, columns) for role, source in sources.items()}
+    if truth is not None:
+        tables["truth"] = with_grades(tables["truth"], settings.grades)
     catalogue = collected(items) if is_spark(items) else items
     return Engine(
         spark=session,
