@@ -36,11 +36,12 @@ from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
+from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
 from rankwise.tables.requests import has_requests, without_requests
 from rankwise.tables.storage import is_folder
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
 
 __all__ = [
@@ -68,8 +69,12 @@ def read_inputs(
     users: Any = None,
     reference: Any = None,
     required: Sequence[str] = (),
+    later: Sequence[TableRole] = (),
 ) -> Tables:
-    """Read everything that was given, a split in place of ground truth and training included."""
+    """Read everything that was given, a split in place of ground truth and training included.
+
+    Columns must be those of the tables, or of tables that are read ``later``.
+    """
     check_population(users)
     if settings.codes is not None:
         recommendations = codes_as_text(recommendations)
@@ -77,16 +82,21 @@ def read_inputs(
         from rankwise.splits.reading import truth_and_train
 
         truth, train = truth_and_train(truth, train, settings.columns)
+    sources: dict[TableRole, Any] = {
+        "recommendations": recommendations,
+        "truth": truth,
+        "train": train,
+        "items": items,
+        "users": users,
+        "reference": reference,
+    }
+    present = [role for role, source in sources.items() if source is not None or role in required]
+    check_columns(settings.columns, [*present, *later])
     tables = read_tables(
         {**columns_of_truth(settings), **(settings.columns or {})},
-        recommendations=recommendations,
-        truth=truth,
-        train=train,
-        items=items,
-        users=users,
-        reference=reference,
         required=required,
         progress=settings.progress,
+        **sources,
     )
     truth_with_grades = with_grades(tables.truth, settings.grades)
     return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
@@ -169,7 +179,8 @@ class Evaluator:
         return evaluator
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
-        self._shared = normalise(read_inputs(settings, **sources), settings)
+        shared = read_inputs(settings, later=("recommendations", "truth"), **sources)
+        self._shared = normalise(shared, settings)
         self._job = prepare(settings, self._shared)
         self._requests: PiecesByRequest | None = None
         self._partials: list[Partial] = []

@@ -30,11 +30,11 @@ from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
-from rankwise.tables.columns import ROLES, Columns, choose, plain_name, unreadable
+from rankwise.tables.columns import ROLES, Columns, check_columns, choose, plain_name, unreadable
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
-from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.training import align, matching
 
 __all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
@@ -421,6 +421,9 @@ def evaluate_ratings(
         choices.setdefault("relevance_threshold", 3.5)
     settings = Settings.read(metrics, choices, RatingOptions)
     check_not_forked()
+    sources: dict[TableRole, Any] = {"users": users, "items": items, "train": train, "reference": reference}
+    sources = {role: table for role, table in sources.items() if table is not None}
+    _check_columns(settings.columns, sources)
     frame = _frame(source, settings.columns)
     rows = len(frame)
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
@@ -431,15 +434,12 @@ def evaluate_ratings(
         largest = float(frame["relevance"].max() or 0.0)  # type: ignore[arg-type]
         # Labels of 1 and 0 are clicks; where none is one, no row is relevant.
         threshold = min(threshold, largest) if largest > 0 else threshold
-    settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns))
+    settings = replace(settings, relevance_threshold=threshold, columns=_others(settings.columns, sources))
     tables = read_inputs(
         settings,
         recommendations=frame.select("user", "item", "score"),
         truth=frame.select("user", "item", "relevance"),
-        users=users,
-        items=items,
-        train=train,
-        reference=reference,
+        **sources,
     )
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}
@@ -449,15 +449,24 @@ def evaluate_ratings(
     return evaluate_tables(settings, replace(tables, recommendations=lists, truth=truth))
 
 
-def _others(columns: Columns | None) -> Columns | None:
-    """Keep what names columns of users, items and train."""
-    if columns is None:
-        return None
-    return {
-        key: name
-        for key, name in columns.items()
-        if key.split(".")[0] in ("users", "items", "train", "group", "categories", "features")
-    }
+_RATED = ("user", "item", "score", "relevance")
+"""The columns of a table of ratings."""
+
+
+def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
+    """Raise if ``columns`` names what neither a table of ratings nor another table that was given has."""
+    named = dict(columns or {})
+    for role in ("recommendations", "truth"):
+        for name in _RATED:
+            named.pop(f"{role}.{name}", None)
+    for name in _RATED:
+        named.pop(name, None)
+    check_columns(named, roles)
+
+
+def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:
+    """Return what ``columns`` says of other tables than that of the ratings, which has standard names by now."""
+    return {f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()}
 
 
 def _frame(source: Any, columns: Columns | None) -> pl.DataFrame:

@@ -55,6 +55,7 @@ from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.stats.differences import check_level
+from rankwise.tables.columns import check_columns
 from rankwise.tables.files import is_table_folder
 from rankwise.tables.formats import plain_stem
 from rankwise.tables.table import TableRole
@@ -500,6 +501,9 @@ def check_inputs(
             mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
         mistakes.tried(("evaluation",), partial(without_truth, settings, explicit))
+    read = [role for role in type(config.data).model_fields if getattr(config.data, role) is not None]
+    named: list[Any] = [*dict.fromkeys(["recommendations", *read, *tables])]
+    mistakes.tried(("evaluation", "columns"), partial(check_columns, settings.columns, named))
     train = True if "train" in tables else None
     for option in ("exclude_seen", "warm_and_cold"):
         if getattr(settings, option):

@@ -62,7 +62,7 @@ from rankwise.stats.differences import MANY, Differences, check_level
 from rankwise.stats.intervals import interval_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
-from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
+from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TableRole
 
@@ -406,6 +406,8 @@ def evaluate(
         settings = without_truth(settings, options)
     sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
     sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
+    present = [*sources, *([] if items is None else ["items"])]
+    check_columns(settings.columns, present)
     columns = {**columns_of_truth(settings), **(settings.columns or {})}
     tables = {role: read_spark(session, source, role, columns) for role, source in sources.items()}
     if truth is not None:
@@ -474,6 +476,7 @@ def bucket(
     if role in ("items", "interactions"):
         raise ParameterError("only tables with users can be bucketed", found=f"role={role!r}")
     check_buckets(buckets)
+    check_columns(columns, [role])
     session, uri = active_session(spark), uri_of(path)
     source = read_spark(session, table, role, columns, repeatable=False)
     _check_source(source, uri, table)

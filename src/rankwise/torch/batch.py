@@ -48,7 +48,9 @@ class MetricOptions(AveragingOptions, total=False):
     k: int | list[int] | None
     ties: Ties | None
     by: str | list[str]
+    min_size: int
     weights: str | Mapping[Any, float] | None
+    columns: Mapping[str, str | None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,9 @@ class MetricSpec:
         """Return the spec for items that are numbered from 0, as `read` does with their number."""
         axis, tables = Axis("item", None, n_items), self.tables
         if tables.items is None:
-            tables = replace(tables, items=read_inputs(self.settings, items=axis.ids.to_frame("item")).items)
+            tables = replace(
+                tables, items=read_inputs(replace(self.settings, columns=None), items=axis.ids.to_frame("item")).items
+            )
         return replace(self, items=axis, tables=tables)
 
     def with_scored_items(self, n_items: int | None) -> MetricSpec:
