@@ -285,6 +285,13 @@ class Choices:
         scope="lists",
         per_metric=True,
         agreement="ties",
+        forms=(
+            Form(
+                'ties="input", "optimistic" or "pessimistic"',
+                lambda ties: ties in ("input", "optimistic", "pessimistic"),
+                {"model": "the scores of a model are ranked before it is known what is relevant"},
+            ),
+        ),
     )
     duplicates: Duplicates = declare_option(
         "error",
@@ -306,7 +313,7 @@ class Choices:
         saved_if_changed=True,
         agreement="where_counted",
         counted="lists_with_rank_gaps",
-        not_on=_TENSORS,
+        not_on=_TENSORS | {"ratings": "predictions order the rated items, which have no ranks"},
     )
     order_by: OrderBy = declare_option(
         "rank",
@@ -424,7 +431,9 @@ _WIDER: dict[Population, tuple[Population, ...]] = {
     "judged": (),
     "all": (),
 }
-"""The populations that include each one, the narrowest first."""
+"""The populations of which an evaluation knows who belongs to each one, the narrowest first.
+
+Such a population includes the other. Not all that do are here: among users with a list nobody asks who is judged."""
 
 
 def widest_population(populations: Iterable[Population]) -> Population | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
@@ -31,6 +32,7 @@ from rankwise.evaluation.settings import (
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
 from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, crossed_users, with_bins
+from rankwise.evaluation.users_once import UsersOnce
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
@@ -184,6 +186,7 @@ class Evaluator:
         self._job = prepare(settings, self._shared)
         self._requests: PiecesByRequest | None = None
         self._partials: list[Partial] = []
+        self._users = UsersOnce()
 
     @property
     def shared(self) -> Tables:
@@ -214,8 +217,13 @@ class Evaluator:
         Raises
         ------
         InputError
-            If the data cannot be evaluated as it is. The evaluator is left unchanged.
+            If the data cannot be evaluated as it is, or a user came in an earlier chunk. The evaluator is left
+            unchanged.
         """
+        with self._unchanged_by_errors():
+            return self._updated(recommendations, truth)
+
+    def _updated(self, recommendations: Any, truth: Any) -> Self:
         settings = self._job.settings
         if settings.codes is not None:
             recommendations = codes_as_text(recommendations)
@@ -230,7 +238,8 @@ class Evaluator:
             check_requests(settings, piece.recommendations)
         if has_requests(piece.recommendations):
             self._take_requests()
-        return self.merge(work(self._job, piece) if self._requests is None else self._requests.work(piece))
+        partial = work(self._job, piece) if self._requests is None else self._requests.work(piece)
+        return self._merged([partial])
 
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add the partials of other evaluators, which may come from other machines.
@@ -249,7 +258,13 @@ class Evaluator:
         ------
         ParameterError
             If their settings or tables differ from those of this evaluator.
+        DuplicateError
+            If a user is in two of them. The evaluator is left unchanged by all errors.
         """
+        with self._unchanged_by_errors():
+            return self._merged(others)
+
+    def _merged(self, others: Sequence[Evaluator | Partial]) -> Self:
         partials: list[Partial] = []
         for other in others:
             if not isinstance(other, Evaluator | Partial):
@@ -261,8 +276,19 @@ class Evaluator:
             self._job.about.check(other._job.about if isinstance(other, Evaluator) else other.about)
         for partial in partials:
             (self._partials or partials)[0].check(partial)
+        self._users = self._users.with_users(partials)
         self._partials += partials
         return self
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Take back what is known of requests if an update or a merge fails."""
+        before = self._job, self._requests
+        try:
+            yield
+        except BaseException:
+            self._job, self._requests = before
+            raise
 
     def partial(self) -> Partial:
         """Return a mergeable partial of everything so far, which can be pickled and sent."""

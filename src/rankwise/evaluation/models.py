@@ -21,6 +21,7 @@ from rankwise.evaluation.settings import (
     RatingOptions,
     Settings,
     WholeOptions,
+    check_taken,
     takes_options,
 )
 from rankwise.metrics.base import MetricLike
@@ -276,6 +277,7 @@ def evaluate_model(
     (0.5, 2)
     """
     check_choice("failed", failed, Failed)
+    check_taken("model", {"ties": ties})
     check_choice("ties", ties, TieRule)
     check_positive(k=k, batch_size=batch_size)
     settings = Settings.read(metrics, options, WholeOptions)

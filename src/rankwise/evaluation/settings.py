@@ -28,7 +28,6 @@ from rankwise.options import (
     Duplicates,
     IdType,
     MeanOver,
-    NotOn,
     Options,
     OrderBy,
     Population,
@@ -183,26 +182,28 @@ def check_taken(road: Road, options: Mapping[str, Any]) -> None:
     """Raise if a road refuses an option, a form of its value, or a table that was given."""
     for name, not_on in TABLES.items():
         if road in not_on and options.get(name) is not None:
-            raise not_taken_error(road, f"{name}=", not_on)
+            raise not_taken_error(road, f"{name}=", not_on[road])
     for name, entry in option_fields().items():
         value = options.get(name, entry.default)
         if value is entry.default or (isinstance(value, type(entry.default)) and value == entry.default):
             continue
         if not takes(road, entry):
-            raise not_taken_error(road, f"{name}=", entry.metadata["not_on"])
+            raise not_taken_error(road, f"{name}=", entry.metadata["not_on"][road], value)
         for form in entry.metadata["forms"]:
             if road in form.not_on and form.is_given(value):
-                raise not_taken_error(road, form.text, form.not_on)
+                raise not_taken_error(road, form.text, form.not_on[road], value)
 
 
-def not_taken_error(road: Road, text: str, not_on: NotOn) -> ParameterError:
-    """Return the error for an option that a road refuses, with roads that take it."""
-    others = [name for name in ROADS if name not in not_on]
-    also = ", ".join(ROADS[name] for name in others if name != "evaluate")
+_ELSEWHERE: dict[Road, str] = {"chunks": ", without chunk_rows", "spark": ", which is engine: local"}
+"""How `rankwise.evaluate` is taken in place of some roads."""
+
+
+def not_taken_error(road: Road, text: str, reason: str, value: Any = None) -> ParameterError:
+    """Return the error for an option that a road refuses, with a road that takes it."""
     return ParameterError(
-        f"{ROADS[road]} does not take {text}",
-        found=not_on[road],
-        hint=f"rankwise.evaluate takes it; so do {also}" if also else "rankwise.evaluate takes it",
+        f"{ROADS[road]} does not take {text}: {reason}",
+        found=None if value is None else repr(value)[:80],
+        hint=f"rankwise.evaluate takes it{_ELSEWHERE.get(road, '')}",
     )
 
 
@@ -467,7 +468,7 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint="evaluate them in two calls",
+                hint="rankwise.evaluate makes one evaluation of each; here evaluate them in two calls",
             )
         return widest
 
