@@ -25,7 +25,7 @@ from rankwise.evaluation.plan import plan_passes
 from rankwise.evaluation.settings import option_fields, option_types
 from rankwise.experiments.experiment import read_experiment
 from rankwise.experiments.run import execute
-from rankwise.options import ROADS, TABLES, Form, Road
+from rankwise.options import ROADS, SHORTHANDS, TABLES, Form, Road
 
 ACCURACY = ("ndcg@3", "recall@3", "mrr@4")
 METRICS = (*ACCURACY, "novelty@3", "coverage@3", "category_count@3")
@@ -219,8 +219,7 @@ def rows() -> dict[str, tuple[str, Form | None]]:
     for name, entry in option_fields().items():
         out[name] = (name, None)
         out |= {form.text: (name, form) for form in entry.metadata["forms"]}
-    shorthands = {"k": ("k", None), "threshold": ("threshold", None)}
-    return out | shorthands | {name: (name, None) for name in TABLES}
+    return out | {name: (name, None) for name in SHORTHANDS} | {name: (name, None) for name in TABLES}
 
 
 def refused_on(row: str) -> Mapping[Road, str]:
@@ -228,8 +227,8 @@ def refused_on(row: str) -> Mapping[Road, str]:
     name, form = rows()[row]
     if name in TABLES:
         return TABLES[name]
-    if name not in option_fields():
-        return {}
+    if name in SHORTHANDS:
+        return SHORTHANDS[name]
     refused = option_fields()[name].metadata["not_on"]
     return refused if form is None else refused | form.not_on
 
@@ -370,6 +369,8 @@ def by_command(probe: Probe, folder: Path) -> rw.Result:
 def flags(name: str, value: Any) -> list[str]:
     """Return an option as the command line has it."""
     entry = option_fields().get(name)
+    if name == "k":
+        return ["-k", str(value)]
     flag = "--" + name.replace("_", "-") if entry is None else entry.metadata.get("flag", "--" + name.replace("_", "-"))
     if name == "columns":
         return [text for role, column in value.items() for text in ("--column", f"{role}={column}")]

@@ -29,6 +29,7 @@ __all__ = [
     "DEFAULT_RULES",
     "ONE_PER_PASS",
     "ROADS",
+    "SHORTHANDS",
     "TABLES",
     "Agreement",
     "AveragingRule",
@@ -679,6 +680,8 @@ def _plain(kind: type[Any], value: Any) -> Any:
     return None if value is None else kind(value)
 
 
+SHORTHANDS: dict[str, NotOn] = {"k": {"model": "its k is the number of items to ask for"}, "threshold": {}}
+"""Names that end up in metrics and in other options, each with the roads where they mean something else."""
 TABLES: dict[str, NotOn] = {"train": {}, "items": {}, "users": {}, "reference": {}}
 """The tables beside lists and ground truth, each with the roads that refuse it."""
 

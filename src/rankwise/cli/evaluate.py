@@ -262,6 +262,13 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     "Metric: ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.  [default: "
     "precision, recall, ndcg, map, mrr and hit_rate at 10]"
 )
+@click.option(
+    "-k",
+    "k",
+    type=click.IntRange(1),
+    multiple=True,
+    help="Cut-off of metrics that are given without one; may be repeated.",
+)
 @table_options
 @settings_options()
 @column_option
@@ -347,6 +354,8 @@ def evaluate_command(
     if grades and "relevance" in options:
         raise click.UsageError("--grade and --relevance exclude each other", ctx)
     options |= {"relevance": grades} if grades else {}
+    if "k" in options and (form == "trec" or number is not None):
+        raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
     if form == "trec":

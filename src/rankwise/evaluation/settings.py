@@ -103,7 +103,6 @@ class CommonOptions(AveragingOptions, total=False):
     """Options of every evaluation of tables, whole or in pieces."""
 
     duplicates: Duplicates
-    ranks: Ranks
     order_by: OrderBy
     ids: IdType
     score_precision: ScorePrecision
@@ -122,27 +121,34 @@ class CommonOptions(AveragingOptions, total=False):
 class PieceOptions(CommonOptions, total=False):
     """Options of an evaluation in pieces."""
 
+    ranks: Ranks
     k: int | Sequence[int] | None
 
 
 class WholeOptions(CommonOptions, total=False):
     """Options that also need all lists at once."""
 
+    ranks: Ranks
     warm_and_cold: bool
     jackknife: int | None
     cross: bool
 
 
-class RatingOptions(WholeOptions, total=False):
-    """Options that also give cut-offs to metrics and order ties; `rankwise.evaluate_model` has both of its own."""
+class RatingOptions(CommonOptions, total=False):
+    """Options of predicted ratings, which also give cut-offs to metrics and order ties."""
 
+    warm_and_cold: bool
+    jackknife: int | None
+    cross: bool
     k: int | Sequence[int] | None
     ties: Ties | None
 
 
-class ListOptions(RatingOptions, total=False):
-    """Options that also concern how the lists themselves are read."""
+class ListOptions(WholeOptions, total=False):
+    """Options that also concern how the lists themselves are read; `rankwise.evaluate_model` has its own k and ties."""
 
+    k: int | Sequence[int] | None
+    ties: Ties | None
     exclude_seen: bool
     mean_over: MeanOver
     codes: str | Mapping[Any, Any] | None

@@ -91,6 +91,15 @@ AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "f
 """What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
 
 
+def _works(make: Callable[[], object]) -> bool:
+    """Return whether a function returns; its mistakes are not kept."""
+    try:
+        make()
+    except (RankwiseError, TypeError, ValueError):
+        return False
+    return True
+
+
 class ConfigErrors:
     """The mistakes found so far, each with the line that it is about."""
 
@@ -139,16 +148,17 @@ class ConfigErrors:
     ) -> _T | None:
         """Return the result for options that are tried one by one, then together.
 
-        An option that is wrong alone is a mistake with its own path and is left out, so that all
-        others are checked as well. ``places`` has the path of options that stand elsewhere.
+        An option that is wrong alone, and beside those that are right, is a mistake with its own path and is left
+        out, so that all others are checked as well. ``places`` has the path of options that stand elsewhere.
         """
-        right = {}
+        right = {name: value for name, value in options.items() if _works(partial(make, {name: value}))}
         for name, value in options.items():
-            before = len(self._mistakes)
-            where = (places or {}).get(name, (*place, name))
-            self.tried(where, lambda name=name, value=value: make({name: value}))  # type: ignore[misc]
-            if len(self._mistakes) == before:
+            if name in right:
+                continue
+            if _works(partial(make, {**right, name: value})):  # as `cross` does beside `by`
                 right[name] = value
+                continue
+            self.tried((places or {}).get(name, (*place, name)), partial(make, {name: value}))
         return self.tried(place, lambda: make(right))
 
     def __len__(self) -> int:

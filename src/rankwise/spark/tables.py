@@ -661,5 +661,5 @@ def check_order(table: Table, ties: str | None) -> None:
         raise ParameterError(
             "rows of a Spark table have no order, so tied scores cannot be kept in it",
             found='ties="input"',
-            hint='take ties="expected" or ties="item"',
+            hint='take ties="expected" or ties="item", or evaluate on one machine: rankwise.evaluate takes it',
         )

@@ -253,6 +253,15 @@ class MetricSpec:
         return has_facts or bool(options)
 
     @cached_property
+    def described(self) -> dict[str, str]:
+        """Everything that can move a number, as text by name: settings, and a short digest of each table."""
+        about = self._ranking_job.about
+        tables = {role: str(digest)[:12] for role, digest in sorted(about.digests.items())}
+        settings = {name: value for name, value in sorted(about.settings.items()) if value not in ("null", "None", "")}
+        own = {"list_length": self.list_length, "exclude_seen": self.exclude_seen, "negatives": self.negatives}
+        return {**settings, **tables, **{name: str(value) for name, value in own.items()}}
+
+    @cached_property
     def digest(self) -> str:
         """A short hash of everything that can move a number."""
         about = self._ranking_job.about
