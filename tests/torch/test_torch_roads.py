@@ -7,7 +7,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from rankwise.errors import RankwiseError
+import rankwise as rw
+from rankwise.errors import ParameterError, RankwiseError
 from rankwise.evaluation.settings import option_fields
 from rankwise.options import ROADS
 from road_worlds import differing, plain, probe, refused_on, rows, said, worlds
@@ -88,3 +89,37 @@ def numbers(result):
 def test_a_collection_takes_what_the_declaration_says():
     declared = {name for name, entry in option_fields().items() if "torch" not in entry.metadata["not_on"]}
     assert {*MetricOptions.__annotations__} - {"k", "threshold"} | EXPLICIT == declared
+
+
+def test_states_of_other_settings_say_which_setting_differs():
+    scores, target = torch.tensor([[0.9, 0.1, 0.5]]), torch.tensor([[5.0, 0.0, 2.0]])
+    saved = Collection(["ndcg@2", "recall@2"], relevance_threshold=3, population="both")
+    saved.update(scores, target)
+    other = Collection(["ndcg@2", "recall@2"], population="both")
+    with pytest.raises(ParameterError, match="metric with other settings") as raised:
+        other.load_state_dict(saved.state_dict())
+    assert raised.value.found == "relevance_threshold: 3.0 saved, nothing here"
+    with pytest.raises(ParameterError, match="metric with other settings"):
+        other.load_state_dict(dict(saved.state_dict()))  # which has lost what a state dict says of itself
+    again = Collection(["ndcg@2", "recall@2"], relevance_threshold=3, population="both")
+    again.load_state_dict(saved.state_dict())
+    assert again.compute() == saved.compute()
+    other.load_state_dict(saved.state_dict(), strict=False)  # as PyTorch has it: what does not fit is left
+
+
+def test_states_within_a_model_name_tables_that_differ():
+    model = torch.nn.ModuleDict({"valid": Collection("novelty@1", train={0: [1]}, n_items=3)})
+    other = torch.nn.ModuleDict({"valid": Collection("novelty@1", train={0: [2]}, n_items=3)})
+    with pytest.raises(ParameterError, match="metric with other settings") as raised:
+        other.load_state_dict(model.state_dict())
+    assert str(raised.value.found).startswith("train: ")
+
+
+@pytest.mark.parametrize("relevance", [0.0, 2.0])
+def test_users_whose_ratings_are_too_low_are_left_out_and_counted_as_in_tables(relevance):
+    metrics = Collection("ndcg@2", relevance_threshold=3)
+    metrics.update(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([[4.0, 0.0], [relevance, 0.0]]))
+    tables = rw.evaluate({0: [0, 1], 1: [1, 0]}, {0: {0: 4.0}, 1: {0: relevance}}, "ndcg@2", relevance_threshold=3)
+    results = (metrics.result(), tables)
+    assert [one.counts["truth_users_without_relevant_items"] for one in results] == [1, 1]
+    assert all("1 user without a relevant item, left out" in str(one) for one in results)
