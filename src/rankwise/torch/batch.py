@@ -256,7 +256,9 @@ class MetricSpec:
     def described(self) -> dict[str, str]:
         """Everything that can move a number, as text by name: settings, and a short digest of each table."""
         about = self._ranking_job.about
-        tables = {role: str(digest)[:12] for role, digest in sorted(about.digests.items())}
+        tables = {
+            role: sha256(repr(digest).encode()).hexdigest()[:12] for role, digest in sorted(about.digests.items())
+        }
         settings = {name: value for name, value in sorted(about.settings.items()) if value not in ("null", "None", "")}
         own = {"list_length": self.list_length, "exclude_seen": self.exclude_seen, "negatives": self.negatives}
         return {**settings, **tables, **{name: str(value) for name, value in own.items()}}

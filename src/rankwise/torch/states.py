@@ -576,8 +576,7 @@ class UserStates(Metric):
         states = {key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)}
         state_dict = {f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()}
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
-        strict = bool(args[0] if args else kwargs.get("strict", True))
-        if not loaded and strict and any(map(_STATE.fullmatch, states)):
+        if not loaded and any(map(_STATE.fullmatch, states)):
             raise self._other_settings_error(local_metadata.get("settings"))
         if "n_items" in loaded:
             common_n_items([self._state("n_items"), state_dict[prefix + self._names["n_items"]]])
