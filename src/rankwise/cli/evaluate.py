@@ -264,7 +264,7 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
 )
 @click.option(
     "-k",
-    "k",
+    "cutoffs",
     type=click.IntRange(1),
     multiple=True,
     help="Cut-off of metrics that are given without one; may be repeated.",
@@ -311,6 +311,7 @@ def evaluate_command(
     run: str,
     truth: str | None,
     metrics: tuple[str, ...],
+    cutoffs: tuple[int, ...],
     form: str,
     output: Path | None,
     per_topic: bool,
@@ -354,8 +355,9 @@ def evaluate_command(
     if grades and "relevance" in options:
         raise click.UsageError("--grade and --relevance exclude each other", ctx)
     options |= {"relevance": grades} if grades else {}
-    if "k" in options and (form == "trec" or number is not None):
+    if cutoffs and (form == "trec" or number is not None or str(options.get("convention")).lower() == "all"):
         raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
+    options |= {"k": list(cutoffs)} if cutoffs else {}
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
     if form == "trec":
