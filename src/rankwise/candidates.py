@@ -19,9 +19,9 @@ from rankwise.core.arguments import check_choice, check_number, check_positive
 from rankwise.core.ids import whole_numbers
 from rankwise.core.ragged import Ints, bucket, offsets, ragged_rows
 from rankwise.errors import EmptyError, ParameterError
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.read import SPARSE, read_table
-from rankwise.tables.table import Protocol, Table
+from rankwise.tables.table import Protocol, Table, TableRole
 from rankwise.tables.training import align
 
 __all__ = ["Candidates", "of_truth", "per_user", "sampled", "these"]
@@ -277,6 +277,7 @@ def of_truth(truth: Any, *, columns: Columns | None = None) -> Candidates:
     >>> of_truth({"ann": [3, 1], "bob": [3]}).frame["item"].to_list()
     [1, 3]
     """
+    check_columns(columns, ["truth"])
     return _for_all_users(read_table(truth, "truth", columns), "items of the test")
 
 
@@ -300,6 +301,7 @@ def these(items: Any, *, columns: Columns | None = None) -> Candidates:
     >>> these([7, 8]).frame["item"].to_list()
     [7, 8]
     """
+    check_columns(columns, ["items"])
     return _for_all_users(read_table(items, "items", columns), "given items")
 
 
@@ -327,6 +329,7 @@ def per_user(source: Any, *, columns: Columns | None = None) -> Candidates:
     >>> per_user({"ann": [3, 1], "bob": [3]})
     <Candidates: given lists, 3 rows>
     """
+    check_columns(columns, ["train"])
     table = read_table(source, "train", columns)
     frame = table.frame.select("user", "item")
     pairs = frame.unique(maintain_order=True)
@@ -429,9 +432,10 @@ def sampled(
         )
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
-    tables = [read_table(truth, "truth", columns)]
-    tables += [] if train is None else [read_table(train, "train", columns)]
-    tables += [] if items is None else [read_table(items, "items", columns)]
+    sources: dict[TableRole, Any] = {"truth": truth, "train": train, "items": items}
+    sources = {role: source for role, source in sources.items() if source is not None or role == "truth"}
+    check_columns(columns, sources)
+    tables = [read_table(source, role, columns) for role, source in sources.items()]
     protocol = Protocol("sampled", n, seed, by, replacement, None, threshold, float(power))
     frame, eligible, counts = _draw(tables, n, protocol)
     is_text = all(table.is_text for table in tables)

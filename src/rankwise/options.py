@@ -7,12 +7,20 @@ its declaration exempts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
-from rankwise.core.arguments import SMALL_GROUP, bounded, check_choice, check_count, check_number, check_positive
+from rankwise.core.arguments import (
+    SMALL_GROUP,
+    bounded,
+    check_choice,
+    check_count,
+    check_number,
+    check_positive,
+    is_slice_of_truth,
+)
 from rankwise.errors import ParameterError
 
 __all__ = [
@@ -20,22 +28,27 @@ __all__ = [
     "DEFAULT_RULE",
     "DEFAULT_RULES",
     "ONE_PER_PASS",
+    "ROADS",
+    "SHORTHANDS",
+    "TABLES",
     "Agreement",
     "AveragingRule",
     "AveragingRules",
     "CatalogueRule",
     "Choices",
     "Duplicates",
+    "Form",
     "IdType",
     "MeanOver",
+    "NotOn",
     "Options",
     "OrderBy",
     "Population",
     "Ranks",
     "Relevance",
+    "Road",
     "Scope",
     "ScorePrecision",
-    "TakenBy",
     "Ties",
     "Undefined",
     "WithoutList",
@@ -96,8 +109,57 @@ Scope: TypeAlias = Literal["population", "lists", "relevance", "tables"]
 anything is matched."""
 ONE_PER_PASS: tuple[Scope, ...] = ("lists", "relevance", "tables")
 """The scopes of which all metrics of one pass over the data need the same choices."""
-TakenBy: TypeAlias = Literal["all", "whole", "lists"]
-"""The evaluations that take an option: all, those that have all lists at once, or those of lists that are given."""
+Road: TypeAlias = Literal[
+    "evaluate", "pieces", "chunks", "command", "configuration", "spark", "torch", "model", "ratings"
+]
+"""A way to evaluate."""
+ROADS: dict[Road, str] = {
+    "evaluate": "rankwise.evaluate",
+    "pieces": "rankwise.Evaluator",
+    "chunks": "rankwise.evaluate with chunk_rows",
+    "command": "the command line",
+    "configuration": "a configuration file",
+    "spark": "rankwise.spark.evaluate",
+    "torch": "rankwise.torch",
+    "model": "rankwise.evaluate_model",
+    "ratings": "rankwise.evaluate_ratings",
+}
+"""What each road is called in messages."""
+NotOn: TypeAlias = dict[Road, str]
+"""The roads that refuse something, each with the reason."""
+_PIECES: NotOn = dict.fromkeys(("pieces", "chunks"), "all lists are needed at once")
+_CHUNKS: NotOn = {"chunks": "all lists are needed at once"}
+_TENSORS: NotOn = {"torch": "tensors are read as they are"}
+_MODEL: NotOn = {"model": "a model names items itself"}
+_RATED: NotOn = {"ratings": "the rated items of each user are the list"}
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A form that the value of an option may have, and that fewer roads take than other values.
+
+    Attributes
+    ----------
+    text : str
+        How it is written.
+    is_given : callable
+        Whether a value has this form.
+    not_on : mapping of str to str
+        The roads that refuse it, each with the reason.
+    """
+
+    text: str
+    is_given: Callable[[Any], bool]
+    not_on: NotOn
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _has_slice_of_truth(by: Any) -> bool:
+    names = (by,) if isinstance(by, str) else by or ()
+    return isinstance(names, Sequence) and any(isinstance(name, str) and is_slice_of_truth(name) for name in names)
 
 
 def declare_option(
@@ -106,7 +168,8 @@ def declare_option(
     *,
     scope: Scope | None = None,
     per_metric: bool = False,
-    taken_by: TakenBy = "all",
+    not_on: NotOn | None = None,
+    forms: Sequence[Form] = (),
     agreement: Agreement | None = None,
     counted: str = "",
     not_compared: str = "",
@@ -126,8 +189,10 @@ def declare_option(
         Where a choice acts; None for options that no convention decides.
     per_metric : bool, default=False
         Whether a convention may decide it for one metric.
-    taken_by : str, default="all"
-        The evaluations that take it.
+    not_on : mapping of str to str, optional
+        The roads that refuse it, each with the reason.
+    forms : sequence of Form, default=()
+        Forms of its value that fewer roads take.
     agreement : str, optional
         What comparing two results needs; by default ``"per_metric"`` or ``"equal"``.
     counted : str, default=""
@@ -146,7 +211,8 @@ def declare_option(
         "text": text,
         "scope": scope,
         "per_metric": per_metric,
-        "taken_by": taken_by,
+        "not_on": not_on or {},
+        "forms": tuple(forms),
         "agreement": agreement or ("per_metric" if per_metric else "equal"),
         "counted": counted,
         "not_compared": not_compared,
@@ -169,6 +235,13 @@ class Choices:
         choices=Relevance,
         scope="relevance",
         per_metric=True,
+        forms=(
+            Form(
+                "relevance={event: grade}",
+                _is_mapping,
+                {"torch": "tensors have relevances, and no events", "ratings": "ratings are relevances, and no events"},
+            ),
+        ),
     )
     population: Population = declare_option(
         "truth",
@@ -212,8 +285,14 @@ class Choices:
         choices=Ties,
         scope="lists",
         per_metric=True,
-        taken_by="lists",
         agreement="ties",
+        forms=(
+            Form(
+                'ties="input", "optimistic" or "pessimistic"',
+                lambda ties: ties in ("input", "optimistic", "pessimistic"),
+                {"model": "the scores of a model are ranked before it is known what is relevant"},
+            ),
+        ),
     )
     duplicates: Duplicates = declare_option(
         "error",
@@ -223,6 +302,7 @@ class Choices:
         choices=Duplicates,
         scope="lists",
         not_compared="an evaluation with 'error' dropped nothing, so that 'first' gives its number as well",
+        not_on=_TENSORS,
     )
     ranks: Ranks = declare_option(
         "close",
@@ -234,12 +314,14 @@ class Choices:
         saved_if_changed=True,
         agreement="where_counted",
         counted="lists_with_rank_gaps",
+        not_on=_TENSORS | {"ratings": "predictions order the rated items, which have no ranks"},
     )
     order_by: OrderBy = declare_option(
         "rank",
         'What orders lists that have both ranks and scores. With ``"score"`` ranks are ignored.',
         choices=OrderBy,
         scope="tables",
+        not_on=_TENSORS,
     )
     ids: IdType = declare_option(
         "typed",
@@ -247,12 +329,14 @@ class Choices:
         '1 matches ``"1"``, and 10 comes before 9 where item ids order ties.',
         choices=IdType,
         scope="tables",
+        not_on=_TENSORS,
     )
     score_precision: ScorePrecision = declare_option(
         "float64",
         "Precision of the scores that order lists. In float32 scores that differ only in the eighth digit are tied.",
         choices=ScorePrecision,
         scope="tables",
+        not_on=_TENSORS,
     )
     catalogue: CatalogueRule = declare_option(
         "items",
@@ -260,6 +344,7 @@ class Choices:
         'seen if it is not given; ``"train"``: those of ``train`` only.',
         choices=CatalogueRule,
         scope="tables",
+        not_on={"torch": "the catalogue is that of the columns, or items="},
     )
 
     def __post_init__(self) -> None:
@@ -347,7 +432,9 @@ _WIDER: dict[Population, tuple[Population, ...]] = {
     "judged": (),
     "all": (),
 }
-"""The populations that include each one, the narrowest first."""
+"""The populations of which an evaluation knows who belongs to each one, the narrowest first.
+
+Such a population includes the other. Not all that do are here: among users with a list nobody asks who is judged."""
 
 
 def widest_population(populations: Iterable[Population]) -> Population | None:
@@ -384,26 +471,28 @@ class Options(Choices):
         "that are known before its test part. Items below them move up. Removed items are "
         "counted, as are relevant items that can no longer be found. "
         "(`rankwise.rank` excludes seen items before it cuts the lists.)",
-        taken_by="lists",
+        not_on=_PIECES | _RATED,
     )
     judged_only: bool = declare_option(
         False,
         "Remove items that are not judged from the lists. These are items without a row in the user's ground "
         "truth, or with a negative relevance there. Items below them move up, and removed items are counted; a "
         "list without a judged item is as if it were not there.",
+        not_on=_TENSORS,
     )
     depth: int | None = declare_option(
         None,
         "Number of items of each list that are evaluated. Items below this rank are as if they were not "
         "recommended, for metrics without a cut-off as well.",
         metavar="K",
+        not_on={"torch": "list_length= cuts rankings, and lists are as long as they are"},
     )
     warm_and_cold: bool = declare_option(
         False,
         "Also evaluate warm and cold-start users and items separately. Slices are users "
         "with and without training history, and relevant items that occur in training or not.",
         not_compared="it adds slices, and moves no value",
-        taken_by="whole",
+        not_on=_PIECES | {"torch": "all lists are needed at once"},
     )
     by: tuple[str, ...] = declare_option(
         (),
@@ -417,6 +506,17 @@ class Options(Choices):
         metavar="COLUMN",
         type="str or list of str",
         not_compared="it adds slices, and moves no value",
+        forms=(
+            Form(
+                'by="item:…", "truth:…" or "repeat"',
+                _has_slice_of_truth,
+                _PIECES
+                | {
+                    "spark": "slices of the ground truth need all lists at once",
+                    "torch": "slices of the ground truth need all lists at once",
+                },
+            ),
+        ),
     )
     cross: bool = declare_option(
         False,
@@ -424,7 +524,11 @@ class Options(Choices):
         '``by=["country", "item:popularity"]`` groups are pairs, ``AT × head``.',
         moves_numbers=False,
         not_compared="it adds slices, and moves no value",
-        taken_by="lists",
+        not_on=_PIECES
+        | {
+            "spark": "a column of the users that has both does the same",
+            "torch": "a column of the users that has both does the same",
+        },
     )
     min_size: int = declare_option(
         SMALL_GROUP,
@@ -441,6 +545,7 @@ class Options(Choices):
         metavar="COLUMN",
         type="str or mapping",
         hash=False,
+        forms=(Form("weights={user: weight}", _is_mapping, {"command": "it takes the name of a column of --users"}),),
     )
     mean_over: MeanOver = declare_option(
         "requests",
@@ -448,7 +553,11 @@ class Options(Choices):
         '``"requests"``: every request counts alike, and users with many requests count more; ``"users"``: the mean '
         "over the requests of each user is taken first. Without requests means are over users.",
         choices=MeanOver,
-        taken_by="lists",
+        not_on={
+            "torch": "a row is a user",
+            "model": "a model has one list per user",
+            "ratings": "the rated items of each user are one list",
+        },
     )
     codes: str | Mapping[Any, Any] | None = declare_option(
         None,
@@ -460,7 +569,8 @@ class Options(Choices):
         type="str or mapping",
         moves_numbers=False,
         not_compared="it says how the lists of one system name items",
-        taken_by="lists",
+        not_on=_TENSORS | _MODEL | _RATED | {"spark": "lists are of items; join them with the items first"},
+        forms=(Form("codes={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),),
     )
     titles: str | Mapping[Any, Any] | None = declare_option(
         None,
@@ -471,7 +581,8 @@ class Options(Choices):
         type="str or mapping",
         moves_numbers=False,
         not_compared="it says how the lists of one system name items",
-        taken_by="lists",
+        not_on=_TENSORS | _MODEL | _RATED | {"spark": "lists are of items; join them with the items first"},
+        forms=(Form("titles={…}", _is_mapping, {"command": "it takes the name of a column of --items"}),),
     )
     jackknife: int | None = declare_option(
         None,
@@ -482,7 +593,7 @@ class Options(Choices):
         metavar="GROUPS",
         least=2,
         not_compared="it adds replicates, which are checked where they are used",
-        taken_by="whole",
+        not_on=_PIECES | {"torch": "all lists are needed at once"},
     )
     columns: Mapping[str, str | None] | None = declare_option(
         None,
@@ -498,6 +609,7 @@ class Options(Choices):
         moves_numbers=False,
         by_default="one per processor",
         not_compared="it moves no value",
+        not_on={"torch": "PyTorch has its own threads"},
     )
     block_size: int | None = declare_option(
         None,
@@ -512,6 +624,7 @@ class Options(Choices):
         moves_numbers=False,
         by_default="on a terminal",
         not_compared="it moves no value",
+        not_on={"torch": "a training loop shows its own"},
     )
 
     def __post_init__(self) -> None:
@@ -566,6 +679,11 @@ class Options(Choices):
 def _plain(kind: type[Any], value: Any) -> Any:
     return None if value is None else kind(value)
 
+
+SHORTHANDS: dict[str, NotOn] = {"k": {"model": "its k is the number of items to ask for"}, "threshold": {}}
+"""Names that end up in metrics and in other options, each with the roads where they mean something else."""
+TABLES: dict[str, NotOn] = {"train": {}, "items": {}, "users": {}, "reference": {}}
+"""The tables beside lists and ground truth, each with the roads that refuse it."""
 
 _FIRST = ("convention", "relevance_threshold")
 

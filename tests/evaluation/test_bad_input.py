@@ -49,9 +49,9 @@ def test_a_failed_update_with_strings_changes_nothing():
 
 def test_a_user_outside_the_population_in_two_pieces():
     evaluator = rw.Evaluator("mrr", truth=TRUTH)
-    evaluator.update({"a": [1], "z": [1]}).update({"z": [2]})
+    evaluator.update({"a": [1], "z": [1]})
     with pytest.raises(rw.RankwiseError, match="in two chunks"):
-        evaluator.result()
+        evaluator.update({"z": [2]})
 
 
 def test_threshold_without_relevance():

@@ -220,9 +220,9 @@ def test_partials_travel_as_bytes():
 
 
 def test_a_user_in_two_pieces_is_an_error():
-    evaluator = rw.Evaluator("mrr", truth={1: {5}}).update({1: [5]}).update({1: [6]})
+    evaluator = rw.Evaluator("mrr", truth={1: {5}}).update({1: [5]})
     with pytest.raises(rw.RankwiseError, match="in two chunks"):
-        evaluator.result()
+        evaluator.update({1: [6]})
 
 
 def test_only_like_evaluators_merge():

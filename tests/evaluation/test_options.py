@@ -9,16 +9,29 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import fields
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+import numpy as np
 import pytest
 
 import rankwise as rw
 from rankwise.convention.convention import CHOICES, ENTRY_CHOICES
+from rankwise.errors import ParameterError
 from rankwise.evaluation import settings
 from rankwise.evaluation.across_conventions import CHOICE_NAMES
-from rankwise.options import AveragingRule, Choices, Options, Scope, choice_values
+from rankwise.options import (
+    AveragingRule,
+    Choices,
+    Options,
+    Population,
+    Scope,
+    choice_values,
+    members,
+    widest_population,
+)
 
 NEW = """
     tail: Literal["keep", "cut"] = declare_option(
@@ -187,3 +200,47 @@ def test_signature_of_a_convention_has_its_choices():
     assert {*parameters} - {"name", "base", "metrics", "library", "note"} == {*CHOICES}
     with pytest.raises(TypeError, match="unexpected keyword argument 'tail'"):
         rw.Convention("mine", tail="cut")
+
+
+@pytest.mark.slow
+def test_new_option_is_in_the_matrix_of_options_and_roads(package):
+    code = f"""
+    import sys
+    sys.path[:0] = [{str(Path(__file__).parents[1])!r}]
+    from rankwise.evaluation.settings import check_taken, option_fields
+    from road_worlds import probe, refused_on, rows, values_of
+
+    assert "tail" in rows()
+    assert values_of("tail") == ["cut"]
+    assert probe("tail", text=False) is None  # it does nothing, which the matrix does not let pass
+    assert not refused_on("tail")
+    check_taken("torch", {{"tail": "cut"}})
+    option_fields()["tail"].metadata["not_on"]["torch"] = "tensors have no tail"
+    try:
+        check_taken("torch", {{"tail": "cut"}})
+    except Exception as error:
+        assert str(error).startswith("rankwise.torch does not take tail=: tensors have no tail"), error
+    else:
+        raise AssertionError("taken")
+    """
+    output(package, "-c", textwrap.dedent(code))
+
+
+def test_populations_that_include_another_and_know_who_belongs_to_it():
+    relevant, listed, judged = np.array(list(product([False, True], repeat=3))).T
+    judged |= relevant
+    for inner, outer in product(get_args(Population), repeat=2):
+        if widest_population([inner, outer]) == outer:
+            belongs = [members(one, relevant, listed, judged) for one in (inner, outer)]
+            assert not (belongs[0] & ~belongs[1]).any(), (inner, outer)
+    # The users with a list include those who are judged as well, but nobody asks there who is judged.
+    assert widest_population(["judged_both", "recommended"]) is None
+    evaluator = partial(rw.Evaluator, ["ndcg@1", "novelty@1"], train={1: [2]})
+    mixed = rw.Convention("mixed", population="judged_both", metrics={"novelty": {"population": "recommended"}})
+    with pytest.raises(ParameterError, match="their populations differ") as raised:
+        evaluator(truth={1: {2}}, convention=mixed)
+    assert "rankwise.evaluate makes one evaluation of each" in str(raised.value.hint)
+    both = rw.evaluate(
+        {1: [2], 3: [4]}, {1: {2: 0.0}, 3: {4: 1.0}}, ["ndcg@1", "novelty@1"], train={1: [2]}, convention=mixed
+    )
+    assert both["ndcg@1"] == 1.0

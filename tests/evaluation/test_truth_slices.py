@@ -207,8 +207,8 @@ def test_grades_of_events():
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:genre[2]"), "cuts numbers"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", items=ITEMS, by="item:price[inf]"), "edges of a slice increase"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", train=TRAIN, by="repeat[3]"), "repeat has no edges"),
-        (lambda: rw.Evaluator("recall@3", truth=TRUTH, by="repeat"), "needs all lists at once"),
-        (lambda: rw.Evaluator("recall@3", truth=TRUTH, relevance={"view": 1}), "rankwise.evaluate alone"),
+        (lambda: rw.Evaluator("recall@3", truth=TRUTH, by="repeat"), "all lists are needed at once"),
+        (lambda: rw.Evaluator("recall@3", truth=TRUTH, relevance={"view": 1}), "no column of events"),
         (lambda: rw.evaluate(LISTS, TRUTH, "recall@3", relevance={"view": 0}), "some event is relevant"),
     ],
 )
@@ -294,7 +294,7 @@ def test_crossed_groups_of_users_are_in_the_order_of_each():
 def test_crossing_needs_two_names_and_all_lists():
     with pytest.raises(ParameterError, match="takes the groups of several names together"):
         rw.evaluate(LISTS, TRUTH, "recall@3", users=USERS, by="country", cross=True)
-    with pytest.raises(ParameterError, match="cross needs all lists at once"):
+    with pytest.raises(ParameterError, match="does not take cross=: all lists are needed at once"):
         rw.evaluate("run.parquet", TRUTH, "recall@3", users=USERS, by=["country", "age"], cross=True, chunk_rows=5)
 
 

@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import EmptyError, MetricError, ParameterError
+from rankwise.errors import ConfigError, EmptyError, MetricError, ParameterError
+from rankwise.experiments.experiment import read_experiment
+from rankwise.experiments.run import execute
 from rankwise.metrics import registry
 
 LISTS = {1: [5, 6], 2: [7, 5]}
@@ -86,3 +88,25 @@ def test_nobody_has_a_relevant_item():
         rw.evaluate(LISTS, judged, "recall@2")
     zero = rw.evaluate(LISTS, judged, "recall@2", population="recommended", undefined="zero")
     assert zero["recall@2"] == 0.0
+
+
+@pytest.mark.parametrize("population", ["truth", "both", "judged", "judged_both"])
+@pytest.mark.parametrize("convention", [None, "ranx"])
+def test_population_of_a_ground_truth_needs_one(population, convention):
+    with pytest.raises(ParameterError, match="without a ground truth there are no relevant items") as raised:
+        rw.evaluate({"eva": [4]}, None, "coverage@1", population=population, convention=convention)
+    assert f"population={population!r}" in str(raised.value)
+    assert rw.evaluate({"eva": [4]}, None, "coverage@1", convention=convention).counts["users"] == 1
+
+
+def test_configuration_without_truth_says_who_is_evaluated(tmp_path):
+    pl.DataFrame({"user": [1, 2], "item": [4, 5]}).write_csv(tmp_path / "lists.csv")
+    path = tmp_path / "config.yaml"
+    path.write_text("systems: {ours: lists.csv}\nevaluation: {metrics: [coverage@1]}\noutput: {report: false}\n")
+    first = execute(read_experiment(path))
+    assert "population: recommended" in (first.folder / "config.yaml").read_text()
+    again = execute(read_experiment(first.folder / "config.yaml"))
+    assert again.results["ours"].values == first.results["ours"].values
+    path.write_text(path.read_text().replace("[coverage@1]", "[coverage@1], population: truth"))
+    with pytest.raises(ConfigError, match="without a ground truth"):
+        read_experiment(path)

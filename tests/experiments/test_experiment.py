@@ -80,7 +80,7 @@ evaluation:
   without_list: zero
   by: activity
   jackknife: 8
-  columns: {users.weight: age}
+  columns: {users.group: age}
   weights: {u00001: 2, u00002: 0.5}
   threads: 1
 """,

@@ -128,9 +128,9 @@ def test_a_metric_has_the_tables_that_it_needs(files, name, mistake):
     ("option", "mistake"),
     [
         ("weights: age", "evaluation.weights: weights 'age' is a column of the table of users"),
-        ("exclude_seen: true", "evaluation.exclude_seen: exclude_seen and warm_and_cold need training"),
-        ("mask_seen: pair", "evaluation.mask_seen: exclude_seen and warm_and_cold need training"),
-        ("warm_and_cold: true", "evaluation.warm_and_cold: exclude_seen and warm_and_cold need training"),
+        ("exclude_seen: true", "evaluation.exclude_seen: exclude_seen needs training"),
+        ("mask_seen: pair", "evaluation.mask_seen: exclude_seen needs training"),
+        ("warm_and_cold: true", "evaluation.warm_and_cold: warm_and_cold needs training"),
         ("candidates: warm", "evaluation.candidates: cold and warm items are told apart by training"),
         ("strategy: sampled, negative_sampling: popularity", "evaluation.negative_sampling: drawing by popularity"),
     ],

@@ -767,7 +767,7 @@ def test_what_is_refused_at_the_start():
         Collection("recall@5", exclude_seen=True)
     with pytest.raises(ParameterError, match="item_ids has an id"):
         Collection("recall@5", item_ids=[1, 2], n_items=3)
-    with pytest.raises(TypeError, match="jackknife"):
+    with pytest.raises(ParameterError, match="does not take jackknife"):
         Collection("recall@5", jackknife=4)
     with pytest.raises(ParameterError, match="repeated_users"):
         Collection("recall@5", repeated_users="last")

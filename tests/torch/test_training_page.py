@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 def test_the_blocks_print_what_the_page_says(tmp_path):
-    assert check(PAGE, tmp_path) == 6
+    assert check(PAGE, tmp_path) == 7
 
 
 def test_what_waits_is_named():

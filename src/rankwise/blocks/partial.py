@@ -48,6 +48,7 @@ __all__ = [
     "Partial",
     "UserSum",
     "pack",
+    "twice_error",
     "unpack",
 ]
 
@@ -366,11 +367,16 @@ def _check_once(ids: pl.Series | None) -> None:
         return
     again = ids.eq(ids.shift(1)).fill_null(value=False)
     if again.any():
-        raise DuplicateError(
-            "the rows of a user came in two chunks",
-            where=f"user {ids.filter(again)[0]!r}",
-            hint="pass all rows of a user in one chunk (sort the table by user)",
-        )
+        raise twice_error(ids.filter(again)[0])
+
+
+def twice_error(user: object) -> DuplicateError:
+    """Return the error for a user who came in two chunks."""
+    return DuplicateError(
+        "the rows of a user came in two chunks",
+        where=f"user {user!r}",
+        hint="pass all rows of a user in one chunk (sort the table by user)",
+    )
 
 
 def _distinct(ids: Sequence[pl.Series | None]) -> pl.Series | None:

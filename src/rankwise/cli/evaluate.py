@@ -259,6 +259,13 @@ def _grades(ctx: click.Context, option: click.Parameter, texts: tuple[str, ...])
     "Metric: ndcg@10, recall@10,20, 'ndcg(gain=exponential)@10', …; may be repeated.  [default: "
     "precision, recall, ndcg, map, mrr and hit_rate at 10]"
 )
+@click.option(
+    "-k",
+    "cutoffs",
+    type=click.IntRange(1),
+    multiple=True,
+    help="Cut-off of metrics that are given without one; may be repeated.",
+)
 @table_options
 @settings_options()
 @column_option
@@ -301,6 +308,7 @@ def evaluate_command(
     run: str,
     truth: str | None,
     metrics: tuple[str, ...],
+    cutoffs: tuple[int, ...],
     form: str,
     output: Path | None,
     per_topic: bool,
@@ -344,6 +352,9 @@ def evaluate_command(
     if grades and "relevance" in options:
         raise click.UsageError("--grade and --relevance exclude each other", ctx)
     options |= {"relevance": grades} if grades else {}
+    if cutoffs and (form == "trec" or number is not None or str(options.get("convention")).lower() == "all"):
+        raise click.UsageError("-k is for -m without a cut-off, in a table of values", ctx)
+    options |= {"k": list(cutoffs)} if cutoffs else {}
     if (per_topic or catalogue_size is not None) and form != "trec":
         raise click.UsageError("--per-topic and --catalogue-size are of --format trec", ctx)
     if form == "trec":

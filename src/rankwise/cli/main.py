@@ -114,7 +114,9 @@ def flag_of(option: click.Parameter) -> str:
 def _options(command: click.Command) -> dict[str, click.Option]:
     """Return options by the names that the library may use: the parameter's and the flag's."""
     options = [option for option in command.params if isinstance(option, click.Option)]
-    by_flag = {flag_of(option).lstrip("-").replace("-", "_"): option for option in options}
+    by_flag = {
+        flag_of(option).lstrip("-").replace("-", "_"): option for option in options if flag_of(option).startswith("--")
+    }
     return by_flag | {option.name: option for option in options if option.name}
 
 

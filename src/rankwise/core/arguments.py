@@ -41,6 +41,7 @@ __all__ = [
     "check_path",
     "check_positive",
     "described",
+    "is_slice_of_truth",
     "rounded_number",
 ]
 
@@ -195,3 +196,12 @@ def rounded_number(number: float | str) -> tuple[float, float]:
         raise ParameterError("this is not a number", found=repr(number)[:40], hint='write it as text: "0.2317"')
     scale = 0.01 if text.endswith("%") else 1.0
     return float(decimal) * scale, 0.5 * 10.0**digits * scale
+
+
+def is_slice_of_truth(name: str) -> bool:
+    """Return whether a name in ``by`` says a slice of relevant items, not groups of users.
+
+    >>> [is_slice_of_truth(name) for name in ("item:genre", "truth:channel", "repeat", "country")]
+    [True, True, True, False]
+    """
+    return name.partition("[")[0] == "repeat" or name.startswith(("item:", "truth:"))

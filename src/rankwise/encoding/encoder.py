@@ -204,6 +204,7 @@ class Encoder:
                 codes.truth_counts,
                 required=rules.required,
             )
+            codes.truth_counts.update(truth_table.counts)
         truth = codes.truth
         lists, ties = self._lists(recommended, truth_table, ids, counts, threads)
         counted = users_evaluated(rules.evaluated, lists, truth, ids.users.size, counts)

@@ -111,7 +111,7 @@ class Definition:
 
 def evaluated(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, with or without a ground truth."""
-    return evaluate_tables(settings if tables.truth else without_truth(settings), tables)
+    return evaluate_tables(settings if tables.truth else without_truth(settings, {}), tables)
 
 
 SCHEMA: dict[str, Any] = {

@@ -31,7 +31,7 @@ from rankwise.options import Options
 from rankwise.ranking.rank import Ranks
 from rankwise.stats.differences import check_level
 from rankwise.stats.sampled_metrics import Method, estimate, rank_bounds, rank_probabilities
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import align
@@ -157,6 +157,7 @@ def correct(
         raise ParameterError("gamma lies in [1e-6, 1), below which values explode", found=f"gamma={gamma}")
     requested = parse_all(metrics)
     m, size = _sample(ranks, n_items)
+    check_columns(columns, ["truth"])
     counts = _counts(ranks, _positives(ranks, read_table(truth, "truth", columns)), m)
     probabilities = rank_probabilities(size, m, replacement=ranks.protocol.replacement)
     values, sampled = _at_every_rank(requested, size), _at_every_rank(requested, m + 1)
@@ -396,6 +397,7 @@ def curve(
     """
     check_number("relevance_threshold", relevance_threshold)
     check_positive(upto=upto)
+    check_columns(columns, ["truth"])
     if not isinstance(ranks, Ranks):
         raise ParameterError(
             "a curve is drawn from exact ranks", found=type(ranks).__name__, hint="rw.rank_relevant computes them"

@@ -35,6 +35,7 @@ from rankwise.encoding.encoder import Encoder, EncodingRules, normalise
 from rankwise.encoding.lists import check_kept
 from rankwise.encoding.side_information import Counted, SideTables
 from rankwise.errors import DuplicateError, EmptyError, ParameterError, ScoreError
+from rankwise.evaluation.grades import largest_grades
 from rankwise.evaluation.input_warnings import sample_counts
 from rankwise.evaluation.plan import Plan, check_catalogue, check_depth, check_exact, check_piece, check_scores
 from rankwise.evaluation.settings import Settings
@@ -166,10 +167,7 @@ class Job:
             assert self.user_table.weights is not None
             options["weights"] = self.user_table.weights.frame.to_dict(as_series=False)
         tables = self.shared.by_role
-        cards = {
-            role: {f.name: getattr(table, f.name) for f in fields(Table) if f.name != "frame"}
-            for role, table in tables.items()
-        }
+        cards = {role: _card_of_job(table) for role, table in tables.items()}
         values = {"options": options, "tables": json.loads(json.dumps(cards, default=dict))}
         return pack(JOB, values, {role: t.frame for role, t in tables.items()})
 
@@ -189,6 +187,12 @@ class Job:
         settings = settings_of(options)
         tables: dict[str, Any] = {role: Table(frame=frames[role], **card) for role, card in values["tables"].items()}
         return prepare(settings, Tables(**tables))
+
+
+def _card_of_job(table: Table) -> dict[str, Any]:
+    """Return everything about a shared table but its rows; counts only where something was counted."""
+    card = {entry.name: getattr(table, entry.name) for entry in fields(Table) if entry.name != "frame"}
+    return card if card["counts"] else {name: value for name, value in card.items() if name != "counts"}
 
 
 def prepare(
@@ -233,6 +237,7 @@ def prepare(
     for metric in settings.metrics:
         metric.require_scores()
     shared = normalise(shared, settings)
+    shared = replace(shared, truth=largest_grades(shared.truth, settings.grades))
     groups = () if settings.jackknife is None else (JACKKNIFE,)
     if counted is None:
         check_train_groups(settings.by, shared.users, shared.train)
@@ -318,6 +323,7 @@ def work(job: Job, piece: Tables) -> Partial:
     """
     check_no_requests(piece.recommendations, "an evaluation in pieces")
     piece = normalise(piece, job.settings)
+    piece = replace(piece, truth=largest_grades(piece.truth, job.settings.grades))
     job = job.for_users(piece)
     settings, recommendations = job.settings, piece.recommendations
     piece = _with_truth(job, piece)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
@@ -16,6 +17,7 @@ from rankwise.core.terminal import progress_bar
 from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
+from rankwise.evaluation.grades import no_truth_error, with_grades
 from rankwise.evaluation.input_warnings import check_dense, doubts
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
@@ -25,22 +27,18 @@ from rankwise.evaluation.settings import (
     PieceOptions,
     Settings,
     check_population,
+    check_taken,
     takes_options,
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
-from rankwise.evaluation.truth_slices import (
-    TruthSlices,
-    columns_of_truth,
-    crossed_users,
-    largest_grades,
-    with_bins,
-    with_grades,
-)
+from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, crossed_users, with_bins
+from rankwise.evaluation.users_once import UsersOnce
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
 from rankwise.results.intervals import HISTORY, RELEVANT_ITEMS
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
+from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks, read_tables
 from rankwise.tables.requests import (
@@ -51,7 +49,7 @@ from rankwise.tables.requests import (
     without_requests,
 )
 from rankwise.tables.storage import is_folder
-from rankwise.tables.table import Recommendations, Table, Tables
+from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
 
 __all__ = [
@@ -79,8 +77,12 @@ def read_inputs(
     users: Any = None,
     reference: Any = None,
     required: Sequence[str] = (),
+    later: Sequence[TableRole] = (),
 ) -> Tables:
-    """Read everything that was given, a split in place of ground truth and training included."""
+    """Read everything that was given, a split in place of ground truth and training included.
+
+    Columns must be those of the tables, or of tables that are read ``later``.
+    """
     check_population(users)
     if settings.codes is not None:
         recommendations = codes_as_text(recommendations)
@@ -88,18 +90,24 @@ def read_inputs(
         from rankwise.splits.reading import truth_and_train
 
         truth, train = truth_and_train(truth, train, settings.columns)
+    sources: dict[TableRole, Any] = {
+        "recommendations": recommendations,
+        "truth": truth,
+        "train": train,
+        "items": items,
+        "users": users,
+        "reference": reference,
+    }
+    present = [role for role, source in sources.items() if source is not None or role in required]
+    check_columns(settings.columns, [*present, *later])
     tables = read_tables(
         {**columns_of_truth(settings), **(settings.columns or {})},
-        recommendations=recommendations,
-        truth=truth,
-        train=train,
-        items=items,
-        users=users,
-        reference=reference,
         required=required,
         progress=settings.progress,
+        **sources,
     )
-    return replace(tables, users=with_bins(tables.users, settings.by))
+    truth_with_grades = with_grades(tables.truth, settings.grades)
+    return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
 
 
 def _may_be_split(truth: Any) -> bool:
@@ -125,8 +133,8 @@ class Evaluator:
     exact : bool, default=False
         Whether chunks are exact ranks from `rankwise.rank_relevant`.
     ties, codes, titles, mean_over, **options
-        As in `rankwise.evaluate`, except ``k``, ``exclude_seen``, ``warm_and_cold`` and
-        ``jackknife``, which need all lists at once or change the tables.
+        As in `rankwise.evaluate`, except ``exclude_seen``, ``warm_and_cold``, ``cross``, ``jackknife``
+        and slices of relevant items in ``by``, which need all lists at once.
 
     See Also
     --------
@@ -179,11 +187,13 @@ class Evaluator:
         return evaluator
 
     def _start(self, settings: Settings, sources: Mapping[str, Any]) -> None:
-        settings, tables = with_attributes(settings, read_inputs(settings, **sources), None)
-        self._requests = PiecesByRequest.of(settings, tables) if settings.users_by_request else None
-        self._job = prepare(settings, tables) if self._requests is None else self._requests.job
-        self._shared = self._job.shared if self._requests is None else tables
+        shared = read_inputs(settings, later=("recommendations", "truth"), **sources)
+        settings, shared = with_attributes(settings, normalise(shared, settings), None)
+        self._shared = shared
+        self._requests = PiecesByRequest.of(settings, shared) if settings.users_by_request else None
+        self._job = prepare(settings, shared) if self._requests is None else self._requests.job
         self._partials: list[Partial] = []
+        self._users = UsersOnce()
 
     @property
     def shared(self) -> Tables:
@@ -193,7 +203,7 @@ class Evaluator:
     def _take_requests(self) -> None:
         """Take lists of requests from now on, if there were no lists before."""
         if self._requests is None and not self._partials:
-            self._requests = PiecesByRequest.of(self._job.settings, self._job.shared)
+            self._requests = PiecesByRequest.of(self._job.settings, self._shared)
             self._job = self._requests.job
 
     def update(self, recommendations: Any, truth: Any = None) -> Self:
@@ -214,22 +224,30 @@ class Evaluator:
         Raises
         ------
         InputError
-            If the data cannot be evaluated as it is. The evaluator is left unchanged.
+            If the data cannot be evaluated as it is, or a user came in an earlier chunk. The evaluator is left
+            unchanged.
         """
+        with self._unchanged_by_errors():
+            return self._updated(recommendations, truth)
+
+    def _updated(self, recommendations: Any, truth: Any) -> Self:
         settings = self._job.settings
         if settings.codes is not None:
             recommendations = codes_as_text(recommendations)
-        piece = read_tables(
-            settings.columns, required=("recommendations",), recommendations=recommendations, truth=truth
-        )
+        columns = {**columns_of_truth(settings), **(settings.columns or {})}
+        piece = read_tables(columns, required=("recommendations",), recommendations=recommendations, truth=truth)
         check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
+        piece = replace(piece, truth=with_grades(piece.truth, settings.grades))
         truth = piece.truth or self.shared.truth
+        if truth is None and settings.grades is not None:
+            raise no_truth_error()
         check_dense(replace(self.shared, recommendations=piece.recommendations, truth=truth))
         if piece.recommendations is not None:
             check_requests(settings, piece.recommendations)
         if has_requests(piece.recommendations):
             self._take_requests()
-        return self.merge(work(self._job, piece) if self._requests is None else self._requests.work(piece))
+        partial = work(self._job, piece) if self._requests is None else self._requests.work(piece)
+        return self._merged([partial])
 
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add the partials of other evaluators, which may come from other machines.
@@ -248,7 +266,13 @@ class Evaluator:
         ------
         ParameterError
             If their settings or tables differ from those of this evaluator.
+        DuplicateError
+            If a user is in two of them. The evaluator is left unchanged by all errors.
         """
+        with self._unchanged_by_errors():
+            return self._merged(others)
+
+    def _merged(self, others: Sequence[Evaluator | Partial]) -> Self:
         partials: list[Partial] = []
         for other in others:
             if not isinstance(other, Evaluator | Partial):
@@ -260,8 +284,19 @@ class Evaluator:
             self._job.about.check(other._job.about if isinstance(other, Evaluator) else other.about)
         for partial in partials:
             (self._partials or partials)[0].check(partial)
+        self._users = self._users.with_users(partials)
         self._partials += partials
         return self
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Take back what is known of requests if an update or a merge fails."""
+        before = self._job, self._requests
+        try:
+            yield
+        except BaseException:
+            self._job, self._requests = before
+            raise
 
     def partial(self) -> Partial:
         """Return a mergeable partial of everything so far, which can be pickled and sent."""
@@ -343,7 +378,7 @@ def _counts_of_slice(sliced: Result) -> dict[str, int]:
     return {"users": users_of_requests(sliced.per_user["user"]).n_unique(), "requests": rows}
 
 
-_OF_TRUTH = ("both", "judged", "judged_both")
+_OF_TRUTH = ("truth", "both", "judged", "judged_both")
 """Populations that need a ground truth."""
 
 
@@ -433,18 +468,17 @@ def evaluate(
     """
     requested_metrics, passes = plan_passes(metrics, options)
     if truth is None:
-        passes = [without_truth(settings) for settings in passes]
+        passes = [without_truth(settings, options) for settings in passes]
     settings = passes[0]
     sources = {"truth": truth, "train": train, "items": items, "users": users, "reference": reference}
     if chunk_rows is not None:
-        check_whole(settings, train=train, chunk_rows=chunk_rows)
+        check_taken("chunks", options)
         if len(passes) > 1:
             raise several_passes_error(passes)
         return _in_chunks(recommendations, chunk_rows, settings, sources)
     required = ("recommendations",)
     tables = read_inputs(settings, recommendations=recommendations, required=required, **sources)
     check_dense(tables)
-    tables = with_grades(tables, settings.grades)
     tables = normalise(tables, settings)  # once: passes differ only in choices that a metric may have of its own
     tables, unknown_names = _with_items_named(tables, settings, requested_metrics)
     passes = [replace(each, items_named=True) for each in passes]
@@ -462,12 +496,17 @@ def _with_items_named(tables: Tables, settings: Settings, metrics: Iterable[Metr
     return replace(tables, recommendations=lists), unknown
 
 
-def without_truth(settings: Settings) -> Settings:
-    """Return the settings without a ground truth: the users with a list are evaluated."""
+def without_truth(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    """Return the settings without a ground truth: the users with a list are evaluated.
+
+    ``options`` are those that were given, of which a population must not need a ground truth.
+    """
     for metric in settings.metrics:
         check_reads_no_truth(metric)
+    if settings.grades is not None:
+        raise no_truth_error()
     has_threshold = settings.relevance_threshold not in (None, ANY_ROW)
-    if has_threshold or (settings.convention is None and settings.population in _OF_TRUTH):
+    if has_threshold or options.get("population") in _OF_TRUTH:
         raise ParameterError(
             "without a ground truth there are no relevant items",
             found=f"relevance_threshold={settings.relevance_threshold}, population={settings.population!r}",
@@ -488,7 +527,7 @@ def check_reads_no_truth(metric: Metric) -> None:
 
 def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
-    check_whole(settings, train=tables.train, chunk_rows=None)
+    check_whole(settings, tables.train)
     assert tables.recommendations is not None
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
@@ -510,13 +549,8 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
 
 def _in_one_piece(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are adjusted, all users in one chunk."""
-    merged = 0
-    if settings.grades is not None and tables.truth is not None:
-        truth, merged = largest_grades(tables.truth)
-        tables = replace(tables, truth=truth)
     job = prepare(settings, replace(tables, recommendations=None))
-    result = finish(job, [work(job, Tables(recommendations=tables.recommendations))])
-    return replace(result, counts={**result.counts, "truth_rows_merged": merged}) if merged else result
+    return finish(job, [work(job, Tables(recommendations=tables.recommendations))])
 
 
 def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Result:
@@ -541,21 +575,11 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
     return replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
-def check_whole(settings: Settings, *, train: object, chunk_rows: int | None) -> None:
-    """Raise if an option needs all lists at once, or training interactions, and lacks them."""
-    if (settings.jackknife is not None or settings.cross) and chunk_rows is not None:
-        raise ParameterError(
-            f"{'cross' if settings.cross else 'jackknife'} needs all lists at once",
-            found=f"chunk_rows={chunk_rows}",
-            hint="leave chunk_rows out",
-        )
-    seen = settings.exclude_seen or settings.warm_and_cold
-    if seen and (train is None or chunk_rows is not None):
-        raise ParameterError(
-            "exclude_seen and warm_and_cold need training interactions, and all lists at once",
-            found="no train" if train is None else f"chunk_rows={chunk_rows}",
-            hint="pass train=" if train is None else "leave chunk_rows out",
-        )
+def check_whole(settings: Settings, train: object) -> None:
+    """Raise if an option needs training interactions, and there are none."""
+    for name in ("exclude_seen", "warm_and_cold"):
+        if getattr(settings, name) and train is None:
+            raise ParameterError(f"{name} needs training interactions", found="no train", hint="pass train=")
 
 
 def _adjusted(settings: Settings, tables: Tables) -> tuple[Settings, Tables]:

@@ -21,6 +21,7 @@ from rankwise.evaluation.settings import (
     RatingOptions,
     Settings,
     WholeOptions,
+    check_taken,
     takes_options,
 )
 from rankwise.metrics.base import Metric, MetricLike
@@ -30,13 +31,13 @@ from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
-from rankwise.tables.columns import ROLES, Columns, choose, names_of, plain_name, unreadable
+from rankwise.tables.columns import ROLES, Columns, check_columns, choose, names_of, plain_name, unreadable
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
 from rankwise.tables.requests import REQUEST
-from rankwise.tables.table import Recommendations, Table
+from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.training import align, matching
 
 __all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
@@ -191,6 +192,7 @@ def evaluate_model(
     train: Any = None,
     items: Any = None,
     users: Any = None,
+    reference: Any = None,
     exclude_seen: bool = False,
     candidates: Candidates | None = None,
     ties: TieRule = "expected",
@@ -221,7 +223,7 @@ def evaluate_model(
     train : table, path or mapping, optional
         Training interactions, as in `rankwise.evaluate`; recommended items that the user has in
         ``train`` are counted.
-    items, users
+    items, users, reference
         As in `rankwise.evaluate`. For ``predict``, ``items`` are the ids of its columns, which by
         default are numbered from 0.
     exclude_seen : bool, default=False
@@ -276,6 +278,7 @@ def evaluate_model(
     (0.5, 2)
     """
     check_choice("failed", failed, Failed)
+    check_taken("model", {"ties": ties})
     check_choice("ties", ties, TieRule)
     check_positive(k=k, batch_size=batch_size)
     settings = Settings.read(metrics, options, WholeOptions)
@@ -286,12 +289,14 @@ def evaluate_model(
         raise ParameterError(
             "the number of requested items follows from the cut-offs, and there is none", hint="pass k="
         )
-    tables = read_inputs(settings, truth=truth, train=train, items=items, users=users, required=("truth",))
+    tables = read_inputs(
+        settings, truth=truth, train=train, items=items, users=users, reference=reference, required=("truth",)
+    )
     if exclude_seen and tables.train is None:
         raise ParameterError("exclude_seen needs training interactions", hint="pass train=")
     assert tables.truth is not None
     requested = _users_requested(tables.truth, settings.relevance_threshold, settings.evaluated)
-    present: dict[str, Table] = {r: t for r, t in tables.by_role.items() if r != "users"}
+    present: dict[str, Table] = {role: t for role, t in tables.by_role.items() if role not in ("users", "reference")}
     if callable(getattr(model, "recommend", None)):
         if candidates is not None or ties != "expected":
             raise ParameterError(
@@ -368,6 +373,7 @@ def evaluate_ratings(
     users: Any = None,
     items: Any = None,
     train: Any = None,
+    reference: Any = None,
     mean_over: MeanOver = "requests",
     **options: Unpack[RatingOptions],
 ) -> Result:
@@ -382,7 +388,7 @@ def evaluate_ratings(
     metrics : str, metric, or a list of them, default=RATING_METRICS
         Any metric. Each user's rated items are the candidate set, so ranking metrics measure the
         re-ranking of rated items.
-    users, items, train, mean_over
+    users, items, train, reference, mean_over
         As in `rankwise.evaluate`.
     %(options)s
 
@@ -422,6 +428,9 @@ def evaluate_ratings(
         choices.setdefault("population", "all")
     settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
     check_not_forked()
+    sources: dict[TableRole, Any] = {"users": users, "items": items, "train": train, "reference": reference}
+    sources = {role: table for role, table in sources.items() if table is not None}
+    _check_columns(settings.columns, sources)
     frame, request = _frame(source, settings.columns)
     warnings: list[str] = []
     if not {"threshold", "relevance_threshold"} & options.keys():
@@ -434,14 +443,12 @@ def evaluate_ratings(
         frame = frame.unique([*unit, "item"], keep="first", maintain_order=True)
     else:
         _check_rated_once(frame, unit)
-    settings = replace(settings, columns=_others(settings.columns))
+    settings = replace(settings, columns=_others(settings.columns, sources))
     tables = read_inputs(
         settings,
         recommendations=frame.select(*unit, "item", "score"),
         truth=frame.select(*unit, "item", "relevance"),
-        users=users,
-        items=items,
-        train=train,
+        **sources,
     )
     assert tables.recommendations is not None
     counts = {"duplicates_dropped": rows - len(frame)}
@@ -509,15 +516,24 @@ def _check_rated_once(frame: pl.DataFrame, unit: Sequence[str]) -> None:
     )
 
 
-def _others(columns: Columns | None) -> Columns | None:
-    """Keep what names columns of users, items and train."""
-    if columns is None:
-        return None
-    return {
-        key: name
-        for key, name in columns.items()
-        if key.split(".")[0] in ("users", "items", "train", "group", "categories", "features")
-    }
+_RATED = ("user", "item", "score", "relevance", REQUEST)
+"""The columns of a table of ratings."""
+
+
+def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
+    """Raise if ``columns`` names what neither a table of ratings nor another table that was given has."""
+    named = dict(columns or {})
+    for role in ("recommendations", "truth"):
+        for name in _RATED:
+            named.pop(f"{role}.{name}", None)
+    for name in _RATED:
+        named.pop(name, None)
+    check_columns(named, roles)
+
+
+def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:
+    """Return what ``columns`` says of other tables than that of the ratings, which has standard names by now."""
+    return {f"{role}.{name}": column for role in roles for name, column in choose(columns, role).items()}
 
 
 def _frame(source: Any, columns: Columns | None) -> tuple[pl.DataFrame, str | None]:

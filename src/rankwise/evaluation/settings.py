@@ -20,6 +20,8 @@ from rankwise.errors import ParameterError, nearest
 from rankwise.options import (
     ANY_ROW,
     ONE_PER_PASS,
+    ROADS,
+    TABLES,
     AveragingRule,
     AveragingRules,
     CatalogueRule,
@@ -31,8 +33,8 @@ from rankwise.options import (
     Population,
     Ranks,
     Relevance,
+    Road,
     ScorePrecision,
-    TakenBy,
     Ties,
     Undefined,
     WithoutList,
@@ -51,6 +53,7 @@ __all__ = [
     "DEFAULT_METRICS",
     "RATING_METRICS",
     "AveragingOptions",
+    "CommonOptions",
     "ListOptions",
     "PieceOptions",
     "RatingOptions",
@@ -58,7 +61,9 @@ __all__ = [
     "TableOptions",
     "WholeOptions",
     "check_population",
+    "check_taken",
     "convention_options",
+    "not_taken_error",
     "option_fields",
     "option_summary",
     "option_types",
@@ -67,6 +72,7 @@ __all__ = [
     "requested",
     "table_options",
     "taken_options",
+    "takes",
     "takes_options",
     "without_shorthands",
 ]
@@ -93,11 +99,10 @@ class AveragingOptions(TypedDict, total=False):
     without_list: WithoutList
 
 
-class PieceOptions(AveragingOptions, total=False):
-    """Options of every evaluation, also of one in pieces."""
+class CommonOptions(AveragingOptions, total=False):
+    """Options of every evaluation of tables, whole or in pieces."""
 
     duplicates: Duplicates
-    ranks: Ranks
     order_by: OrderBy
     ids: IdType
     score_precision: ScorePrecision
@@ -113,44 +118,99 @@ class PieceOptions(AveragingOptions, total=False):
     progress: bool | None
 
 
-class WholeOptions(PieceOptions, total=False):
-    """Options that also need all lists at once."""
+class PieceOptions(CommonOptions, total=False):
+    """Options of an evaluation in pieces."""
 
-    warm_and_cold: bool
-    jackknife: int | None
-
-
-class RatingOptions(WholeOptions, total=False):
-    """Options that also give cut-offs to metrics; `rankwise.evaluate_model` has another k."""
-
+    ranks: Ranks
     k: int | Sequence[int] | None
 
 
-class ListOptions(RatingOptions, total=False):
-    """Options that also concern how the lists themselves are read."""
+class WholeOptions(CommonOptions, total=False):
+    """Options that also need all lists at once."""
 
+    ranks: Ranks
+    warm_and_cold: bool
+    jackknife: int | None
+    cross: bool
+
+
+class RatingOptions(CommonOptions, total=False):
+    """Options of predicted ratings, which also give cut-offs to metrics and order ties."""
+
+    warm_and_cold: bool
+    jackknife: int | None
+    cross: bool
+    k: int | Sequence[int] | None
+    ties: Ties | None
+
+
+class ListOptions(WholeOptions, total=False):
+    """Options that also concern how the lists themselves are read; `rankwise.evaluate_model` has its own k and ties."""
+
+    k: int | Sequence[int] | None
     ties: Ties | None
     exclude_seen: bool
     mean_over: MeanOver
-    cross: bool
     codes: str | Mapping[Any, Any] | None
     titles: str | Mapping[Any, Any] | None
 
 
-_TAKEN: dict[type, tuple[TakenBy, ...]] = {
-    PieceOptions: ("all",),
-    WholeOptions: ("all", "whole"),
-    RatingOptions: ("all", "whole"),
-    ListOptions: ("all", "whole", "lists"),
+_ROAD_OF: dict[str, Road] = {
+    "PieceOptions": "pieces",
+    "WholeOptions": "model",
+    "RatingOptions": "ratings",
+    "ListOptions": "evaluate",
+    "MetricOptions": "torch",
 }
+"""The road whose options each typed dictionary has."""
 
 
 @cache
 def taken_options(options_class: type) -> tuple[str, ...]:
-    """Return the names of the options that functions with a typed dictionary take: by their declaration."""
-    taken = _TAKEN.get(options_class, ())
-    declared = (name for name, entry in option_fields().items() if entry.metadata["taken_by"] in taken)
-    return tuple(dict.fromkeys([*options_class.__annotations__, *declared]))
+    """Return the names of the options that functions with a typed dictionary take.
+
+    An option that no dictionary lists yet is taken where its declaration does not refuse it.
+    """
+    names = [*options_class.__annotations__]
+    road = _ROAD_OF.get(options_class.__name__)
+    if road is not None:
+        listed = ListOptions.__annotations__.keys()
+        names += [name for name, entry in option_fields().items() if name not in listed and takes(road, entry)]
+    return tuple(dict.fromkeys(names))
+
+
+def takes(road: Road, entry: Field[Any]) -> bool:
+    """Return whether a road takes an option."""
+    return road not in entry.metadata["not_on"]
+
+
+def check_taken(road: Road, options: Mapping[str, Any]) -> None:
+    """Raise if a road refuses an option, a form of its value, or a table that was given."""
+    for name, not_on in TABLES.items():
+        if road in not_on and options.get(name) is not None:
+            raise not_taken_error(road, f"{name}=", not_on[road])
+    for name, entry in option_fields().items():
+        value = options.get(name, entry.default)
+        if value is entry.default or (isinstance(value, type(entry.default)) and value == entry.default):
+            continue
+        if not takes(road, entry):
+            raise not_taken_error(road, f"{name}=", entry.metadata["not_on"][road], value)
+        for form in entry.metadata["forms"]:
+            if road in form.not_on and form.is_given(value):
+                raise not_taken_error(road, form.text, form.not_on[road], value)
+
+
+_ELSEWHERE: dict[Road, str] = {"chunks": ", without chunk_rows", "spark": ", which is engine: local"}
+"""How `rankwise.evaluate` is taken in place of some roads."""
+
+
+def not_taken_error(road: Road, text: str, reason: str, value: Any = None) -> ParameterError:
+    """Return the error for an option that a road refuses, with a road that takes it."""
+    return ParameterError(
+        f"{ROADS[road]} does not take {text}: {reason}",
+        found=None if value is None else repr(value)[:80],
+        hint=f"rankwise.evaluate takes it{_ELSEWHERE.get(road, '')}",
+    )
 
 
 @cache
@@ -191,8 +251,12 @@ def without_shorthands(
     TypeError
         If there is no such option.
     """
+    taken = taken_options(options_class)
+    road = _ROAD_OF.get(options_class.__name__)
+    if road is not None:
+        check_taken(road, options)
     for name in options:
-        if name not in (taken := taken_options(options_class)):
+        if name not in taken:
             hint = nearest(name, taken)
             ending = f"; {hint}" if hint else ""
             raise TypeError(f"unexpected keyword argument {name!r}{ending}")
@@ -203,8 +267,6 @@ def without_shorthands(
             raise ParameterError("threshold and relevance_threshold are the same option", found=both)
         choices["relevance_threshold"] = choices.pop("threshold")
     if isinstance(choices.get("relevance"), Mapping):
-        if options_class is not ListOptions:
-            raise ParameterError("grades of events are taken by rankwise.evaluate alone", found="relevance={…}")
         choices["grades"] = _checked_grades(choices.pop("relevance"))
     from rankwise.convention.convention import Convention
 
@@ -424,7 +486,7 @@ class Settings(Options):
             raise ParameterError(
                 "one evaluation cannot average these metrics: their populations differ",
                 found=", ".join(sorted(populations)),
-                hint='evaluate them in two calls, or all with population="all"',
+                hint='rankwise.evaluate makes one evaluation of each; here make two calls, or pass population="all"',
             )
         return widest
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -28,20 +28,11 @@ from rankwise.results.intervals import CROSSED, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once
-from rankwise.tables.requests import REQUEST, users_of_requests
+from rankwise.tables.requests import users_of_requests
 from rankwise.tables.table import Table, Tables
 from rankwise.tables.training import check_train_groups, matching, train_groups, with_user_column
 
-__all__ = [
-    "SHARE",
-    "TruthSlices",
-    "columns_of_truth",
-    "crossed_users",
-    "largest_grades",
-    "refuse_truth_slices",
-    "with_bins",
-    "with_grades",
-]
+__all__ = ["SHARE", "TruthSlices", "columns_of_truth", "crossed_users", "refuse_truth_slices", "with_bins"]
 
 SHARE = "recommended_share"
 """The column of slices with the share of recommended items that are in the slice."""
@@ -56,44 +47,6 @@ def columns_of_truth(settings: Settings) -> dict[str, str | None]:
     names = [_name_and_edges(name)[0] for name in settings.by if name.startswith("truth:")]
     events: dict[str, str | None] = {} if settings.grades is None else {EVENT: None}
     return {name: name.removeprefix("truth:") for name in names if name not in events} | events
-
-
-def with_grades(tables: Tables, grades: Mapping[str, float] | None) -> Tables:
-    """Return tables whose ground truth has the relevance of its events."""
-    truth = tables.truth
-    if grades is None:
-        return tables
-    if truth is None:
-        raise ParameterError("grades are of the events of a ground truth", found="no truth", hint="pass one")
-    _check_column(truth, EVENT)
-    if "relevance" in truth.frame.columns:
-        raise ColumnError(
-            "a ground truth has grades of its events, or a relevance",
-            where=truth.source,
-            found=f"column {truth.columns.get('relevance', 'relevance')!r} beside {truth.columns[EVENT]!r}",
-            hint='leave the relevance unused: columns={"truth.relevance": None}',
-        )
-    event = truth.frame[EVENT].cast(pl.String)
-    unknown = event.filter(~event.is_in([*grades])).unique().sort()
-    if len(unknown) or event.null_count():
-        raise ColumnError(
-            "every event needs a grade",
-            where=f"{truth.source}, column {truth.columns[EVENT]!r}",
-            found=", ".join(map(repr, unknown.to_list()[:6])) or f"{event.null_count():,} rows without an event",
-            hint="give the others a relevance of 0, or drop their rows",
-        )
-    relevance = event.replace_strict([*grades], [*grades.values()], return_dtype=pl.Float64)
-    columns = {**truth.columns, "relevance": truth.columns[EVENT]}
-    graded = replace(truth, frame=truth.frame.with_columns(relevance=relevance), columns=columns)
-    return replace(tables, truth=graded)
-
-
-def largest_grades(truth: Table) -> tuple[Table, int]:
-    """Return a ground truth with one row per user and item, that of the largest grade, and how many rows it lacks."""
-    keys = [name for name in ("user", REQUEST, "item") if name in truth.frame.columns]
-    ordered = truth.frame.sort("relevance", descending=True, maintain_order=True)
-    frame = ordered.unique(keys, keep="first", maintain_order=True)
-    return truth.with_frame(frame), len(truth.frame) - len(frame)
 
 
 def refuse_truth_slices(by: Iterable[str]) -> None:

@@ -55,6 +55,7 @@ from rankwise.results.intervals import is_truth_slice
 from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.stats.differences import check_level
+from rankwise.tables.columns import check_columns
 from rankwise.tables.files import is_table_folder
 from rankwise.tables.formats import plain_stem
 from rankwise.tables.table import TableRole
@@ -88,6 +89,15 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 AS_BOOLEAN = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 """What YAML 1.1 reads as a boolean, and YAML 1.2 as text."""
+
+
+def _works(make: Callable[[], object]) -> bool:
+    """Return whether a function returns; its mistakes are not kept."""
+    try:
+        make()
+    except (RankwiseError, TypeError, ValueError):
+        return False
+    return True
 
 
 class ConfigErrors:
@@ -138,16 +148,17 @@ class ConfigErrors:
     ) -> _T | None:
         """Return the result for options that are tried one by one, then together.
 
-        An option that is wrong alone is a mistake with its own path and is left out, so that all
-        others are checked as well. ``places`` has the path of options that stand elsewhere.
+        An option that is wrong alone, and beside those that are right, is a mistake with its own path and is left
+        out, so that all others are checked as well. ``places`` has the path of options that stand elsewhere.
         """
-        right = {}
+        right = {name: value for name, value in options.items() if _works(partial(make, {name: value}))}
         for name, value in options.items():
-            before = len(self._mistakes)
-            where = (places or {}).get(name, (*place, name))
-            self.tried(where, lambda name=name, value=value: make({name: value}))  # type: ignore[misc]
-            if len(self._mistakes) == before:
+            if name in right:
+                continue
+            if _works(partial(make, {**right, name: value})):  # as `cross` does beside `by`
                 right[name] = value
+                continue
+            self.tried((places or {}).get(name, (*place, name)), partial(make, {name: value}))
         return self.tried(place, lambda: make(right))
 
     def __len__(self) -> int:
@@ -486,20 +497,28 @@ def check_tools(config: Config, mistakes: ConfigErrors) -> None:
 
 
 def check_inputs(
-    config: Config, folder: Path, metrics: Mapping[Metric, Place], settings: Settings, mistakes: ConfigErrors
+    config: Config,
+    folder: Path,
+    metrics: Mapping[Metric, Place],
+    settings: Settings,
+    explicit: Mapping[str, Any],
+    mistakes: ConfigErrors,
 ) -> None:
-    """Check that every metric and option has the tables that it needs."""
+    """Check that every metric and option has the tables that it needs; ``explicit`` are the options of the file."""
     tables = _tables(config, folder, mistakes)
     for metric, place in metrics.items():
         for check in _input_checks(metric, config, settings, tables):
             mistakes.tried(place, check)
     if "truth" not in tables and not any(metric.reads_truth for metric in metrics):
-        mistakes.tried(("evaluation",), partial(without_truth, settings))
+        mistakes.tried(("evaluation",), partial(without_truth, settings, explicit))
+    read = [role for role in type(config.data).model_fields if getattr(config.data, role) is not None]
+    named: list[Any] = [*dict.fromkeys(["recommendations", *read, *tables])]
+    mistakes.tried(("evaluation", "columns"), partial(check_columns, settings.columns, named))
     train = True if "train" in tables else None
     for option in ("exclude_seen", "warm_and_cold"):
         if getattr(settings, option):
             key = "mask_seen" if option == "exclude_seen" and config.evaluation.mask_seen else option
-            mistakes.tried(("evaluation", key), partial(check_whole, settings, train=train, chunk_rows=None))
+            mistakes.tried(("evaluation", key), partial(check_whole, settings, train))
     if isinstance(settings.weights, str) and "users" not in tables:
         mistakes.add(
             ("evaluation", "weights"),

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rankwise.convention.convention import Convention
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.evaluation.plan import whole_settings
-from rankwise.evaluation.settings import Settings, option_fields, without_shorthands
+from rankwise.evaluation.settings import Settings, check_taken, option_fields, without_shorthands
 from rankwise.experiments.checks import (
     ConfigErrors,
     check_comparisons,
@@ -109,10 +109,22 @@ class Experiment:
     @property
     def options(self) -> dict[str, Any]:
         """The options of `rankwise.evaluate`: all of them, or those that a convention leaves."""
-        convention = self.settings.convention
-        if convention is not None:
-            return {"convention": convention, **self.explicit}
-        return {name: getattr(self.settings, name) for name in option_fields()}
+        settings, explicit = self.settings, self.explicit
+        if settings.convention is not None:
+            options = {"convention": settings.convention, **explicit}
+        else:
+            options = {name: getattr(settings, name) for name in option_fields()}
+        if settings.grades is not None:  # by which the file says what is relevant
+            options = {name: value for name, value in options.items() if name != "grades"}
+            options["relevance"] = dict(settings.grades)
+        if "population" in options and "population" not in explicit and not self.has_truth:
+            options["population"] = "recommended"
+        return options
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether there is a ground truth: a table, or the test part of a split."""
+        return self.config.data.truth is not None or self.splitter is not None
 
     @property
     def metrics(self) -> list[str]:
@@ -173,6 +185,8 @@ def read_experiment(path: str | Path, *, output: Path | None = None) -> Experime
         notes=notes,
     )
     check_questions(experiment.metrics, experiment.options, mistakes)
+    if config.engine.name == "spark":
+        mistakes.tried(("evaluation",), lambda: check_taken("spark", experiment.options))
     mistakes.check()
     return experiment
 
@@ -201,7 +215,7 @@ def _evaluation(
     complete = len(mistakes) == before and not any(mistakes.is_wrong(("evaluation", key)) for key in _METRICS)
     settings = _settings(metrics, convention, explicit, mistakes)
     if metrics and settings is not None and systems:  # else logged requests alone are evaluated
-        check_inputs(config, folder, metrics, settings, mistakes)
+        check_inputs(config, folder, metrics, settings, explicit, mistakes)
         wrong = settings.jackknife is None and mistakes.says(("evaluation", "jackknife"))  # but it is not missing
         expected = expected_results(metrics, systems, replace(settings, jackknife=2) if wrong else settings)
         check_comparisons(comparisons, expected, mistakes, complete=complete)

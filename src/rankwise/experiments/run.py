@@ -25,6 +25,7 @@ from rankwise.core import __version__
 from rankwise.core.saved_forms import CONFIGURATION
 from rankwise.errors import EmptyError, FileError, OutputError, ParameterError, RankwiseError
 from rankwise.evaluation.evaluate import evaluate
+from rankwise.evaluation.grades import with_grades
 from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.evidence.judged import JudgedResult, judged
 from rankwise.evidence.launches import MetricValidation, validate_metrics
@@ -41,6 +42,7 @@ from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train
+from rankwise.tables.columns import columns_of
 from rankwise.tables.files import is_table_folder, read_file, table_hash
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
@@ -192,16 +194,28 @@ class Inputs:
     def options(self, system: Any) -> dict[str, Any]:
         """Return the tables and options to evaluate a system with."""
         options = self.experiment.options
+        named = {"truth": self.truth, "train": self.train, **self._side_tables}
+        present = [role for role, table in named.items() if table is not None]
+        columns = self.columns_of("recommendations", *present)
         if isinstance(system, Source) and system.columns:
-            columns = {f"recommendations.{key}": name for key, name in system.columns.items()}
-            options["columns"] = (options["columns"] or {}) | columns
-        return {"train": self.train, **self._side_tables, **options}
+            columns |= {f"recommendations.{key}": name for key, name in system.columns.items()}
+        return {"train": self.train, **self._side_tables, **options} | {"columns": columns or None}
+
+    def columns_of(self, *roles: Any) -> dict[str, str | None]:
+        """Return what the configuration says of the columns of some tables."""
+        return columns_of(self.experiment.settings.columns, roles)
 
     @cached_property
     def parts(self) -> tuple[Any, Any]:
         """Ground truth and training interactions, those of a split as well; read once."""
         parts: tuple[Any, Any] = truth_and_train(self.truth, self.train, self.experiment.settings.columns)
         return parts
+
+    @cached_property
+    def graded_truth(self) -> Any:
+        """The ground truth, with the relevance of its events where these have grades."""
+        grades, truth = self.experiment.settings.grades, self.parts[0]
+        return truth if grades is None else with_grades(self._table(truth, "truth"), grades)
 
     @property
     def items(self) -> Any:
@@ -226,7 +240,7 @@ class Inputs:
         self._say("splitting the interactions …")
         made = experiment.splitter.split(
             self._source(source, "interactions"),
-            columns=experiment.settings.columns,
+            columns=self.columns_of("interactions"),
             time_unit=split.time_unit,
             time_format=split.time_format,
         )
@@ -309,10 +323,12 @@ class Inputs:
     def _candidates(self) -> Candidates:
         """The candidates of all systems: sampled negatives, or the cold or warm items."""
         settings, chosen = self.experiment.settings, self.experiment.config.evaluation
-        truth, train = self.parts
+        _, train = self.parts
         if not self.experiment.sampled:
             return self._cold_or_warm(train)
+        truth = self.graded_truth
         popular = chosen.negative_sampling == "popularity"
+        side = {"train": train, "items": self._side_tables["items"]}
         return sampled_candidates(
             truth,
             chosen.num_negatives,
@@ -322,7 +338,7 @@ class Inputs:
             by=chosen.negative_sampling,
             power=chosen.neg_alpha if popular else 1.0,
             relevance_threshold=settings.relevance_threshold,
-            columns=settings.columns,
+            columns=self.columns_of("truth", *(role for role, table in side.items() if table is not None)),
         )
 
     def _cold_or_warm(self, train: Any) -> Candidates:
@@ -511,7 +527,7 @@ def _write_report(
     output = experiment.config.output
     if output.report is False:
         return {}
-    truth, train = inputs.parts if inputs.truth is not None else (None, None)
+    truth, train = (inputs.graded_truth, inputs.parts[1]) if inputs.truth is not None else (None, None)
     options = {"truth": truth, "train": train, "items": inputs.items}
     local = {name: run for name, run in runs.items() if isinstance(run, Table)}
     if not results:  # of logged requests alone
@@ -525,7 +541,7 @@ def _write_report(
         decision=decision,
         evidence=evidence,
         recommendations=local,
-        columns=experiment.settings.columns,
+        columns=inputs.columns_of("recommendations", "truth", "train", "items"),
         **options,
     )
     page.save(out / (output.report if isinstance(output.report, str) else "report.html"))
@@ -781,7 +797,7 @@ def _audited(experiment: Experiment, inputs: Inputs, say: Say) -> Audit | None:
         return None
     say("auditing the split …")
     try:
-        return audit(train, truth, columns=experiment.settings.columns)
+        return audit(train, truth, columns=inputs.columns_of("interactions"))
     except RankwiseError as error:
         say(f"no audit: {error.what}")
         return None

@@ -21,7 +21,7 @@ from rankwise.core.arguments import Count, check_count, check_fields, check_numb
 from rankwise.core.arrays import checked_csr
 from rankwise.core.ids import combined, hash_of_column
 from rankwise.errors import IdError, ParameterError, ScoreError
-from rankwise.tables.columns import Columns, checked_ids
+from rankwise.tables.columns import Columns, check_columns, checked_ids
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
 from rankwise.tables.training import align
@@ -329,6 +329,7 @@ class Baseline:
         InputError
             If the interactions cannot be read, or there are none.
         """
+        check_columns(columns, ["train"])
         table = read_table(interactions, "train", {**(columns or {}), **_UNUSED})
         trained = table.trained.frame
         self._items = trained["item"].unique().sort()

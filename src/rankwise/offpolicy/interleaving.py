@@ -23,7 +23,7 @@ from rankwise.stats.equivalence import users_needed
 from rankwise.stats.intervals import sign_flip_interval
 from rankwise.stats.many_systems import adjust, max_t
 from rankwise.stats.paired_tests import paired_t, sign_flip, t_interval
-from rankwise.tables.columns import Columns, missing_column
+from rankwise.tables.columns import Columns, check_columns, missing_column
 from rankwise.tables.memory import from_mapping_of_columns
 from rankwise.tables.table import Table
 
@@ -148,6 +148,7 @@ def interleaving(
     """
     check_level("alpha", alpha)
     check_choice("credit", credit, Credits)
+    check_columns(columns, ["exposures", "outcomes"])
     requests, names, draft, counts = _credits(exposures, outcomes, columns, window, missing, teams)
     if credit == "winner":
         best = pl.max_horizontal(names)

@@ -16,9 +16,10 @@ from rankwise.offpolicy.policies import Kind, item_series
 from rankwise.offpolicy.result import LOGGED, OffPolicy
 from rankwise.offpolicy.values import Estimator
 from rankwise.stats.many_systems import Correction
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.files import table_hash
 from rankwise.tables.read import Chunks
+from rankwise.tables.table import TableRole
 
 __all__ = ["Target", "off_policy"]
 
@@ -152,6 +153,8 @@ def off_policy(
         reward_range=reward_range,
         by=by,
     )
+    read: dict[TableRole, Any] = {"outcomes": outcomes, "predictions": predictions, "items": items}
+    check_columns(columns, ["exposures", "targets", *(role for role, source in read.items() if source is not None)])
     job = Job.of(options, targets, propensity, predictions, outcomes, columns, reward, window)
     if threads is not None:
         check_count(threads=threads)

@@ -33,7 +33,7 @@ from rankwise.ranking.pool import (
     top,
 )
 from rankwise.ranking.scores import PAD, Axis, Floats
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Protocol, Recommendations, TableRole
 
@@ -192,6 +192,7 @@ def rank(
     """
     check_choice("ties", ties, TieRule)
     check_positive(threads=threads, k=k)
+    check_columns(columns, [] if exclude is None else ["train"])
     if k is None:
         raise ParameterError("rank needs k, the length of the lists", found="no k", hint="rw.rank(scores, 10)")
     pool = make_pool(
@@ -390,6 +391,7 @@ def rank_relevant(
     0.5
     """
     check_positive(threads=threads)
+    check_columns(columns, ["truth"] if exclude is None else ["truth", "train"])
     table = read_table(truth, "truth", columns)
     table = table.with_frame(table.frame.select("user", "item").unique(maintain_order=True))
     pool = make_pool(

@@ -46,7 +46,7 @@ from rankwise.reporting.report_data import (
 from rankwise.reporting.report_head import Gap, Head, gaps, head
 from rankwise.results.result import Result
 from rankwise.splits.reading import truth_and_train
-from rankwise.tables.columns import Columns
+from rankwise.tables.columns import Columns, check_columns
 from rankwise.tables.storage import new_file, output_errors, write_text
 
 if TYPE_CHECKING:
@@ -412,6 +412,7 @@ def make_report(
     table, settings = comparison or (None, {})
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
+    check_columns(columns, ["recommendations", "truth", "train", "items"])
     lists = Lists(results, dict(runs or {}), tables, columns)
     material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, decision, other_views)
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"

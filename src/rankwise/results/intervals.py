@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice
+from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup, check_choice, is_slice_of_truth
 from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.metrics.base import GroupsCompared, Metric
@@ -78,7 +78,7 @@ def is_truth_slice(by: str) -> bool:
     >>> [is_truth_slice(by) for by in ("item:genre", "truth:channel", "repeat", "country", "country × repeat")]
     [True, True, True, False, True]
     """
-    return any(name.partition("[")[0] == "repeat" or name.startswith(("item:", "truth:")) for name in by.split(CROSSED))
+    return any(map(is_slice_of_truth, by.split(CROSSED)))
 
 
 def within(per_user: pl.DataFrame, by: str, group: object) -> pl.DataFrame:

@@ -357,7 +357,7 @@ class Engine:
     def _prepared(self) -> tuple[Job, Mapping[TableRole, SparkTable]]:
         """Return the job and its tables, checked by their columns alone."""
         settings, tables = self.settings, dict(self.tables)
-        check_whole(settings, train=tables.get("train"), chunk_rows=None)
+        check_whole(settings, tables.get("train"))
         unify_ids(tables)
         columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
         empty = normalise(Tables(**columns), settings).by_role

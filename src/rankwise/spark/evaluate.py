@@ -34,7 +34,8 @@ from rankwise.comparison.rows import PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
-from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, takes_options
+from rankwise.evaluation.settings import DEFAULT_METRICS, ListOptions, Settings, check_taken, takes_options
+from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import MetricLike
 from rankwise.results.result import Result
 from rankwise.spark.engine import Engine, SparkResult, bucket_of, check_buckets, default_buckets
@@ -53,6 +54,7 @@ from rankwise.spark.tables import (
     output_errors_of_spark,
     read_spark,
     uri_of,
+    with_grades,
     write_head,
 )
 from rankwise.splits.split import Split
@@ -60,7 +62,7 @@ from rankwise.stats.differences import MANY, Differences, check_level
 from rankwise.stats.intervals import interval_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
-from rankwise.tables.columns import Columns, empty_table, null_ids, where_in
+from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, where_in
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import TableRole
@@ -393,16 +395,8 @@ def evaluate(
     >>> result = evaluate(lists, "s3://bucket/truth", ["ndcg@10", "coverage@10"])  # doctest: +SKIP
     """
     session = active_session(spark)
+    check_taken("spark", options)
     settings = Settings.read(metrics, options)
-    if settings.cross:
-        raise ParameterError(
-            "rankwise.spark does not cross groups", hint="make a column of the users that has both, and pass it as by="
-        )
-    if settings.item_names is not None:
-        raise ParameterError(
-            f"rankwise.spark takes lists of items, and not of {settings.item_names}",
-            hint=f"join them with the items first, or pass {settings.item_names} to rankwise.evaluate",
-        )
     settings = replace(settings, threads=settings.threads or 1, progress=False, adjusted=True)
     check_buckets(buckets)
     if collect is not None:
@@ -410,11 +404,16 @@ def evaluate(
     if train is None and isinstance(truth, SparkSplit | Split):
         train = truth
     if truth is None:
-        settings = without_truth(settings)
+        settings = without_truth(settings, options)
     sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
     sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
-    tables = {role: read_spark(session, source, role, settings.columns) for role, source in sources.items()}
+    present = [*sources, *([] if items is None else ["items"])]
+    check_columns(settings.columns, present)
+    columns = {**columns_of_truth(settings), **(settings.columns or {})}
+    tables = {role: read_spark(session, source, role, columns) for role, source in sources.items()}
     check_same_units([table.empty for table in tables.values()], settings.columns)
+    if truth is not None:
+        tables["truth"] = with_grades(tables["truth"], settings.grades)
     catalogue = collected(items) if is_spark(items) else items
     return Engine(
         spark=session,
@@ -479,6 +478,7 @@ def bucket(
     if role in ("items", "interactions"):
         raise ParameterError("only tables with users can be bucketed", found=f"role={role!r}")
     check_buckets(buckets)
+    check_columns(columns, [role])
     session, uri = active_session(spark), uri_of(path)
     source = read_spark(session, table, role, columns, repeatable=False)
     _check_source(source, uri, table)

@@ -34,7 +34,7 @@ from rankwise.core.ids import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
 from rankwise.splits.interactions import Rows, Times, hash_of_other_columns, numbered, read_times
-from rankwise.tables.columns import ROLES, Columns, check_finite, empty_table, where_in
+from rankwise.tables.columns import ROLES, Columns, check_columns, check_finite, empty_table, where_in
 from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
 
@@ -132,6 +132,7 @@ def read_interactions(
             found=type(interactions).__name__,
             hint="rule.split(table) splits all other tables",
         )
+    check_columns(columns, ["interactions"])
     source = read_spark(active_session(interactions.sparkSession), interactions, "interactions", columns)
     table = source.empty
     names, standard = table.frame.columns, {name: role for role, name in table.columns.items()}

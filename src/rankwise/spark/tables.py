@@ -30,7 +30,8 @@ from pyspark.sql.types import ArrayType, StructType
 
 from rankwise.core.saved_forms import BUCKETS
 from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
-from rankwise.tables.columns import ROLES, Columns, check_finite, choose, names_of, plain_name
+from rankwise.evaluation.grades import check_events, graded_columns
+from rankwise.tables.columns import EVENT, ROLES, Columns, check_finite, choose, names_of, plain_name
 from rankwise.tables.memory import from_frame
 from rankwise.tables.read import read_table
 from rankwise.tables.table import TRAINED, Table, TableRole
@@ -58,6 +59,7 @@ __all__ = [
     "small_strings",
     "unify_ids",
     "uri_of",
+    "with_grades",
     "words_of",
     "write_head",
 ]
@@ -353,6 +355,27 @@ class SparkTable:
         return SparkTable(frame, empty)
 
 
+def with_grades(truth: SparkTable, grades: Mapping[str, float] | None) -> SparkTable:
+    """Return a ground truth that has the relevance of its events in their place.
+
+    Raises
+    ------
+    ColumnError
+        If it has no events, a relevance beside them, or an event without a grade.
+    """
+    if grades is None:
+        return truth
+    columns = graded_columns(truth.empty)
+    event = column(EVENT).cast("string")
+    events = collected(truth.frame.groupBy(event.alias("event")).count())
+    missing = events.filter(pl.col("event").is_null())["count"].sum()
+    check_events(truth.empty, events["event"].drop_nulls(), grades, int(missing))
+    grade_of_event = sf.create_map(*(sf.lit(value) for entry in grades.items() for value in entry))
+    frame = truth.frame.withColumn("relevance", grade_of_event[event]).drop(EVENT)
+    named = {role: name for role, name in columns.items() if role != EVENT}
+    return SparkTable(frame, replace(truth.empty, frame=empty_of(frame), columns=named))
+
+
 def column(name: str) -> Column:
     """Return a column by its name, whatever signs it has."""
     return sf.col("`" + name.replace("`", "``") + "`")
@@ -638,5 +661,5 @@ def check_order(table: Table, ties: str | None) -> None:
         raise ParameterError(
             "rows of a Spark table have no order, so tied scores cannot be kept in it",
             found='ties="input"',
-            hint='take ties="expected" or ties="item"',
+            hint='take ties="expected" or ties="item", or evaluate on one machine: rankwise.evaluate takes it',
         )

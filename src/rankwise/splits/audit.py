@@ -17,11 +17,11 @@ from rankwise.errors import ColumnError, InputError
 from rankwise.splits.audit_checks import CHECKS, Finding, check, not_run, verdict
 from rankwise.splits.audit_parts import PAIR, Audit, Limits, Parts, read_parts, rows_in
 from rankwise.splits.interactions import read_times
-from rankwise.tables.columns import ROLES, Columns, plain_name, quoted_columns
+from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name, quoted_columns
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_arrow, typed
 from rankwise.tables.read import read_table
-from rankwise.tables.table import Table
+from rankwise.tables.table import Table, TableRole
 from rankwise.tables.training import matching
 
 __all__ = ["audit"]
@@ -599,6 +599,11 @@ def audit(
     """
     if claim is not None:
         check_choice("claim", claim, Claim)
+    lists = [source for source in (recommendations, candidates) if source is not None]
+    read: dict[TableRole, Any] = {"recommendations": lists or None, "items": items, "users": users}
+    if features is not None:  # of users or of items
+        read |= {"items": features, "users": features}
+    check_columns(columns, ["interactions", *(role for role, source in read.items() if source is not None)])
     extra = {
         "items": None if items is None else _read_typed(items, "items", columns),
         "users": None if users is None else _read_typed(users, "users", columns),

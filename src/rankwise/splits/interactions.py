@@ -23,7 +23,7 @@ from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_co
 from rankwise.core.ids import Hashes, Vocabulary, combined, hash_of_column, vocabulary_for, whole_numbers
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.tables.columns import Columns, missing_column
+from rankwise.tables.columns import Columns, check_columns, missing_column
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -827,6 +827,7 @@ def _hash_of_times(times: Times, rows: Any) -> list[Hashes]:
 
 def read_rows(source: Any, columns: Columns | None, time_unit: TimeUnit | None, time_format: str | None) -> Rows:
     """Return the interactions that any source holds."""
+    check_columns(columns, ["interactions"])
     return Rows(read_table(source, "interactions", columns), time_unit, time_format)
 
 

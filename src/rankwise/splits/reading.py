@@ -27,7 +27,7 @@ from rankwise.splits.interactions import COMPACT, Mask, Rows, read_compact
 from rankwise.splits.split import Folds, Split
 from rankwise.splits.splitter import Deduplicate, Filter, KCore, MinRating, MinRows, Splitter
 from rankwise.splits.temporal import GlobalTime, SuccessiveTargets, TimeWindows, TwoStage
-from rankwise.tables.columns import ROLES, Columns, plain_name
+from rankwise.tables.columns import ROLES, Columns, check_columns, plain_name
 from rankwise.tables.files import is_table_folder, read_file
 from rankwise.tables.formats import Format
 from rankwise.tables.read import read_table
@@ -175,6 +175,7 @@ def read(
     >>> again.test.equals(split.test) or len(again.test)
     2
     """
+    check_columns(columns, ["interactions"])
     path = Path(folder)
     try:
         if not path.is_dir():

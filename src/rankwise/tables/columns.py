@@ -25,6 +25,7 @@ __all__ = [
     "POLARS_FAILURES",
     "ROLES",
     "Columns",
+    "check_columns",
     "check_exact",
     "check_finite",
     "check_numeric",
@@ -33,6 +34,7 @@ __all__ = [
     "check_was_read",
     "checked_ids",
     "choose",
+    "columns_of",
     "could_decide",
     "empty_table",
     "is_row_number",
@@ -288,6 +290,42 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
         if role in tables and column in all_columns[role]:
             overrides[column] = name
     return overrides
+
+
+def check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
+    """Raise if ``columns`` names a table that a call does not read, or a column that none of its tables has.
+
+    >>> check_columns({"user": "uid", "truth.relevance": "stars"}, ["recommendations", "truth"])
+    """
+    read = list(dict.fromkeys(roles))
+    for key in columns or {}:
+        choose({key: None}, "truth")  # raises where no table has such a column
+        if not _concerns(key, read):
+            table = key.rpartition(".")[0]
+            other = f"pass {table}=, or " if table in ("train", "items", "users", "reference") else ""
+            raise ParameterError(
+                "columns= names a column of a table that is not read here",
+                found=f"{key!r}; read: {', '.join(read) or 'no table'}",
+                hint=f"{other}leave {key!r} out of columns=",
+            )
+
+
+def columns_of(columns: Columns | None, roles: Iterable[TableRole]) -> dict[str, str | None]:
+    """Return the part of ``columns`` that concerns tables of some roles.
+
+    >>> columns_of({"user": "uid", "truth.relevance": "stars"}, ["train"])
+    {'user': 'uid'}
+    """
+    read = list(roles)
+    return {key: name for key, name in (columns or {}).items() if _concerns(key, read)}
+
+
+def _concerns(key: str, roles: Iterable[TableRole]) -> bool:
+    """Return whether a key of ``columns`` names a column of a table that has one of some roles."""
+    if key.startswith(_OF_TRUTH):
+        return "truth" in roles
+    table, _, column = key.rpartition(".")
+    return any(table in ("", role) and (column in ROLES[role] or column in KNOWN.get(role, {})) for role in roles)
 
 
 def known_column(

@@ -23,6 +23,7 @@ from rankwise.tables.columns import (
     EXACT,
     POLARS_FAILURES,
     Columns,
+    check_columns,
     check_exact,
     check_finite,
     check_numeric,
@@ -502,6 +503,7 @@ def read_chunks(path: Any, rows: int, *, columns: Columns | None = None) -> Iter
     FileError
         If the file cannot be read.
     """
+    check_columns(columns, ["recommendations"])
     chunks = Chunks(path, rows, columns)
     digest = table_hash(chunks.path)
     for table in chunks:

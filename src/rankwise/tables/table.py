@@ -323,6 +323,8 @@ class Table:
         Number of ids of a text file that had blanks around them, which were removed.
     empty_lists : polars.DataFrame or None, default=None
         Where each row of the source is the list of a request, the ``user`` and ``request`` of empty ones.
+    counts : mapping of str to int
+        What was counted when the table was made: irregularities of lists, merged rows of a ground truth.
     """
 
     frame: pl.DataFrame
@@ -336,6 +338,7 @@ class Table:
     unread: tuple[str, ...] = ()
     trimmed: int = 0
     empty_lists: pl.DataFrame | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def with_ids(self, column: str, ids: pl.Series) -> Self:
         """Return the table with other ids in one of its columns."""
@@ -406,8 +409,6 @@ class Recommendations(Table):
     ----------
     protocol : Protocol or None, default=None
         The candidate sets that the lists were ranked from; None if unknown.
-    counts : mapping of str to int
-        Irregularities that were counted when the lists were made.
     lengths : polars.DataFrame or None, default=None
         For exact ranks, each ``user`` and the size of its candidate set, ``length``. The rows are
         then judged items only, with the ranks ``first`` to ``last`` that each may have.
@@ -418,7 +419,6 @@ class Recommendations(Table):
     """
 
     protocol: Protocol | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
     lengths: pl.DataFrame | None = None
     unranked: pl.DataFrame | None = None
     k: int | None = None

@@ -48,7 +48,9 @@ class MetricOptions(AveragingOptions, total=False):
     k: int | list[int] | None
     ties: Ties | None
     by: str | list[str]
+    min_size: int
     weights: str | Mapping[Any, float] | None
+    columns: Mapping[str, str | None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,9 @@ class MetricSpec:
         """Return the spec for items that are numbered from 0, as `read` does with their number."""
         axis, tables = Axis("item", None, n_items), self.tables
         if tables.items is None:
-            tables = replace(tables, items=read_inputs(self.settings, items=axis.ids.to_frame("item")).items)
+            tables = replace(
+                tables, items=read_inputs(replace(self.settings, columns=None), items=axis.ids.to_frame("item")).items
+            )
         return replace(self, items=axis, tables=tables)
 
     def with_scored_items(self, n_items: int | None) -> MetricSpec:
@@ -247,6 +251,17 @@ class MetricSpec:
         has_facts = any(fact.kind in by_user for fact in self.plan.facts)
         options = self.settings.by or self.settings.weights is not None or self.exclude_seen
         return has_facts or bool(options)
+
+    @cached_property
+    def described(self) -> dict[str, str]:
+        """Everything that can move a number, as text by name: settings, and a short digest of each table."""
+        about = self._ranking_job.about
+        tables = {
+            role: sha256(repr(digest).encode()).hexdigest()[:12] for role, digest in sorted(about.digests.items())
+        }
+        settings = {name: value for name, value in sorted(about.settings.items()) if value not in ("null", "None", "")}
+        own = {"list_length": self.list_length, "exclude_seen": self.exclude_seen, "negatives": self.negatives}
+        return {**settings, **tables, **{name: str(value) for name, value in own.items()}}
 
     @cached_property
     def digest(self) -> str:

@@ -23,7 +23,7 @@ from rankwise.blocks.partial import BlockValues, GroupSums, ItemColumn, Partial
 from rankwise.core.arrays import Array, checks_at_end, count, sum_whole
 from rankwise.core.digests import FINALISER, added, start_and_factors
 from rankwise.core.saved_forms import STATE_DICT
-from rankwise.errors import DuplicateError, InputError, MetricError, RankwiseError
+from rankwise.errors import DuplicateError, InputError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import Job
 from rankwise.evaluation.plan import Plan
 from rankwise.metrics.base import MetricFailure
@@ -64,6 +64,8 @@ States: TypeAlias = dict[str, Tensor]
 the halves of the digest of their ground truth; ``signatures`` of their lists, shape (B,); ``sums`` by item, shape
 (n_sums, n_items); ``counts``, shape (n_counts,); and ``n_items`` if scores tell it.
 """
+_STATE = re.compile(r"(users|columns|signatures|sums|counts|n_items)_[0-9a-f]{16}")
+"""The name of a state in a state dict, with the digest of the settings."""
 _ROWS, _SUMS = ("users", "columns", "signatures"), ("sums", "counts")
 
 
@@ -378,12 +380,15 @@ def partial_of(
     ordered_by = {} if counts["from_lists"] else {"score": "scores"}
     relevant_by = {"relevance": "target"} if counts["graded"] else {}
     truth = _card(counts["truth_rows"], relevant_by) | {"split": None}
+    counted = {name: n for name, n in counts.items() if name not in KINDS}
+    if without := counts["lists_without_relevant_items"]:  # a row of a target is a user of the ground truth
+        counted["truth_users_without_relevant_items"] = without
     return Partial(
         users=_users(spec, layout, states, named=counts["with_users"] > 0),
         about=job.about,
         items=_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
         group_items=_group_items(spec, layout, states["sums"]) if spec.plan.needs_catalogue else None,
-        counts={name: n for name, n in counts.items() if name not in KINDS},
+        counts=counted,
         protocol="" if protocol is None else protocol.write(),
         ties=tuple(sorted(spec.ties(from_scores=kind == "from_scores") for kind in KINDS[:2] if counts[kind])),
         inputs={"recommendations": (_card(counts["rows"], ordered_by),), "truth": (truth,)},
@@ -563,6 +568,9 @@ class UserStates(Metric):
             key = prefix + self._names[name]
             if key in saved:  # unless `persistent(False)` was called
                 saved[key] = value.detach().clone()
+        metadata = getattr(saved, "_metadata", {}).get(prefix[:-1])
+        if metadata is not None:  # by which `load_state_dict` tells what differs
+            metadata["settings"] = self.spec.described
         return saved
 
     def _load_from_state_dict(
@@ -573,6 +581,8 @@ class UserStates(Metric):
         states = {key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)}
         state_dict = {f"{prefix}{name}": value for name, value in STATE_DICT.upgrade(states, version).items()}
         loaded = [name for name in self._names if prefix + self._names[name] in state_dict]
+        if not loaded and any(map(_STATE.fullmatch, states)):
+            raise self._other_settings_error(local_metadata.get("settings"))
         if "n_items" in loaded:
             common_n_items([self._state("n_items"), state_dict[prefix + self._names["n_items"]]])
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
@@ -587,6 +597,20 @@ class UserStates(Metric):
             self._write_n_items()
             self._computed, self._last = None, []
             self._update_count = max(self._update_count, int(bool(self._state("users"))))
+
+    def _other_settings_error(self, saved: Mapping[str, str] | None) -> ParameterError:
+        """Return the error for states of a metric with other settings, which name what differs if they were saved."""
+        here = self.spec.described
+        differing = [
+            f"{name}: {saved.get(name, 'nothing')} saved, {here.get(name, 'nothing')} here"
+            for name in ({} if saved is None else {**saved, **here})
+            if saved is not None and saved.get(name) != here.get(name)
+        ]
+        return ParameterError(
+            "these states are those of a metric with other settings",
+            found="; ".join(differing) or None,
+            hint="make the metric with the settings and tables that it had when it was saved",
+        )
 
     def _state(self, name: str) -> Any:
         return getattr(self, self._names[name])
