@@ -15,7 +15,8 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +31,16 @@ __all__ = [
     "fits_memory",
     "is_packed",
     "local_file",
+    "no_header",
     "plain_stem",
     "read_bytes",
+    "reads_like_row",
     "sniff",
     "unpacked",
 ]
 
 _STEP = 2**24
+_NEARLY_ALL = 0.9
 _SMALL = 2**30
 _RATIO = 200
 """What unpacks to more than 1 GiB and to 200 times its size is refused: tables of text are packed
@@ -330,7 +334,10 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     except csv.Error as error:
         raise FileError("the first line is no header", where=name, found=str(error)) from error
     names = tuple(field.strip() for field in header)
-    twice = next((field for field in names if field and names.count(field) > 1), None)
+    counts = Counter(names)
+    twice = next((field for field in names if field and counts[field] > 1), None)
+    if twice is not None and any(map(_is_value, names)) and not all(map(_is_number, names)):
+        raise no_header(name, line)
     if twice is not None and not all(map(_is_number, names)):
         raise FileError(
             "two columns of this file have the same name",
@@ -353,13 +360,59 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             "the first line holds numbers where column names are expected",
             where=name,
             found=repr(line[:80]),
-            hint="add a header line such as user,item,score",
+            hint=_ADD_HEADER,
         )
     return Format("csv", separator, names, has_header=True)
 
 
+_ADD_HEADER = (
+    "add a first line with the names of the columns, such as user,item,score; or read the file yourself and pass the "
+    'table: polars.read_csv(path, has_header=False, new_columns=["user", "item"])'
+)
+
+
+def no_header(name: str, line: str) -> FileError:
+    """Return the error of a file of text whose first line reads like a row."""
+    return FileError(
+        "this file seems to have no header: its first line reads like a row",
+        where=name,
+        found=repr(line[:80]),
+        hint=f"{_ADD_HEADER}; if the line does name the columns, give them names that do not look like values",
+    )
+
+
 def _is_number(field: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?", field) is not None
+
+
+def _is_value(field: str) -> bool:
+    """Return whether a field is a number, a date or a time, which no column is called."""
+    return _is_number(field) or re.fullmatch(r"\d{1,4}[-/.]\w{1,3}[-/.]\d{1,4}([T ]\S*)?", field) is not None
+
+
+def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether each of some names could be a value of its own column.
+
+    That is, it is one, or it has a digit and is written as nearly all of them are.
+
+    >>> rows = {"A1": ["A2", "A13"], "item": ["B7", "B8"]}
+    >>> reads_like_row(["A1"], rows.__getitem__), reads_like_row(["A1", "item"], rows.__getitem__)
+    (True, False)
+    """
+    return bool(names) and all(_is_like(name, values(name)) for name in names)
+
+
+def _is_like(name: str, values: Sequence[str]) -> bool:
+    if name in values:
+        return True
+    shape = _shape(name)
+    alike = sum(_shape(value) == shape for value in values)
+    return "9" in shape and len(values) > 0 and alike >= _NEARLY_ALL * len(values)
+
+
+def _shape(text: str) -> str:
+    """Return a text with one letter for each run of letters, and one digit for each run of digits."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text.strip()))
 
 
 def _movielens(name: str, fields: int) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from rankwise.errors import ColumnError, IdError, InputError, ParameterError, Sc
 from rankwise.tables.columns import (
     EXACT,
     POLARS_FAILURES,
+    ROLES,
     Columns,
     check_exact,
     check_finite,
@@ -32,6 +33,7 @@ from rankwise.tables.columns import (
     could_decide,
     empty_table,
     may_be_missing,
+    may_have_names,
     one_row_per_item,
     recognise,
 )
@@ -47,7 +49,7 @@ from rankwise.tables.files import (
     scan_parts,
     table_hash,
 )
-from rankwise.tables.formats import local_file
+from rankwise.tables.formats import local_file, no_header, reads_like_row
 from rankwise.tables.memory import (
     KEEP_OTHERS,
     NUMBERS,
@@ -423,10 +425,29 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
         raise swapped(QRELS, role, raw.name, raw.format.columns)
     if layout == "trec run" and role == "truth":
         raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
+    _check_header(raw, role, overrides)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
     unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
     return _from_text(table, raw) if raw.is_text else table
+
+
+_ROWS_OF_SAMPLE = 1000
+
+
+def _check_header(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]) -> None:
+    """Raise if the first line of a file, of which no name is known, may be a row: it would be lost as a header."""
+    names = raw.frame.columns
+    if not raw.format.has_header or may_have_names(names, role, ROLES[role]):
+        return
+    chosen = [name for name in overrides.values() if name in names]
+    rows = raw.frame.head(_ROWS_OF_SAMPLE)
+
+    def values(name: str) -> list[str]:
+        return [str(value).strip() for value in rows[name] if value is not None]
+
+    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
+        raise no_header(raw.name, (raw.format.separator or " ").join(names))
 
 
 def _unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
