@@ -46,6 +46,7 @@ __all__ = [
     "plain_name",
     "quoted_columns",
     "recognise",
+    "several_columns",
     "undecided",
     "unreadable",
     "where_in",
@@ -303,6 +304,11 @@ def _several(column: str, matches: Sequence[str], where: str, hint: str) -> Colu
     return ColumnError(f"two columns could be the {column}", where=where, found=quoted, hint=hint)
 
 
+def several_columns(table: Table, column: str, matches: Sequence[str]) -> ColumnError:
+    """Return the error for a table in which several columns could be one that only some calls need."""
+    return _ambiguous(table.role, column, matches, table.source)
+
+
 def _say_which(key: str, name: str = "…") -> str:
     return f'say which: columns={{"{key}": "{name}"}}'
 
@@ -332,6 +338,8 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1 and (column, role) == ("request", "truth"):
             continue  # lists tell whether it matters
+        if len(matches) > 1 and column == "timestamp" and role in ("truth", "train"):
+            continue  # no metric reads it; `several_columns` tells those that do
         if len(matches) > 1:
             raise _ambiguous(role, column, matches, where)
         if matches:
