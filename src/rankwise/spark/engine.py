@@ -63,6 +63,7 @@ from rankwise.spark.tables import (
 )
 from rankwise.tables.columns import empty_table
 from rankwise.tables.requests import has_requests, users_as_text
+from rankwise.tables.spelling import check_common_items
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
 
@@ -78,6 +79,9 @@ __all__ = [
     "work_on_buckets",
     "work_on_files",
 ]
+
+
+_MOST_ITEMS = 100_000  # that are compared on the driver where lists have no hit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -317,7 +321,9 @@ class Engine:
         requests = self._requests()
         evaluated, truth = self._evaluate(), self.tables.get("truth")
         lists = self.tables["recommendations"].empty
-        result = with_doubts(evaluated.result, [] if truth is None else swapped(lists, truth.empty))
+        warnings = [] if truth is None else swapped(lists, truth.empty)
+        result = self._with_trimmed(with_doubts(evaluated.result, warnings))
+        self._check_hits(result)
         if self.settings.warm_and_cold:
             assert truth is not None
             warm = self.tables["train"].trained.frame.select("item").distinct()
@@ -341,6 +347,26 @@ class Engine:
             )
         return requests
 
+    def _with_trimmed(self, result: Result) -> Result:
+        """Return the result whose cards say how many ids of text files had blanks around them."""
+        inputs = {
+            role: {**card, "ids_trimmed": self.tables[role].trimmed} if role in self.tables else card
+            for role, card in result.provenance["inputs"].items()
+        }
+        return replace(result, provenance={**result.provenance, "inputs": inputs})
+
+    def _check_hits(self, result: Result) -> None:
+        """Raise if there is no hit because no item of the lists is in another table."""
+        if result.counts.get("hits") != 0:
+            return
+        every = [self.tables[role] for role in ("recommendations", "truth", "train") if role in self.tables]
+        lists, *known = (table.frame.select(sf.col("item").cast("string")).distinct() for table in every)
+        columns = [collected(frame.limit(_MOST_ITEMS)).to_series() for frame in known]
+        if self.items is not None:
+            columns.append(self.items.frame["item"])
+        if all(lists.join(frame, "item", "left_semi").isEmpty() for frame in known):
+            check_common_items(collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source)
+
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""
         settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
@@ -355,7 +381,7 @@ class Engine:
         """Return the job and its tables, checked by their columns alone."""
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, train=tables.get("train"), chunk_rows=None)
-        unify_ids(tables)
+        tables = unify_ids(tables)
         columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
         empty = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))

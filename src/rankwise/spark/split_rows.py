@@ -231,12 +231,12 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
 
 
 def _columns_of_odd_times(rows: SparkRows) -> list[Column]:
-    """Return what tells odd times: how many read as dates, how many often mean an unknown time, the ends of the others."""
+    """Return what tells odd times: how many are dates or placeholders, and the ends of the others."""
     time, is_date = sf.col("time"), rows.table.frame.schema["timestamp"].is_temporal()
     is_placeholder = time.isin(placeholders(is_date=is_date, per_second=10**6))
     others = sf.when(~is_placeholder, time)
     return [
-        sf.count_if(sf.lit(value=False) if is_date else compact_dates(time)).alias("dates"),
+        sf.count_if(sf.expr("false") if is_date else compact_dates(time)).alias("dates"),
         sf.count_if(is_placeholder).alias("placeholders"),
         sf.min(others).alias("first_other"),
         sf.max(others).alias("last_other"),

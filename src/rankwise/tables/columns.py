@@ -25,6 +25,7 @@ __all__ = [
     "POLARS_FAILURES",
     "ROLES",
     "Columns",
+    "SharedName",
     "check_exact",
     "check_finite",
     "check_numeric",
@@ -222,8 +223,19 @@ def could_decide(
     ]
 
 
-def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
-    """Return the error for columns of numbers that may be the score, or the relevance."""
+def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence[str] = ()) -> ColumnError:
+    """Return the error for columns of numbers that may be the score, or the relevance.
+
+    Those that are ``ranks`` count from 1 or 0 in every list: as a score they would turn the lists round.
+    """
+    if ranks:
+        return ColumnError(
+            f"no column is known to be the rank or score, and {ranks[0]!r} could be the rank",
+            where=where,
+            found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
+            hint=f'{_say_which(f"{role}.rank", ranks[0])}; as a score, whose largest value is best: '
+            f'columns={{"{role}.score": "{ranks[0]}"}}',
+        )
     key = f"{role}.{_DECIDING[role][-1]}"
     otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
     missing = "relevance" if role == "truth" else "rank or score"
@@ -244,11 +256,17 @@ def is_row_number(name: str) -> bool:
     return not name.strip() or plain_name(name) in _ROW_NUMBERS
 
 
-def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
+class SharedName(str):
+    """The name of a column of all tables that have it: another table may have a plain name of its own."""
+
+    __slots__ = ()
+
+
+def choose(columns: Columns | None, role: TableRole, *, shared: bool = False) -> dict[str, str | None]:
     """Return the part of ``columns`` that concerns the table with one role.
 
     A key is a column (``"user"``) of all tables, or of one table (``"truth.user"``), which takes
-    precedence.
+    precedence. Where several tables are read together, the names of all tables are ``shared``.
 
     >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
@@ -269,7 +287,7 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
                 hint=nearest(column, names),
             )
         if role in tables and column in all_columns[role]:
-            overrides[column] = name
+            overrides[column] = SharedName(name) if shared and not table and name is not None else name
     return overrides
 
 
@@ -324,9 +342,10 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         If a column is missing, or two names fit one column.
     """
     out: dict[str, str] = {}
+    unresolved: dict[str, ColumnError] = {}
     chosen = {key: name for key, name in overrides.items() if not key.startswith(_OF_TRUTH)}
     for column in ROLES[role]:
-        if column in chosen:
+        if column in chosen and not _is_of_another_table(chosen[column], names, role, column):
             name = chosen[column]
             if column == "request" and role == "truth" and name not in names:
                 continue  # it holds for all requests of a user
@@ -341,13 +360,55 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         if len(matches) > 1 and column == "timestamp" and role in ("truth", "train"):
             continue  # no metric reads it; `several_columns` tells those that do
         if len(matches) > 1:
-            raise _ambiguous(role, column, matches, where)
-        if matches:
+            unresolved[column] = _ambiguous(role, column, matches, where)
+        elif matches:
             out[column] = matches[0]
         elif _is_required(role, column):
-            raise _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+            unresolved[column] = _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+    if unresolved:
+        raise _all_at_once(unresolved, [name for name in names if name not in out.values()], role, chosen, out)
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
     return out | _columns_of_truth(names, of_truth, where)
+
+
+def _is_of_another_table(name: str | None, names: Sequence[str], role: TableRole, column: str) -> bool:
+    """Return whether a name that was chosen for all tables is not in this one, whose own name is plain."""
+    return isinstance(name, SharedName) and name not in names and len(names_of(names, role, column)) == 1
+
+
+def _all_at_once(
+    unresolved: Mapping[str, ColumnError],
+    unread: Sequence[str],
+    role: TableRole,
+    chosen: Mapping[str, str | None],
+    known: Mapping[str, str],
+) -> ColumnError:
+    """Return one error for all columns that are missing or ambiguous, with everything that has to be said."""
+    first = next(iter(unresolved.values()))
+    missing = [column for column, error in unresolved.items() if error.what.startswith("there is no")]
+    deciding = _DECIDING.get(role, ())
+    is_decided = not deciding or any(column in (*known, *chosen, *unresolved) for column in deciding)
+    to_say = dict.fromkeys(unresolved, "…")
+    if len(missing) == 1 and len(unread) == 1:
+        to_say[missing[0]] = unread[0]
+    elif not is_decided and len(unread) > len(missing):
+        to_say[deciding[0]] = "…"
+    if len(unresolved) == 1 and [*to_say.values()] == ["…"]:
+        return first
+    for column, error in unresolved.items():
+        named = re.search(rf'"{role}\.{column}": "([^"]*)"', error.hint or "")
+        if named is not None and to_say[column] == "…":
+            to_say[column] = named[1]
+    pairs = ", ".join(f'"{role}.{column}": "{name}"' for column, name in to_say.items())
+    hint = f"say which: columns={{{pairs}}}"
+    if not is_decided and deciding[0] in to_say:
+        hint += f", with None for the {deciding[0]} if there is none"
+    return ColumnError(
+        ", and ".join(error.what for error in unresolved.values()),
+        where=first.where,
+        found="; ".join(dict.fromkeys(error.found or "" for error in unresolved.values())),
+        hint=hint,
+    )
 
 
 def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ import re
 import stat
 import struct
 import sys
+import time
 import zipfile
 import zlib
 from collections import Counter
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from rankwise.errors import FileError, ParameterError
+from rankwise.errors import FileError, ParameterError, nearest
 
 __all__ = [
     "Declared",
@@ -41,6 +42,8 @@ __all__ = [
 
 _STEP = 2**24
 _NEARLY_ALL = 0.9
+_PATIENCE = 10  # seconds that a pipe may be without a program that writes to it
+_MOST_COLUMNS = 20_000
 _SMALL = 2**30
 _RATIO = 200
 """What unpacks to more than 1 GiB and to 200 times its size is refused: tables of text are packed
@@ -59,10 +62,59 @@ def read_bytes(source: str | Path) -> bytes:
     if name == "-":
         return _bounded(sys.stdin.buffer, _memory(), "standard input")
     path = local_file(source)
-    with _told(name), path.open("rb") as stream:
+    with _told(name), _opened(path, name) as stream:
         if path.is_file() and path.stat().st_size > 0 and fits_memory(path):
             return stream.read()  # in one piece, which no piece has to be joined to
         return _bounded(stream, _memory(), name)
+
+
+def _opened(path: Path, name: str) -> IO[bytes]:
+    """Open a file, or a pipe that some program writes to: to open another one would wait for ever."""
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    until = time.monotonic() + _PATIENCE
+    first = b""
+    while True:
+        try:
+            first = os.read(descriptor, 1)
+        except BlockingIOError:  # a program will write
+            break
+        if first:
+            break
+        if time.monotonic() > until:
+            os.close(descriptor)
+            raise FileError(
+                "nothing was written to this pipe",
+                where=name,
+                found=f"no program that writes to it for {_PATIENCE} seconds",
+                hint="start the program that writes before the one that reads",
+            )
+        time.sleep(_PATIENCE / 1000)
+    os.set_blocking(descriptor, True)
+    stream = os.fdopen(descriptor, "rb")
+    return _Joined(first, stream) if first else stream
+
+
+class _Joined(io.RawIOBase):
+    """A stream whose first byte was read before."""
+
+    def __init__(self, first: bytes, stream: IO[bytes]) -> None:
+        self._first, self._stream = first, stream
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        first, self._first = self._first, b""
+        return first + self._stream.read(size)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+        super().close()
 
 
 def local_file(source: str | Path) -> Path:
@@ -79,11 +131,21 @@ def local_file(source: str | Path) -> Path:
         if path.is_dir():
             raise FileError("this is a folder", where=name)
         if not path.exists():
-            hint = "addresses are not opened: pass the table, or download the file" if "://" in name else None
+            hint = _near_name(path)
+            if "://" in name:
+                hint = "addresses are not opened: pass the table, or download the file"
             raise FileError("there is no such file", where=name, hint=hint)
         if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
             raise FileError("this is a device, which may have no end", where=name)
     return path
+
+
+def _near_name(path: Path) -> str | None:
+    """Return a question for a file beside a missing one whose name is near, or for the folder that is missing."""
+    folder = path.parent
+    if folder.is_dir():
+        return nearest(path.name, sorted(entry.name for entry in folder.iterdir()))
+    return f"there is no folder {str(folder)!r} either; relative paths are those of {os.getcwd()!r}"  # noqa: PTH109
 
 
 @contextmanager
@@ -334,6 +396,13 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     except csv.Error as error:
         raise FileError("the first line is no header", where=name, found=str(error)) from error
     names = tuple(field.strip() for field in header)
+    if len(names) > _MOST_COLUMNS:
+        raise FileError(
+            "this file has too many columns for a table with a row per user and item",
+            where=name,
+            found=f"{len(names):,} columns, of at most {_MOST_COLUMNS:,}",
+            hint="pass a matrix of users and items as an array or a sparse matrix",
+        )
     counts = Counter(names)
     twice = next((field for field in names if field and counts[field] > 1), None)
     if twice is not None and any(map(_is_value, names)) and not all(map(_is_number, names)):

@@ -18,7 +18,7 @@ from polars.selectors import by_name
 from rankwise.core.arguments import bounded, check_count
 from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import check_not_forked
-from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.columns import (
     EXACT,
     POLARS_FAILURES,
@@ -35,6 +35,7 @@ from rankwise.tables.columns import (
     may_be_missing,
     may_have_names,
     one_row_per_item,
+    quoted_columns,
     recognise,
 )
 from rankwise.tables.delimited import Numbers, malformed
@@ -210,6 +211,12 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     >>> table.frame["item"].to_list()
     [3, 1, 2]
     """
+    return _read(source, role, columns, choose(columns, role), progress)
+
+
+def _read(
+    source: Any, role: TableRole, columns: Columns | None, overrides: Mapping[str, str | None], progress: bool | None
+) -> Table:
     check_not_forked()
     table: Table
     if isinstance(source, Table) or hasattr(source, "as_table"):  # checked when it was made
@@ -218,7 +225,6 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
         if table.frame.is_empty() and not exact:
             raise empty_table(table)
         return table
-    overrides = choose(columns, role)
     table = _load(source, role, overrides, progress)
     if table.is_positional:
         table = _without_columns(table, overrides, columns)
@@ -279,7 +285,7 @@ def read_tables(
     }
 
     def read(role: TableRole) -> Table:
-        table = read_table(present[role], role, columns, progress=progress)
+        table = _read(present[role], role, columns, choose(columns, role, shared=True), progress)
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
@@ -292,7 +298,25 @@ def read_tables(
     with ThreadPoolExecutor(len(files) or 1) as pool:
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
+    _check_shared_names(columns, tables)
     return Tables(**tables)  # type: ignore[arg-type]
+
+
+def _check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
+    """Raise if a name that was chosen for all tables is in none of those that could have it."""
+    for column, name in (columns or {}).items():
+        with_names = {role: table for role, table in tables.items() if not table.is_positional}
+        could_have = [table for role, table in with_names.items() if column in ROLES[role]]
+        if name is None or not could_have or any(table.columns.get(column) == name for table in could_have):
+            continue
+        if column == "request" and {*with_names} == {"truth"}:
+            continue  # it holds for all requests of a user
+        names = [other for table in could_have for other in (*table.columns.values(), *table.unread)]
+        raise ColumnError(
+            f"there is no column {name!r} for the {column} in any table",
+            found=quoted_columns([*dict.fromkeys(names)]),
+            hint=nearest(name, names),
+        )
 
 
 def _load(source: Any, role: TableRole, overrides: Mapping[str, str | None], progress: bool | None) -> Table:
