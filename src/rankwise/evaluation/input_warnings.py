@@ -14,7 +14,7 @@ from rankwise.errors import InputError
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.spelling import have_one_look, other_spelling
 from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
-from rankwise.tables.training import COMPARED, COMPARED_TRUTH, SEEN, SEEN_TRUTH, align
+from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH, align
 
 __all__ = [
     "check_dense",
@@ -104,7 +104,8 @@ def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
             f"{_share(unknown, rows)} of the recommendations are of items that are not in the catalogue: do ids agree?"
         )
     seen, known, compared = counts.get(SEEN, 0), counts.get(SEEN_TRUTH, 0), counts.get(COMPARED, rows)
-    if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * counts.get(COMPARED_TRUTH, 0):
+    judged = counts.get("truth_rows", 0) * compared / max(rows, 1)  # of the same share of the users
+    if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * judged:
         warnings.append(
             f"{_share(seen, compared)} of the recommendations are items of the user's training interactions, of which "
             f"{'hardly any' if known else 'none'} is in the ground truth: exclude_seen=True takes them out"

@@ -17,7 +17,6 @@ from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 __all__ = [
     "COMPARED",
-    "COMPARED_TRUTH",
     "GROUP_NAMES",
     "SEEN",
     "SEEN_TRUTH",
@@ -134,7 +133,6 @@ def take_out_seen(
 SEEN = "recommendations_seen_in_training"
 COMPARED = "recommendations_compared_with_training"
 SEEN_TRUTH = "truth_rows_also_in_training"
-COMPARED_TRUTH = "truth_rows_compared_with_training"
 _MOST_TRAINING = 1_000_000  # rows that are compared with lists; of more, those of some users
 
 
@@ -154,13 +152,12 @@ def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, in
         tables = align(tables, column)
     recommended, known, *judged = (table.frame for table in tables)
     known = known.cast(_types(recommended), strict=False)
-    seen = len(recommended.join(known, on=pair, how="semi"))
-    if not seen:
-        return {}
-    counts = {SEEN: seen} | ({COMPARED: len(recommended)} if share > 1 else {})
+    counts = {SEEN: len(recommended.join(known, on=pair, how="semi"))}
+    if share > 1:
+        counts[COMPARED] = len(recommended)
     for frame in judged:
-        rows = frame.cast(_types(recommended), strict=False).join(recommended, on="user", how="semi")
-        counts |= {COMPARED_TRUTH: len(rows), SEEN_TRUTH: len(rows.join(known, on=pair, how="semi"))}
+        met_again = frame.cast(_types(recommended), strict=False).join(known, on=pair, how="semi")
+        counts[SEEN_TRUTH] = len(met_again.join(recommended, on="user", how="semi")) if len(met_again) else 0
     return counts
 
 
