@@ -67,6 +67,8 @@ def doubts(tables: Tables) -> list[str]:
         warnings.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
         warnings.append("the training interactions are the user-item pairs of the ground truth")
+    if tables.items is not None and (repeated := len(tables.items.frame) - tables.items.frame["item"].n_unique()):
+        warnings.append(f"the table of items has {repeated:,} rows of items that it has already, which count once")
     return [*warnings, *_spellings(tables)]
 
 
@@ -103,6 +105,15 @@ def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
         warnings.append(
             f"{_share(unknown, rows)} of the recommendations are of items that are not in the catalogue: do ids agree?"
         )
+    lists, rising = counts.get("lists", 0), counts.get("lists_whose_scores_rise", 0)
+    if rising == lists > 1:
+        warnings.append(
+            "scores rise where ranks fall in all lists: is the smallest score the best, or the rank another column?"
+        )
+    for name, count in counts.items():
+        if name.startswith("recommendations_without_") and count >= _MANY_UNKNOWN * rows > 0:
+            what = name.removeprefix("recommendations_without_").partition("(")[0].replace("_", " ")
+            warnings.append(f"{_share(count, rows)} of the recommendations are of items without {what}: do ids agree?")
     seen, known, compared = counts.get(SEEN, 0), counts.get(SEEN_TRUTH, 0), counts.get(COMPARED, rows)
     judged = counts.get("truth_rows", 0) * compared / max(rows, 1)  # of the same share of the users
     if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * judged:

@@ -448,9 +448,7 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
     return replace(table, empty=replace(table.empty, source=path), files=files)
 
 
-def _read_path(
-    spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]
-) -> SparkFile:
+def _read_path(spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]) -> SparkFile:
     """Return the table of a path; the files of a folder without a suffix tell their format."""
     form = _READERS.get(Path(path).suffix.lower()) or _READERS.get(_suffix_in(path), "parquet")
     try:

@@ -99,9 +99,7 @@ def with_text_keys(reader: DataFrameReader, path: str, frame: DataFrame) -> Data
     text = {key for key, texts in values.items() if not all(re.fullmatch(_WHOLE, value) for value in texts)}
     if not text:
         return frame
-    fields = [
-        StructField(field.name, StringType()) if field.name in text else field for field in frame.schema.fields
-    ]
+    fields = [StructField(field.name, StringType()) if field.name in text else field for field in frame.schema.fields]
     return reader.schema(StructType(fields)).load(path)
 
 

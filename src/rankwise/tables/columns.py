@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import plain_strings
+from rankwise.core.ids import WHOLE_NUMBER, plain_strings
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.table import Table, TableRole
 
@@ -233,7 +233,7 @@ def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence
             f"no column is known to be the rank or score, and {ranks[0]!r} could be the rank",
             where=where,
             found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
-            hint=f'{_say_which(f"{role}.rank", ranks[0])}; as a score, whose largest value is best: '
+            hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is best: "
             f'columns={{"{role}.score": "{ranks[0]}"}}',
         )
     key = f"{role}.{_DECIDING[role][-1]}"
@@ -627,6 +627,7 @@ def one_row_per_item(
     InputError
         If a user has two lists, or a list is null or holds nulls.
     """
+    frame = _with_lists_of_text(frame, role, overrides)
     frame = _with_fields(frame, role, overrides, source)
     lists = _list_columns(frame, role, overrides)
     if "item" not in lists:
@@ -646,6 +647,65 @@ def one_row_per_item(
             "the lists of one row are of different lengths", where=source, found=", ".join(lists.values())
         ) from error
     return flat, [singular.get(name, name) for name in frame.columns if _is_nested(frame.schema[name])]
+
+
+_BRACKETED = r"^\s*[\[(].*[\])]\s*$"
+_IN_ORDER_OF_CERTAINTY = ("|", ";", ",")
+
+
+def _with_lists_of_text(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> pl.DataFrame:
+    """Return a frame whose lists that are written as text, such as ``[1, 2]`` or ``1|2``, are lists.
+
+    Only columns with a name in the plural, or that the caller chose, and only if every cell is a list in brackets or,
+    in the plural, one of cells with one sign between ids.
+    """
+    text = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    if role in ("users", "items") or not text:
+        return frame
+    plural = [name for name in text if not names_of([name], role, "item") and name.lower().endswith("s")]
+    items = [name for name in plural if names_of([name[:-1]], role, "item")]
+    chosen = [name for name in text if name == overrides.get("item")]
+    if names_of(frame.columns, role, "item") and not chosen:
+        return frame
+    for name in (*chosen, *items):
+        parsed = _parsed_lists(frame[name], may_be_bare=name in items)
+        if parsed is None:
+            continue
+        frame = frame.with_columns(parsed)
+        lengths = parsed.list.len()
+        for other in plural:
+            values = None if other == name else _parsed_lists(frame[other], may_be_bare=True)
+            if values is not None and (values.list.len() == lengths).all():
+                frame = frame.with_columns(values.cast(pl.List(pl.Float64), strict=False))
+        break
+    return frame
+
+
+def _parsed_lists(cells: pl.Series, *, may_be_bare: bool) -> pl.Series | None:
+    """Return lists that are written in cells of text; None if some cell is none."""
+    if cells.null_count() or not len(cells):
+        return None
+    is_bracketed = bool(cells.str.contains(_BRACKETED).all())
+    if not is_bracketed and not may_be_bare:
+        return None
+    plain = cells.str.strip_chars().str.strip_chars("[]()") if is_bracketed else cells.str.strip_chars()
+    mark = next((mark for mark in _IN_ORDER_OF_CERTAINTY if plain.str.contains(mark, literal=True).any()), None)
+    if mark is None:  # blanks: of numbers alone, as a title may have some
+        if not plain.str.contains(r"^([-+.\deE]+(\s+[-+.\deE]+)*)?$").all():
+            return None if not is_bracketed else _of_texts(plain.str.split("\0"), cells.name)
+        plain, mark = plain.str.replace_all(r"\s+", " "), " "
+    return _of_texts(plain.str.split(mark), cells.name)
+
+
+def _of_texts(lists: pl.Series, name: str) -> pl.Series:
+    """Return lists of ids without blanks and quotation marks; of integers, if all are written so."""
+    texts = lists.list.eval(pl.element().str.strip_chars().str.strip_chars("'\"")).list.eval(
+        pl.element().filter(pl.element() != "")
+    )
+    flat = texts.explode(empty_as_null=False)
+    if len(flat) and flat.str.contains(WHOLE_NUMBER).all():
+        return texts.cast(pl.List(pl.Int64)).alias(name)
+    return texts.alias(name)
 
 
 def _is_nested(dtype: pl.DataType) -> bool:

@@ -372,7 +372,8 @@ def check_utf8(data: bytes, name: str) -> None:
             line.decode()
         except UnicodeDecodeError as error:
             text = line.decode(errors="backslashreplace")
-            raise malformed("not in UTF-8", name, number, text) from error
+            hint = 'read it in its own encoding and pass the table: polars.read_csv(path, encoding="latin1")'
+            raise malformed("not in UTF-8", name, number, text, hint) from error
 
 
 def locate(data: bytes, layout: Format, bad: Callable[[list[str]], bool]) -> tuple[int, str]:

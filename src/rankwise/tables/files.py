@@ -330,7 +330,19 @@ def _plain_text(data: bytes, name: str) -> bytes:
         )
     data = data.removeprefix(codecs.BOM_UTF8)
     data = data.replace(b"\r", b"\n") if b"\n" not in data and b"\r" in data else data
+    data = _from_latin_1(data)
     check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
+    return data
+
+
+def _from_latin_1(data: bytes) -> bytes:
+    """Return in UTF-8 what MovieLens 1M's files hold: Latin-1, with ``::`` between fields; other data as it is."""
+    if b"::" not in data[: data.find(b"\n") + 1 or len(data)]:
+        return data
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").encode()
     return data
 
 
