@@ -132,17 +132,15 @@ def test_lists_without_an_item_of_any_table_are_refused(wrap, prefix, hint, tmp_
     items = [f"{prefix}{100 + number}" if prefix == "sku-" else f"{prefix}{number}x" for number in range(10)]
     lists = pl.DataFrame({"user": users, "item": items})
     truth = pl.DataFrame({"user": users, "item": [str(100 + number) for number in range(10)]})
+    lists.write_parquet(tmp_path / "l.parquet")
+    pieces = rw.Evaluator("recall@1").update(lists[:4], truth[:4]).update(lists[4:], truth[4:])
+    roads = {
+        "whole": lambda: rw.evaluate(lists, truth, "recall@1"),
+        "chunks": lambda: rw.evaluate(tmp_path / "l.parquet", truth, "recall@1", chunk_rows=4),
+        "pieces": pieces.result,
+    }
     with pytest.raises(IdError, match="no recommended item is in the ground truth") as error:
-        if wrap == "whole":
-            rw.evaluate(lists, truth, "recall@1")
-        elif wrap == "chunks":
-            lists.write_parquet(tmp_path / "l.parquet")
-            rw.evaluate(tmp_path / "l.parquet", truth, "recall@1", chunk_rows=4)
-        else:
-            evaluator = rw.Evaluator("recall@1")
-            for piece in (slice(0, 4), slice(4, 10)):
-                evaluator.update(lists[piece], truth[piece])
-            evaluator.result()
+        roads[wrap]()
     assert hint in str(error.value)
     assert repr(items[0]) in str(error.value)
     assert "'100' and '101'" in str(error.value)
@@ -190,7 +188,7 @@ def test_recommended_training_interactions_are_counted_and_said(tmp_path):
     assert "recommendations_seen_in_training" not in without.counts
     again = rw.evaluate(lists, {1: {3}, 2: {6}, 3: {8}}, "mrr", train=train)  # people meet items again
     assert again.counts["truth_rows_also_in_training"] == 2
-    assert again.provenance["doubts"] == []
+    assert not any("training interactions" in doubt for doubt in again.provenance["doubts"])
 
 
 def test_of_very_many_training_interactions_those_of_some_users_are_compared(monkeypatch):
@@ -210,3 +208,18 @@ def test_of_very_many_training_interactions_those_of_some_users_are_compared(mon
     names = {str(user): {"3"} for user in users}
     known = {str(user): ["2", "8", "9"] for user in users}
     assert rw.evaluate(text, names, "mrr", train=known).counts == result.counts
+
+
+def test_ranks_that_contradict_the_scores_of_all_lists_are_said():
+    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "rank": [1, 2, 1, 2], "score": [1, 2, 3, 4]})
+    assert "scores rise where ranks fall in all lists" in said(lists, TRUTH)
+    assert said(lists.with_columns(score=pl.Series([1, 2, 4, 3])), TRUTH) == ""
+
+
+def test_items_that_are_listed_twice_and_items_without_categories_are_said():
+    items = pl.DataFrame({"item": [5, 6, 7, 7]})
+    assert "2 rows of items that it has already" in said(LISTS, TRUTH, items=pl.concat([items, items[:1]]))
+    assert said(LISTS, TRUTH, items=items.unique()) == ""
+    table = {"item": [5, 6, 7, 8], "genres": [None, None, None, ["x"]]}
+    doubts = rw.evaluate(LISTS, TRUTH, "category_count@2", items=table).provenance["doubts"]
+    assert doubts == ["all 4 of the recommendations are of items without categories: do ids agree?"]

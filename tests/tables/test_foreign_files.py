@@ -16,7 +16,9 @@ RATINGS = "1::10::5::978300760\n2::11::4::978300761\n"
 
 
 def test_files_of_movielens_are_in_latin_1(tmp_path):
-    (tmp_path / "movies.dat").write_bytes("10::Misérables, Les (1995)::Drama\n11::Heat::Action|Crime\n".encode("latin-1"))
+    (tmp_path / "movies.dat").write_bytes(
+        "10::Misérables, Les (1995)::Drama\n11::Heat::Action|Crime\n".encode("latin-1")
+    )
     (tmp_path / "ratings.dat").write_text(RATINGS)
     frame = read_file(tmp_path / "movies.dat").frame
     assert frame["title"][0] == "Misérables, Les (1995)"

@@ -230,7 +230,7 @@ def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence
     """
     if ranks:
         return ColumnError(
-            f"no column is known to be the rank or score, and {ranks[0]!r} could be the rank",
+            f"no column is known to be the rank or score, and {ranks[0]!r} could be it",
             where=where,
             found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
             hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is best: "

@@ -838,6 +838,8 @@ def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) ->
 
 def _counts_up(frame: pl.DataFrame, user: str, name: str) -> bool:
     """Return whether a column has the numbers 1 to n, or 0 to n - 1, in the list of each user."""
+    if frame.schema[name].is_nested():
+        return False
     numbers = frame[name].cast(pl.Float64, strict=False)
     lists = pl.DataFrame({"user": frame[user], "rank": numbers}).group_by("user")
     ends = lists.agg(first=pl.min("rank"), last=pl.max("rank"), rows=pl.len(), distinct=pl.n_unique("rank"))
