@@ -65,7 +65,7 @@ from rankwise.tables.columns import empty_table
 from rankwise.tables.requests import has_requests, users_as_text
 from rankwise.tables.spelling import check_common_items
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
-from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
+from rankwise.tables.training import SEEN, SEEN_TRUTH, TRAIN_GROUPS, check_train_groups
 
 __all__ = [
     "Engine",
@@ -428,7 +428,7 @@ class Engine:
             _check_files(tables, work, read)
             of_driver = {RELEVANT, *map(rows_of, tables)}
             kept = {name: count for name, count in merged.counts.items() if name not in of_driver}
-            merged = replace(merged, counts=kept)
+            merged = replace(merged, counts=kept | _seen_counts(job, tables, work))
             if collect:
                 evaluated = _Evaluated(_collected(job, merged, output))
                 output.unpersist()
@@ -466,6 +466,20 @@ class _Evaluated:
     result: Result
     values: DataFrame | None = None
     kept: DataFrame | None = None
+
+
+def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork) -> dict[str, int]:
+    """Count what `seen_counts` counts in memory, where buckets have no training rows to compare with."""
+    settings, train = job.settings, tables.get("train")
+    if train is None or "train" in work.sources or settings.exclude_seen or settings.by_request or settings.of_slice:
+        return {}
+    pair = ["user", "item"]
+    known, lists = train.frame.select(pair), tables["recommendations"].frame
+    counts = {SEEN: lists.join(known, pair, "left_semi").count()}
+    if "truth" in tables:
+        met_again = tables["truth"].frame.join(known, pair, "left_semi")
+        counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()
+    return counts
 
 
 def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dict[str, int]]:

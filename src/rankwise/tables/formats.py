@@ -68,7 +68,7 @@ def read_bytes(source: str | Path) -> bytes:
         return _bounded(stream, _memory(), name)
 
 
-def _opened(path: Path, name: str) -> IO[bytes]:
+def _opened(path: Path, name: str) -> Any:
     """Open a file, or a pipe that some program writes to: to open another one would wait for ever."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return path.open("rb")
