@@ -139,8 +139,7 @@ def _check_header(
 
 def _check_blanks(frame: DataFrame, name: str, path: str) -> None:
     """Raise if two ids differ by nothing but the blanks around them."""
-    ids = frame.select(quoted(name).alias("id")).distinct()
-    ids = ids.groupBy(sf.regexp_replace("id", _AROUND, "").alias("plain"))
+    ids = frame.select(quoted(name).alias("id")).distinct().groupBy(sf.regexp_replace("id", _AROUND, "").alias("plain"))
     twice = ids.agg(sf.count("id").alias("n"), sf.min("id").alias("one"), sf.max("id").alias("other"))
     pair = twice.filter("n > 1").first()
     if pair is not None:

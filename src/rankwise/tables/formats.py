@@ -64,11 +64,11 @@ def read_bytes(source: str | Path) -> bytes:
     path = local_file(source)
     with _told(name), _opened(path, name) as stream:
         if path.is_file() and path.stat().st_size > 0 and fits_memory(path):
-            return stream.read()  # in one piece, which no piece has to be joined to
+            return stream.read() or b""  # in one piece, which no piece has to be joined to
         return _bounded(stream, _memory(), name)
 
 
-def _opened(path: Path, name: str) -> Any:
+def _opened(path: Path, name: str) -> IO[bytes] | io.RawIOBase:
     """Open a file, or a pipe that some program writes to: to open another one would wait for ever."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return path.open("rb")
