@@ -113,6 +113,19 @@ def test_failures_are_logged_counted_and_scored_0_or_left_out(caplog):
         assert "for whom the model failed" in repr(result)
 
 
+def test_failures_for_one_reason_are_logged_once_with_their_number(caplog):
+    class Model:
+        def recommend(self, user_id, n):
+            if user_id < 12:
+                raise KeyError(user_id)
+            return [5][:n]
+
+    with caplog.at_level(logging.WARNING, logger="rankwise"):
+        result = rw.evaluate_model(Model(), {user: {5} for user in range(15)}, "recall@1")
+    assert caplog.messages == ["the model failed for user 0: KeyError: 0", "the model failed for 12 users in all"]
+    assert result.counts["users_model_failed_for"] == 12
+
+
 def test_a_batch_that_fails_is_asked_one_by_one():
     class Model:
         def recommend(self, users, n):

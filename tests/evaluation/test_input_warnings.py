@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import rankwise as rw
-from rankwise.errors import InputError
+from rankwise.errors import EmptyError, IdError, InputError
+from rankwise.tables import training
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "score": [0.9, 0.1, 0.8, 0.3]})
 TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7], "rating": [4.0, 5.0]})
@@ -21,7 +22,7 @@ def said(*tables, **options):
 
 
 def test_nothing_is_said_of_tables_in_their_place():
-    assert said(LISTS, TRUTH, train=TRUTH[:1]) == ""
+    assert said(LISTS, TRUTH, train={3: [5]}) == ""
     assert said({1: [5, 6]}, {1: {6}}) == ""
     unordered = LISTS.drop("score")
     assert said(unordered, TRUTH.drop("rating")) == ""
@@ -95,3 +96,130 @@ def test_exact_ranks_are_always_of_the_pairs_of_the_ground_truth():
     ranks = rw.rank_relevant(scores, truth=truth)
     result = rw.evaluate(ranks, truth, "mrr")
     assert result.provenance["doubts"] == []
+
+
+@pytest.mark.parametrize(
+    ("listed", "judged", "words"),
+    [
+        (["007", "12", "13"], ["7", "12", "99"], "without leading zeros, such as '007' and '7'"),
+        (["7.0", "12", "13"], ["7", "12", "99"], "without a trailing .0, such as '7.0' and '7'"),
+        (["sku7", "12", "13"], ["7", "12", "99"], "without their prefix, such as 'sku7' and '7'"),
+        ([" x", "y", "z"], ["x", "y", "w"], "without blanks around them, such as ' x' and 'x'"),
+        (["X", "y", "z"], ["x", "y", "w"], "in lower case, such as 'X' and 'x'"),
+    ],
+)
+@pytest.mark.parametrize("column", ["item", "user"])
+def test_ids_that_are_written_otherwise_are_named(listed, judged, words, column):
+    other = {"item": "user", "user": "item"}[column]
+    lists = pl.DataFrame({column: listed, other: ["a", "a", "a"]})
+    truth = pl.DataFrame({column: judged, other: ["a", "a", "a"]})
+    assert f"{column} ids of the lists and of the ground truth differ: 1 of 3 would agree {words}" in said(lists, truth)
+    assert said(lists.with_columns(truth[column]), truth, train=None).count("would agree") == 0
+
+
+def test_ids_of_training_and_of_the_items_are_compared_as_well():
+    lists, truth = {"a": ["01", "x"], "b": ["02", "x"]}, {"a": {"x"}, "b": {"x"}}
+    assert "and of the training interactions differ: 2 of 3" in said(lists, truth, train={"a": ["1"], "b": ["2"]})
+    assert "and of the table of items differ: 2 of 3" in said(lists, truth, items=["1", "2", "x"])
+
+
+@pytest.mark.parametrize("wrap", ["whole", "pieces", "chunks"])
+@pytest.mark.parametrize(
+    ("prefix", "hint"), [("sku-", "without their prefix, such as 'sku-100' and '100'"), ("other", "in the same way")]
+)
+def test_lists_without_an_item_of_any_table_are_refused(wrap, prefix, hint, tmp_path):
+    users = [f"u{number}" for number in range(10)]
+    items = [f"{prefix}{100 + number}" if prefix == "sku-" else f"{prefix}{number}x" for number in range(10)]
+    lists = pl.DataFrame({"user": users, "item": items})
+    truth = pl.DataFrame({"user": users, "item": [str(100 + number) for number in range(10)]})
+    lists.write_parquet(tmp_path / "l.parquet")
+    pieces = rw.Evaluator("recall@1").update(lists[:4], truth[:4]).update(lists[4:], truth[4:])
+    roads = {
+        "whole": lambda: rw.evaluate(lists, truth, "recall@1"),
+        "chunks": lambda: rw.evaluate(tmp_path / "l.parquet", truth, "recall@1", chunk_rows=4),
+        "pieces": pieces.result,
+    }
+    with pytest.raises(IdError, match="no recommended item is in the ground truth") as error:
+        roads[wrap]()
+    assert hint in str(error.value)
+    assert repr(items[0]) in str(error.value)
+    assert "'100' and '101'" in str(error.value)
+
+
+def test_lists_without_a_hit_are_a_result_where_an_item_is_known():
+    lists = {user: [f"a{user}"] for user in range(12)}
+    truth = {user: {f"b{user}"} for user in range(12)}
+    with pytest.raises(IdError, match="no recommended item"):
+        rw.evaluate(lists, truth, "mrr")
+    for known in ({"train": {99: ["a3"]}}, {"items": ["a3", *(f"b{user}" for user in range(12))]}):
+        assert rw.evaluate(lists, truth, "mrr", **known)["mrr"] == 0
+    assert rw.evaluate({1: ["a"]}, {1: {"b"}}, "mrr")["mrr"] == 0  # may be chance
+
+
+def test_users_without_a_list_are_named():
+    with pytest.raises(EmptyError, match="no evaluated user has a recommendation list") as error:
+        rw.evaluate({"007": ["a"], "008": ["b"]}, {"7": {"a"}, "8": {"b"}}, "mrr")
+    assert "'007' and '008'" in str(error.value)
+    assert "'7' and '8'" in str(error.value)
+    assert "without leading zeros" in str(error.value)
+
+
+@pytest.mark.parametrize("unknown", [3, 4])
+def test_a_fifth_of_unknown_recommendations_is_said(unknown):
+    items = [f"new{number}" for number in range(unknown)] + [f"i{number}" for number in range(18 - unknown)]
+    text = said({"ann": items}, {"ann": {"i1"}}, train={"bob": [f"i{number}" for number in range(18)]})
+    assert ("are not in the catalogue" in text) == (unknown >= 0.2 * 18)
+
+
+def test_recommended_training_interactions_are_counted_and_said(tmp_path):
+    lists = {1: [3, 4, 5], 2: [4, 6, 7], 3: [3, 8, 9]}
+    truth, train = {1: {5}, 2: {7}, 3: {8}}, {1: [3, 4], 2: [6], 4: [8]}
+    whole = rw.evaluate(lists, truth, "mrr", train=train)
+    assert whole.counts["recommendations_seen_in_training"] == 3
+    assert "33% (3 of 9) of the recommendations are items of the user's training" in whole.provenance["doubts"][0]
+
+    evaluator = rw.Evaluator("mrr", truth=truth, train=train)
+    for user in lists:
+        evaluator.update({user: lists[user]})
+    assert evaluator.result().counts == whole.counts
+    assert evaluator.result().provenance["doubts"] == whole.provenance["doubts"]
+
+    without = rw.evaluate(lists, truth, "mrr", train=train, exclude_seen=True)
+    assert "recommendations_seen_in_training" not in without.counts
+    again = rw.evaluate(lists, {1: {3}, 2: {6}, 3: {8}}, "mrr", train=train)  # people meet items again
+    assert again.counts["truth_rows_also_in_training"] == 2
+    assert not any("training interactions" in doubt for doubt in again.provenance["doubts"])
+
+
+def test_of_very_many_training_interactions_those_of_some_users_are_compared(monkeypatch):
+    monkeypatch.setattr(training, "_MOST_TRAINING", 60)
+    users = range(40)
+    lists, train = {user: [1, 2, 3] for user in users}, {user: [2, 8, 9] for user in users}
+    truth = {user: {3} for user in users}
+    result = rw.evaluate(lists, truth, "mrr", train=train)
+    compared = result.counts["recommendations_compared_with_training"]
+    assert 0 < compared < 120
+    assert result.counts["recommendations_seen_in_training"] * 3 == compared
+    text = {str(user): [str(item) for item in items] for user, items in lists.items()}
+    halves = rw.Evaluator("mrr", truth=truth, train=train)
+    for half in (range(20), range(20, 40)):
+        halves.update({user: lists[user] for user in half})
+    assert halves.result().counts == result.counts
+    names = {str(user): {"3"} for user in users}
+    known = {str(user): ["2", "8", "9"] for user in users}
+    assert rw.evaluate(text, names, "mrr", train=known).counts == result.counts
+
+
+def test_ranks_that_contradict_the_scores_of_all_lists_are_said():
+    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "rank": [1, 2, 1, 2], "score": [1, 2, 3, 4]})
+    assert "scores rise where ranks fall in all lists" in said(lists, TRUTH)
+    assert said(lists.with_columns(score=pl.Series([1, 2, 4, 3])), TRUTH) == ""
+
+
+def test_items_that_are_listed_twice_and_items_without_categories_are_said():
+    items = pl.DataFrame({"item": [5, 6, 7, 7]})
+    assert "2 rows of items that it has already" in said(LISTS, TRUTH, items=pl.concat([items, items[:1]]))
+    assert said(LISTS, TRUTH, items=items.unique()) == ""
+    table = {"item": [5, 6, 7, 8], "genres": [None, None, None, ["x"]]}
+    doubts = rw.evaluate(LISTS, TRUTH, "category_count@2", items=table).provenance["doubts"]
+    assert doubts == ["all 4 of the recommendations are of items without categories: do ids agree?"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankwise as rw
 from rankwise.errors import ColumnError
-from rankwise.tables.columns import ROLES, may_have_names, names_of
+from rankwise.tables.columns import ROLES, may_have_names, names_of, recognise
 
 LISTS = pl.DataFrame({"user": [1, 1, 2], "item": [3, 1, 2]})
 SCORES = [0.2, 0.9, 0.5]  # the first list is not in the order of its rows
@@ -191,3 +193,47 @@ SPELLINGS = st.builds("".join, st.lists(st.sampled_from([*"usU_ -:.\0\nıİ1", "
 def test_names_are_looked_for_wherever_there_are_some(names, role):
     for column in {"user", "item"} & ROLES[role].keys():
         assert may_have_names(names, role, [column]) or not names_of(names, role, column)
+
+
+def test_all_columns_that_are_missing_are_asked_for_at_once(tmp_path):
+    path = tmp_path / "liste.csv"
+    path.write_text("Nutzer,Ding,Platz\n1,5,1\n1,6,2\n2,5,1\n")
+    with pytest.raises(ColumnError) as error:
+        rw.evaluate(path, {1: {6}, 2: {5}}, "mrr")
+    assert error.value.what == "there is no column for the user, and there is no column for the item"
+    keys = '"recommendations.user": "…", "recommendations.item": "…", "recommendations.rank": "…"'
+    assert f"columns={{{keys}}}" in error.value.hint
+    columns = dict(zip(re.findall(r'"([a-z.]+)"', keys), ("Nutzer", "Ding", "Platz"), strict=True))
+    assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
+
+
+def test_the_only_column_that_is_left_is_offered():
+    frame = pl.DataFrame({"user": [1], "Ding": ["a"], "rank": [1]})
+    with pytest.raises(ColumnError) as error:
+        recognise(frame.columns, "recommendations", {}, "here")
+    assert error.value.hint == 'say which: columns={"recommendations.item": "Ding"}'
+
+
+def test_a_name_for_all_tables_is_that_of_the_tables_that_have_it():
+    lists = pl.DataFrame({"Nutzer": [1, 2], "item": [5, 6]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [5, 5]})
+    assert rw.evaluate(lists, truth, "mrr", columns={"user": "Nutzer"})["mrr"] == 0.5
+    with pytest.raises(ColumnError, match="there is no column 'Nuzer' for the user"):
+        rw.evaluate(lists, truth, "mrr", columns={"user": "Nuzer"})
+    with pytest.raises(ColumnError, match="there is no column 'Nuzer' for the user in any table") as error:
+        rw.evaluate(truth, truth, "mrr", columns={"user": "Nuzer"})
+    assert error.value.found == "columns 'user', 'item'"
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_numbers_that_count_up_in_every_list_are_offered_as_the_rank(start):
+    ranks = [start, start + 1, start + 1, start]
+    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 6], "Platz": ranks})
+    with pytest.raises(ColumnError, match="'Platz' could be it") as error:
+        rw.evaluate(lists, {1: {5}, 2: {5}}, "mrr")
+    assert "count up in each list" in error.value.found
+    assert error.value.hint.index('"recommendations.rank": "Platz"') < error.value.hint.index("recommendations.score")
+    assert rw.evaluate(lists, {1: {5}, 2: {5}}, "mrr", columns={"recommendations.rank": "Platz"})["mrr"] == 0.75
+    with pytest.raises(ColumnError, match="'Platz' could be it") as error:
+        rw.evaluate(lists.with_columns(Platz=pl.Series([1, 3, 2, 1])), {1: {5}}, "mrr")
+    assert "recommendations.rank" not in error.value.hint

@@ -73,7 +73,7 @@ def test_a_format_is_told_by_name_and_first_line(name, line, expected):
         ("a.csv", "1,2.5,-3", "the first line holds numbers"),
         ("a.csv", "1,1", "the first line holds numbers"),
         ("a.csv", "user,user", "two columns of this file have the same name"),
-        ("a.csv", "1,1,x", "two columns of this file have the same name"),
+        ("a.csv", "1,1,x", "seems to have no header"),
         ("a.csv", "sep=;", "says how fields are separated"),
         ("a.csv", '"sep=,"', "says how fields are separated"),
         ("a.dat", "1::2", "a MovieLens file has 3, 4 or 5 fields"),

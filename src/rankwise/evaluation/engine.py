@@ -47,7 +47,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
 from rankwise.tables.requests import check_no_requests, naming_requests
 from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
-from rankwise.tables.training import check_train_groups, keep_judged, train_groups
+from rankwise.tables.training import check_train_groups, keep_judged, seen_counts, train_groups
 
 __all__ = ["Job", "finish", "merge", "plain_settings", "prepare", "run", "settings_of", "with_train_items", "work"]
 
@@ -352,6 +352,8 @@ def work(job: Job, piece: Tables) -> Partial:
             raise naming_requests(error, recommendations, piece.truth or job.shared.truth) from error
         break
     result = _partial_of(job, piece, encoded, measured)
+    if recommendations is not None:
+        result = _counting_seen(result, job, recommendations, piece.truth or job.shared.truth)
     if outside is not None and recommendations is not None:
         result = _counting_outside(result, recommendations, outside)
     return replace(result, sample=sample_counts(recommendations, result.users, result.counts.get("hits", 0)))
@@ -397,6 +399,16 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
         "lists_with_items_outside_catalogue": rows["user"].n_unique(),
     }
     return replace(result, counts=Counter(result.counts) + Counter(counts), outside_catalogue=outside)
+
+
+def _counting_seen(result: Partial, job: Job, lists: Recommendations, truth: Table | None) -> Partial:
+    """Return a partial with the number of recommendations that are training interactions of their user."""
+    settings, train = job.settings, job.shared.train
+    are_seen_kept = not (settings.exclude_seen or settings.of_slice or settings.by_request or lists.is_exact)
+    if train is None or train.frame.is_empty() or not are_seen_kept or lists.format == "ratings":
+        return result
+    judged = None if truth is None or is_absent(truth) else truth
+    return replace(result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train)))
 
 
 def _evaluated_rows(job: Job, recommendations: Recommendations, piece: Tables) -> Recommendations:

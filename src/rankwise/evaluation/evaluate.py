@@ -48,6 +48,7 @@ from rankwise.tables.requests import (
     users_of_requests,
     without_requests,
 )
+from rankwise.tables.spelling import check_common_items
 from rankwise.tables.storage import is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
 from rankwise.tables.training import matching, take_out_seen, with_user_column
@@ -194,6 +195,7 @@ class Evaluator:
         self._job = prepare(settings, shared) if self._requests is None else self._requests.job
         self._partials: list[Partial] = []
         self._users = UsersOnce()
+        self._without_hits: list[Tables] | None = []
 
     @property
     def shared(self) -> Tables:
@@ -247,7 +249,22 @@ class Evaluator:
         if has_requests(piece.recommendations):
             self._take_requests()
         partial = work(self._job, piece) if self._requests is None else self._requests.work(piece)
-        return self._merged([partial])
+        without_hits = self._items_without_hits(piece, partial)
+        self._merged([partial])
+        self._without_hits = without_hits
+        return self
+
+    def _items_without_hits(self, piece: Tables, partial: Partial) -> list[Tables] | None:
+        """Return the distinct items of all pieces so far, while none of them has a hit; else None."""
+        lists, settings = piece.recommendations, self._job.settings
+        counts = {"hits": 0} | dict(partial.counts)
+        if self._without_hits is None or lists is None or not _may_lack_hits(settings, lists, counts):
+            return None
+        lists = lists.with_frame(lists.frame.select(pl.col("item").unique(maintain_order=True)))
+        truth = piece.truth
+        if truth is not None:
+            truth = truth.with_frame(truth.frame.select(pl.col("item").unique(maintain_order=True)))
+        return [*self._without_hits, Tables(recommendations=lists, truth=truth)]
 
     def merge(self, *others: Evaluator | Partial) -> Self:
         """Add the partials of other evaluators, which may come from other machines.
@@ -286,6 +303,9 @@ class Evaluator:
             (self._partials or partials)[0].check(partial)
         self._users = self._users.with_users(partials)
         self._partials += partials
+        for other in others:
+            both = self._without_hits, getattr(other, "_without_hits", None)  # items of a partial are not known
+            self._without_hits = None if both[0] is None or both[1] is None else [*both[0], *both[1]]
         return self
 
     @contextmanager
@@ -305,10 +325,21 @@ class Evaluator:
     def result(self) -> Result:
         """Return the result of everything so far; more may be added afterwards."""
         if self._requests is not None:
-            return self._requests.result(self._partials)
-        result = finish(self._job, self._partials)
+            result = self._requests.result(self._partials)
+        else:
+            result = finish(self._job, self._partials)
+        if self._without_hits and result.counts.get("hits") == 0:
+            self._check_common_items(self._without_hits)
         truth = self.shared.truth
-        return result if truth is None else _with_unread_requests(result, truth)
+        return result if truth is None or self._requests is not None else _with_unread_requests(result, truth)
+
+    def _check_common_items(self, without_hits: list[Tables]) -> None:
+        """Raise if no piece has a hit because no item of the lists is in another table."""
+        pieces = [piece.by_role for piece in without_hits]
+        shared = replace(self.shared, truth=self._requests.truth if self._requests else self.shared.truth)
+        known = [piece["truth"] for piece in pieces if "truth" in piece] + _tables_of_items(shared)
+        items = [piece["recommendations"].frame["item"].cast(pl.String) for piece in pieces]
+        check_common_items(pl.concat(items), [table.frame["item"] for table in known], "the chunks")
 
 
 def _with_unread_requests(result: Result, truth: Table) -> Result:
@@ -531,20 +562,43 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     assert tables.recommendations is not None
     warnings = doubts(tables)
     settings = replace(settings, exact=tables.recommendations.is_exact)
-    requests = Requests.of(settings, tables)
+    whole, requests = tables, Requests.of(settings, tables)
     if requests is not None:
         settings, tables = with_attributes(settings, tables, requests.column)
     settings, tables = _adjusted(settings, tables)
     slices, settings, tables = TruthSlices.of(settings, tables)
     if requests is None:
         tables = replace(tables, truth=None if tables.truth is None else without_requests(tables.truth))
-        return slices.added(_evaluated(settings, tables, warnings), settings, tables, _in_one_piece)
+        result = _evaluated(settings, tables, warnings)
+        _check_hits(settings, whole, result)
+        return slices.added(result, settings, tables, _in_one_piece)
     settings, tables = requests.applied(settings, tables)
     try:
         result = _evaluated(settings, tables, warnings)
+        _check_hits(settings, whole, result)
         return requests.named(slices.added(result, settings, tables, _in_one_piece))
     except RankwiseError as error:
         raise requests.explained(error) from error
+
+
+def _check_hits(settings: Settings, tables: Tables, result: Result) -> None:
+    """Raise if there is no hit because no item of the lists is in another table."""
+    lists = tables.recommendations
+    if lists is not None and _may_lack_hits(settings, lists, result.counts):
+        known = [table.frame["item"] for table in _tables_of_items(tables)]
+        check_common_items(lists.frame["item"], known, lists.source)
+
+
+def _may_lack_hits(settings: Settings, lists: Recommendations, counts: Mapping[str, int]) -> bool:
+    """Return whether there is no hit, and items could be named otherwise in lists of ids."""
+    has_ids = settings.item_names is None and not lists.is_exact and lists.format != "ratings"
+    return has_ids and counts.get("hits") == 0
+
+
+def _tables_of_items(tables: Tables) -> list[Table]:
+    """Return the tables that say which items there are, the ground truth first."""
+    every = (tables.truth, tables.train, tables.items)
+    return [table for table in every if table is not None and not table.frame.is_empty()]
 
 
 def _in_one_piece(settings: Settings, tables: Tables) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +13,19 @@ from rankwise.core.sample_counts import SampleCounts
 from rankwise.errors import InputError
 from rankwise.tables.columns import ROLES, plain_name
 from rankwise.tables.requests import unread_requests
+from rankwise.tables.spelling import have_one_look, other_spelling
 from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Tables
-from rankwise.tables.training import align
+from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH, align
 
-__all__ = ["check_dense", "doubts", "inferred_protocol", "protocol_of_lists", "sample_counts", "swapped"]
+__all__ = [
+    "check_dense",
+    "doubts",
+    "doubts_of_counts",
+    "inferred_protocol",
+    "protocol_of_lists",
+    "sample_counts",
+    "swapped",
+]
 
 _MODEL = {*ROLES["recommendations"]["rank"], *ROLES["recommendations"]["score"]} - {"rating"}
 """Names that ranks and scores of models have, and judgements of users rarely."""
@@ -58,7 +68,65 @@ def doubts(tables: Tables) -> list[str]:
         warnings.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
         warnings.append("the training interactions are the user-item pairs of the ground truth")
+    if tables.items is not None and (repeated := len(tables.items.frame) - tables.items.frame["item"].n_unique()):
+        warnings.append(f"the table of items has {repeated:,} rows of items that it has already, which count once")
+    return [*warnings, *_spellings(tables)]
+
+
+_IN_WORDS = {"truth": "the ground truth", "train": "the training interactions", "items": "the table of items"}
+
+
+def _spellings(tables: Tables) -> list[str]:
+    """Return a warning for ids of lists that would agree with those of another table if they were written alike."""
+    lists, warnings = tables.recommendations, list[str]()
+    if lists is None:
+        return []
+    for role, words in _IN_WORDS.items():
+        table = tables.by_role.get(role)  # type: ignore[call-overload]
+        for column in ("item", "user"):
+            if table is None or column not in table.frame.columns or lists.is_exact:
+                continue
+            ids, others = lists.frame[column], table.frame[column]
+            spelling = None if have_one_look(ids, others) else other_spelling(ids, others)
+            if spelling is not None:
+                warnings.append(f"{column} ids of the lists and of {words} differ: {spelling}")
     return warnings
+
+
+_MANY_UNKNOWN = 0.2
+_MANY_SEEN = 0.01
+_SELDOM = 0.05
+
+
+def doubts_of_counts(counts: Mapping[str, int]) -> list[str]:
+    """Return warnings of what was counted: many recommendations of unknown items, or of items that users know."""
+    rows, warnings = counts.get("rows", 0), list[str]()
+    unknown = counts.get("recommendations_outside_catalogue", 0)
+    if unknown and unknown >= _MANY_UNKNOWN * rows:
+        warnings.append(
+            f"{_share(unknown, rows)} of the recommendations are of items that are not in the catalogue: do ids agree?"
+        )
+    lists, rising = counts.get("lists", 0), counts.get("lists_whose_scores_rise", 0)
+    if rising == lists > 1:
+        warnings.append(
+            "scores rise where ranks fall in all lists: is the smallest score the best, or the rank another column?"
+        )
+    for name, count in counts.items():
+        if name.startswith("recommendations_without_") and count >= _MANY_UNKNOWN * rows > 0:
+            what = name.removeprefix("recommendations_without_").partition("(")[0].replace("_", " ")
+            warnings.append(f"{_share(count, rows)} of the recommendations are of items without {what}: do ids agree?")
+    seen, known, compared = counts.get(SEEN, 0), counts.get(SEEN_TRUTH, 0), counts.get(COMPARED, rows)
+    judged = counts.get("truth_rows", 0) * compared / max(rows, 1)  # of the same share of the users
+    if seen >= max(1, _MANY_SEEN * compared) and known <= _SELDOM * judged:
+        warnings.append(
+            f"{_share(seen, compared)} of the recommendations are items of the user's training interactions, of which "
+            f"{'hardly any' if known else 'none'} is in the ground truth: exclude_seen=True takes them out"
+        )
+    return warnings
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%} ({part:,} of {whole:,})" if part < whole else f"all {whole:,}"
 
 
 def sample_counts(lists: Recommendations | None, users: pl.DataFrame, hits: int) -> SampleCounts:

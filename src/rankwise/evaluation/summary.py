@@ -21,7 +21,7 @@ from rankwise.core.digests import column_words, id_words, row_digest
 from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels, rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
-from rankwise.evaluation.input_warnings import inferred_protocol
+from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol
 from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.settings import Settings
 from rankwise.metrics.base import (
@@ -44,6 +44,7 @@ from rankwise.results.values import Values
 from rankwise.tables.columns import check_once, check_was_read, where_in
 from rankwise.tables.read import read_table
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
+from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
 from rankwise.tables.values import as_numbers
@@ -417,8 +418,9 @@ class Summary:
         protocol, warnings = Protocol.read(self.merged.protocol), list[str]()
         if protocol is None:
             protocol, warnings = inferred_protocol(self.merged.sample)
+        counts = {**self._counts(), **self.catalogue_counts}
         provenance = self._provenance() | {
-            "doubts": warnings,
+            "doubts": [*doubts_of_counts({**counts, "rows": self.merged.counts.get("rows", 0)}), *warnings],
             "candidates": None if protocol is None else protocol.to_dict(),
             "jackknife": None if self.settings.jackknife is None else f"{self.share.dealt:016x}",
         }
@@ -428,7 +430,7 @@ class Summary:
             values=Values(self._totals(self.share.everyone, self.items)),
             kinds=self.share.kinds,
             per_user=per_user,
-            counts={**self._counts(), **self.catalogue_counts},
+            counts=counts,
             slices=self._slices(),
             diagnostics={} if self.items is None else _diagnostics(self.plan, self.items),
             provenance=provenance,
@@ -656,13 +658,19 @@ def summarise(
 
 def check_not_empty(merged: Partial, users: int, with_list: int, settings: Settings) -> None:
     """Raise if no evaluated user has a recommendation list."""
-    if not with_list and not settings.of_slice:
-        raise EmptyError(
-            "no evaluated user has a recommendation list",
-            found=f"{merged.counts.get('lists', 0)} lists, "
-            f"{users} evaluated users (population={settings.population!r})",
-            hint="do recommendations and truth name users in the same way?",
-        )
+    if with_list or settings.of_slice:
+        return
+    listed, evaluated = merged.outside, merged.users.to_series(0)
+    found = f"{merged.counts.get('lists', 0)} lists"
+    hint = "do recommendations and truth name users in the same way?"
+    if listed is not None and len(listed):
+        found += f", of {examples_of(listed)}"
+        spelling = other_spelling(listed, evaluated)
+        hint = hint if spelling is None else f"name users in the same way in all tables: {spelling}"
+    found += f"; {users} evaluated users (population={settings.population!r})"
+    if len(evaluated):
+        found += f", such as {examples_of(evaluated)}"
+    raise EmptyError("no evaluated user has a recommendation list", found=found, hint=hint)
 
 
 def catalogue(

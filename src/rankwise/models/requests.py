@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,7 +22,7 @@ _FAILURES = (Exception, pl.exceptions.PanicException)
 """Errors of a model that do not stop the evaluation; panics of Polars are not an `Exception`."""
 
 _LOG = logging.getLogger("rankwise")
-_LOGGED = 20  # failures that are logged one by one; further failures are only counted
+_LOGGED = 20  # reasons that are logged; failures for other reasons are only counted
 _LONGEST = 1_000_000  # items of one list: a model that yields more may never end
 
 _MANY = {"users", "userids", "uids", "userlist", "queries"}
@@ -38,6 +39,29 @@ ScoredItems: TypeAlias = "tuple[list[Any], list[float] | None]"
 """Items, best first, and their scores if the model returns them."""
 
 
+class FailureLog:
+    """Logs the first failure of each reason; those of other users for the same reason are only counted."""
+
+    def __init__(self) -> None:
+        self._users: Counter[str] = Counter()
+
+    def add(self, user: Any, why: str) -> None:
+        """Log a failure, unless one like it was logged, or very many were."""
+        alike = why.replace(repr(user), "")
+        self._users[alike] += 1
+        if self._users[alike] > 1 or len(self._users) > _LOGGED:
+            return
+        _LOG.warning("the model failed for user %r: %s", user, why)
+        if len(self._users) == _LOGGED:
+            _LOG.warning("further failures are counted, not logged")
+
+    def close(self) -> None:
+        """Log for how many users the model failed, if that was not said of each."""
+        failures = sum(self._users.values())
+        if failures > len(self._users) or failures > _LOGGED:
+            _LOG.warning("the model failed for %d users in all", failures)
+
+
 @dataclass
 class ModelLists:
     """The recommendation lists of a model in the order of users, and the users without one.
@@ -51,6 +75,7 @@ class ModelLists:
     lists: list[ScoredItems] = field(default_factory=list)
     failed: dict[Any, str] = field(default_factory=dict)
     too_long: int = 0
+    log: FailureLog = field(default_factory=FailureLog, repr=False)
 
     def add(self, user: Any, output: Any, n: int) -> None:
         """Add the first n items in a model's output for a user, or a failure if it is malformed."""
@@ -70,7 +95,7 @@ class ModelLists:
     def fail(self, user: Any, why: str) -> None:
         """Record and log that the model has no list for a user."""
         self.failed[user] = why
-        _log_failure(len(self.failed), user, why)
+        self.log.add(user, why)
 
     def frame(self, users: pl.Series) -> pl.DataFrame:
         """Return columns ``user``, ``item``, ``rank`` and, if all lists have scores, ``score``."""
@@ -95,14 +120,6 @@ def reason(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error of a model may be unable to say what it is
         text = type(error).__name__
     return "; ".join(line.strip() for line in text.splitlines())[:200]
-
-
-def _log_failure(number: int, user: Any, why: str) -> None:
-    """Log a failure, up to a limit; at the limit, log that further failures are only counted."""
-    if number <= _LOGGED:
-        _LOG.warning("the model failed for user %r: %s", user, why)
-    if number == _LOGGED:
-        _LOG.warning("further failures are counted, not logged")
 
 
 def check_model(model: Any) -> None:
@@ -183,6 +200,7 @@ def request_lists(
         batch = users[first : first + step]
         request(batch, retry=many)
         advance(len(batch))
+    lists.log.close()
     return lists
 
 
@@ -317,6 +335,7 @@ class Predictions:
     def __init__(self, model: Any, users: Sequence[Any], width: int) -> None:
         self._model, self._users, self.width = model, users, width
         self.failed: dict[Any, str] = {}
+        self._log = FailureLog()
         self._width_source = ""
         if not width:
             for user in users:
@@ -348,7 +367,7 @@ class Predictions:
         except _FAILURES as error:
             if user not in self.failed:
                 self.failed[user] = reason(error)
-                _log_failure(len(self.failed), user, self.failed[user])
+                self._log.add(user, self.failed[user])
             return np.full(self.width, -np.inf)
 
     def _predict(self, users: list[Any]) -> Scores:

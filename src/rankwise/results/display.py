@@ -53,6 +53,7 @@ _COUNTS = {
     "ranks_without_item": "ranks without an item, kept",
     "truth_rows_without_score": "truth rows without a score",
     "recommendations_outside_catalogue": "recommendations outside the catalogue",
+    "recommendations_seen_in_training": "recommendations of items in the user's training interactions",
     "codes_unknown": "recommended codes of no item, kept in their places",
     "codes_truncated": "recommended codes cut short, kept in their places",
     "codes_shared": "recommended codes of several items, which tie",
@@ -472,7 +473,8 @@ _PARTS = {
     "recommendations_outside_catalogue": {
         "recommended_items_outside_catalogue": "distinct items",
         "lists_with_items_outside_catalogue": "lists",
-    }
+    },
+    "recommendations_seen_in_training": {"recommendations_compared_with_training": "recommendations compared"},
 }
 """Counts that say more of another one: how many distinct items, and in how many lists."""
 

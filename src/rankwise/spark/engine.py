@@ -63,8 +63,9 @@ from rankwise.spark.tables import (
 )
 from rankwise.tables.columns import empty_table
 from rankwise.tables.requests import REQUEST, column_of_requests, has_requests, users_as_text, words_of_unread_requests
+from rankwise.tables.spelling import check_common_items
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables
-from rankwise.tables.training import TRAIN_GROUPS, check_train_groups
+from rankwise.tables.training import SEEN, SEEN_TRUTH, TRAIN_GROUPS, check_train_groups
 
 __all__ = [
     "Engine",
@@ -78,6 +79,9 @@ __all__ = [
     "work_on_buckets",
     "work_on_files",
 ]
+
+
+_MOST_ITEMS = 100_000  # that are compared on the driver where lists have no hit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,7 +324,8 @@ class Engine:
         warnings = [] if truth is None else swapped(lists, truth.empty)
         if truth is not None and has_requests(truth.empty) and not has_requests(lists):
             warnings.append(words_of_unread_requests(truth.empty))
-        result = with_doubts(evaluated.result, warnings)
+        result = self._with_trimmed(with_doubts(evaluated.result, warnings))
+        self._check_hits(result)
         if self.settings.warm_and_cold:
             assert truth is not None
             warm = self.tables["train"].trained.frame.select("item").distinct()
@@ -344,6 +349,26 @@ class Engine:
             )
         return requests
 
+    def _with_trimmed(self, result: Result) -> Result:
+        """Return the result whose cards say how many ids of text files had blanks around them."""
+        inputs = {
+            role: {**card, "ids_trimmed": self.tables[role].trimmed} if role in self.tables else card
+            for role, card in result.provenance["inputs"].items()
+        }
+        return replace(result, provenance={**result.provenance, "inputs": inputs})
+
+    def _check_hits(self, result: Result) -> None:
+        """Raise if there is no hit because no item of the lists is in another table."""
+        if result.counts.get("hits") != 0:
+            return
+        every = [self.tables[role] for role in ("recommendations", "truth", "train") if role in self.tables]
+        lists, *known = (table.frame.select(sf.col("item").cast("string")).distinct() for table in every)
+        columns = [collected(frame.limit(_MOST_ITEMS)).to_series() for frame in known]
+        if self.items is not None:
+            columns.append(self.items.frame["item"])
+        if all(lists.join(frame, "item", "left_semi").isEmpty() for frame in known):
+            check_common_items(collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source)
+
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""
         settings = replace(self.settings, by=(), jackknife=None, warm_and_cold=False)
@@ -358,7 +383,7 @@ class Engine:
         """Return the job and its tables, checked by their columns alone."""
         settings, tables = self.settings, dict(self.tables)
         check_whole(settings, tables.get("train"))
-        unify_ids(tables)
+        tables = unify_ids(tables)
         columns: dict[Any, Any] = {role: table.empty for role, table in tables.items()}
         empty = normalise(Tables(**columns), settings).by_role
         check_train_groups(settings.by, empty.get("users"), empty.get("train"))
@@ -406,7 +431,7 @@ class Engine:
             _check_files(tables, work, read)
             of_driver = {RELEVANT, *map(rows_of, tables)}
             kept = {name: count for name, count in merged.counts.items() if name not in of_driver}
-            merged = replace(merged, counts=kept)
+            merged = replace(merged, counts=kept | _seen_counts(job, tables, work))
             if collect:
                 evaluated = _Evaluated(_collected(job, merged, output))
                 output.unpersist()
@@ -444,6 +469,20 @@ class _Evaluated:
     result: Result
     values: DataFrame | None = None
     kept: DataFrame | None = None
+
+
+def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork) -> dict[str, int]:
+    """Count what `seen_counts` counts in memory, where buckets have no training rows to compare with."""
+    settings, train = job.settings, tables.get("train")
+    if train is None or "train" in work.sources or settings.exclude_seen or settings.by_request or settings.of_slice:
+        return {}
+    pair = ["user", "item"]
+    known, lists = train.frame.select(pair), tables["recommendations"].frame
+    counts = {SEEN: lists.join(known, pair, "left_semi").count()}
+    if "truth" in tables:
+        met_again = tables["truth"].frame.join(known, pair, "left_semi")
+        counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()
+    return counts
 
 
 def _counted(job: Job, tables: Mapping[TableRole, SparkTable]) -> tuple[Job, dict[str, int]]:

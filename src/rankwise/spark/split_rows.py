@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BinaryType,
@@ -33,7 +33,18 @@ from rankwise.core.arguments import TimeUnit
 from rankwise.core.ids import Hashes, combined, hash_of_column
 from rankwise.errors import ColumnError, IdError, InputError, ParameterError
 from rankwise.spark.tables import active_session, is_spark, read_spark
-from rankwise.splits.interactions import Rows, Times, hash_of_other_columns, numbered, read_times
+from rankwise.splits.interactions import (
+    Rows,
+    Times,
+    compact_dates,
+    hash_of_other_columns,
+    mixed_dates,
+    numbered,
+    odd_time,
+    placeholder_error,
+    placeholders,
+    read_times,
+)
 from rankwise.tables.columns import ROLES, Columns, check_columns, check_finite, empty_table, where_in
 from rankwise.tables.memory import from_frame
 from rankwise.tables.table import Table
@@ -191,7 +202,8 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
         missing["time"] = sf.col("time").isNull() | sf.isnan(number) | (sf.abs(number) == float("inf"))
     counts = [sf.count_if(column).alias(role) for role, column in missing.items()]
     fraction = sf.min(sf.when(sf.col("time") != sf.rint("time"), sf.col("time")))
-    row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction")).collect()[0]
+    odd = _columns_of_odd_times(rows) if timed and time_unit is None else []
+    row = rows.frame.agg(*extent_columns(), *counts, fraction.alias("fraction"), *odd).collect()[0]
     if not row["rows"]:
         raise empty_table(rows.table)
     for role in missing:
@@ -211,10 +223,38 @@ def _checked(rows: SparkRows, time_unit: TimeUnit | None, *, timed: bool) -> Spa
             found=f"{ends[0]} to {ends[1]}",
             hint='convert them: to_date(cast(column as string), "yyyyMMdd"); or time_unit="s" if they are seconds',
         )
+    if odd:
+        _check_odd_times(times, row)
     if times.values.dtype.kind == "i" and isinstance(row["first"], float):  # without fractions
         rows = rows.with_frame(rows.frame.withColumn("time", sf.col("time").cast("long")))
         extent = Extent(row["rows"], int(row["first"]), int(row["last"]))
     return replace(rows, all_times=times).with_frame(rows.frame, extent)
+
+
+def _columns_of_odd_times(rows: SparkRows) -> list[Column]:
+    """Return what tells odd times: how many are dates or placeholders, and the ends of the others."""
+    time, is_date = sf.col("time"), rows.table.frame.schema["timestamp"].is_temporal()
+    is_placeholder = time.isin(placeholders(is_date=is_date, per_second=10**6))
+    others = sf.when(~is_placeholder, time)
+    return [
+        sf.count_if(sf.expr("false") if is_date else compact_dates(time)).alias("dates"),
+        sf.count_if(is_placeholder).alias("placeholders"),
+        sf.min(others).alias("first_other"),
+        sf.max(others).alias("last_other"),
+    ]
+
+
+def _check_odd_times(times: Times, row: Row) -> None:
+    """Raise where `read_times` does that sees all rows."""
+    rows, dates, ends = row["rows"], row["dates"], (row["first"], row["last"])
+    if 2 * dates > rows > dates:
+        example = next((end for end in ends if not compact_dates(end)), "one between them")
+        raise mixed_dates(times.where, dates, rows - dates, example)
+    if 0 < 2 * row["placeholders"] < rows:
+        inner = (row["first_other"], row["last_other"])
+        odd = odd_time(ends, inner, times.per_second, is_date=times.is_date)
+        if odd is not None:
+            raise placeholder_error(times, odd, row["placeholders"])
 
 
 def _missing(rows: SparkRows, role: str, count: int) -> InputError:

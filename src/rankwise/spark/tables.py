@@ -29,8 +29,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, StructType
 
 from rankwise.core.saved_forms import BUCKETS
-from rankwise.errors import ColumnError, FileError, IdError, InputError, OutputError, ParameterError, UsageError
+from rankwise.errors import (
+    ColumnError,
+    FileError,
+    IdError,
+    InputError,
+    OutputError,
+    ParameterError,
+    RankwiseError,
+    UsageError,
+)
 from rankwise.evaluation.grades import check_events, graded_columns
+from rankwise.spark.text_files import SparkFile, quoted, read_text, with_text_keys
 from rankwise.tables.columns import EVENT, ROLES, Columns, check_finite, choose, names_of, plain_name
 from rankwise.tables.memory import from_frame
 from rankwise.tables.read import read_table
@@ -330,11 +340,14 @@ class SparkTable:
         A table of the same columns without rows: all that can be checked before rows are read.
     files : BucketedFiles or None, default=None
         Where the same rows lie by bucket of users.
+    trimmed : int, default=0
+        Number of ids of a text file that had blanks around them, which were removed.
     """
 
     frame: DataFrame
     empty: Table
     files: BucketedFiles | None = None
+    trimmed: int = 0
 
     def select(self, columns: Sequence[str]) -> SparkTable:
         """Return the table with some of its columns."""
@@ -353,6 +366,10 @@ class SparkTable:
         """Return the table with other rows, or with more columns."""
         empty = self.empty.with_frame(empty_of(frame))
         return SparkTable(frame, empty)
+
+
+column = quoted
+"""Return a column by its name, whatever signs it has."""
 
 
 def with_grades(truth: SparkTable, grades: Mapping[str, float] | None) -> SparkTable:
@@ -374,11 +391,6 @@ def with_grades(truth: SparkTable, grades: Mapping[str, float] | None) -> SparkT
     frame = truth.frame.withColumn("relevance", grade_of_event[event]).drop(EVENT)
     named = {role: name for role, name in columns.items() if role != EVENT}
     return SparkTable(frame, replace(truth.empty, frame=empty_of(frame), columns=named))
-
-
-def column(name: str) -> Column:
-    """Return a column by its name, whatever signs it has."""
-    return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def is_spark(source: object) -> bool:
@@ -442,7 +454,9 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
     """Return the table of a path, which may be a folder that `rankwise.spark.evaluate` wrote."""
     files = open_bucketed(path)
     if files is None:
-        table = named(_read_path(spark, path), role, columns)
+        file = _read_path(spark, path, role, choose(columns, role))
+        table = named(file.frame, role, columns)
+        table = replace(table, empty=replace(table.empty, is_text=file.is_text), trimmed=file.trimmed)
     else:
         lists = {"recommendations", "reference"}
         if files.role != role and not {files.role, role} <= lists:
@@ -452,19 +466,21 @@ def _at_path(spark: SparkSession, path: str, role: TableRole, columns: Columns |
                 found=f"role={files.role!r}, and it is passed as {role}",
                 hint=f"rankwise.spark.evaluate(table, path, role={role!r})",
             )
-        frame = _read_path(spark, files.uri).select(*map(column, files.columns))
+        frame = spark.read.parquet(files.uri).select(*map(column, files.columns))
         table = named(frame, role, {f"{role}.{n}": n for n in files.columns if n in ROLES[role]})
     return replace(table, empty=replace(table.empty, source=path), files=files)
 
 
-def _read_path(spark: SparkSession, path: str) -> DataFrame:
-    """Return the table of a path: a folder is taken for Parquet, as Spark writes it."""
-    suffix = Path(path).suffix.lower()
-    form = _READERS.get(suffix, "parquet")
-    options: dict[str, Any] = {"header": True, "inferSchema": True} if form == "csv" else {}
-    options |= {"sep": "\t"} if suffix == ".tsv" else {}
+def _read_path(spark: SparkSession, path: str, role: TableRole, overrides: Mapping[str, str | None]) -> SparkFile:
+    """Return the table of a path; the files of a folder without a suffix tell their format."""
+    form = _READERS.get(Path(path).suffix.lower()) or _READERS.get(_suffix_in(path), "parquet")
     try:
-        return spark.read.format(form).options(**options).load(path)
+        if form == "csv":
+            return read_text(spark, path, role, overrides)
+        reader = spark.read.format(form)
+        return SparkFile(with_text_keys(reader, path, reader.load(path)))
+    except RankwiseError:
+        raise
     except Exception as error:  # whatever a file system or a format says
         raise FileError(
             "Spark cannot read this",
@@ -472,6 +488,20 @@ def _read_path(spark: SparkSession, path: str) -> DataFrame:
             found=words_of(error),
             hint="Parquet, ORC, CSV and JSON lines are read by path; else pass a DataFrame",
         ) from error
+
+
+_COMPRESSION = re.compile(r"\.(gz|bz2|zst|snappy|lz4)$")
+
+
+def _suffix_in(path: str) -> str:
+    """Return the suffix of the first file in a folder that is no hidden one; empty where it cannot be told."""
+    try:
+        system, folder = _system(uri_of(path))
+        entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
+    except (OSError, pa.ArrowInvalid):  # a file, or an address for Spark alone
+        return Path(_COMPRESSION.sub("", path)).suffix.lower()
+    names = sorted(entry.path for entry in entries if entry.is_file and not entry.base_name.startswith(("_", ".")))
+    return Path(_COMPRESSION.sub("", names[0])).suffix.lower() if names else ""
 
 
 def send(spark: SparkSession, frame: pl.DataFrame) -> DataFrame:
@@ -631,20 +661,33 @@ def _cast_hint(name: str, dtype: pl.DataType) -> str:
     return f'cast the column{when or ", in every table"}: df.withColumn("{name}", {cast})'
 
 
-def unify_ids(tables: Mapping[TableRole, SparkTable]) -> None:
-    """Raise unless ids have one type in all tables: ``"1"`` and ``1`` would never match."""
+def unify_ids(tables: Mapping[TableRole, SparkTable]) -> dict[TableRole, SparkTable]:
+    """Return tables whose ids have one type: ``"1"`` and ``1`` would never match.
+
+    Integers that were text in a file become text again if another table has text.
+
+    Raises
+    ------
+    IdError
+        If other integers stand beside text.
+    """
+    unified = dict(tables)
     for name in ("user", "item"):
         types = {
             role: table.empty.frame.schema[name] for role, table in tables.items() if name in table.empty.frame.columns
         }
         text = [role for role, dtype in types.items() if dtype == pl.String]
-        if text and len(text) < len(types):
-            other = next(role for role in types if role not in text)
-            raise IdError(
-                f"{name} ids are integers in one table and strings in another, so none would match",
-                where=f"{other} has integers, {text[0]} strings",
-                hint=f'cast the {name} column to one type: F.col("{name}").cast("long")',
-            )
+        integers = [role for role in types if text and role not in text]
+        for role in integers:
+            table = unified[role]
+            if not table.empty.is_text:
+                raise IdError(
+                    f"{name} ids are integers in one table and strings in another, so none would match",
+                    where=f"{role} has integers, {text[0]} strings",
+                    hint=f'cast the {name} column to one type: F.col("{name}").cast("long")',
+                )
+            unified[role] = table.with_frame(table.frame.withColumn(name, column(name).cast("string")))
+    return unified
 
 
 def check_order(table: Table, ties: str | None) -> None:

@@ -23,7 +23,7 @@ from rankwise.core.arguments import FileFormat, TimeUnit, check_choice, check_co
 from rankwise.core.ids import Hashes, Vocabulary, combined, hash_of_column, vocabulary_for, whole_numbers
 from rankwise.core.ragged import Ints, bucket, owners, positions, ragged_rows, reorder, runs
 from rankwise.errors import ColumnError, ParameterError
-from rankwise.tables.columns import Columns, check_columns, missing_column
+from rankwise.tables.columns import Columns, check_columns, missing_column, names_of, several_columns
 from rankwise.tables.memory import from_arrow
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table
@@ -51,10 +51,15 @@ __all__ = [
     "check_seed",
     "check_share",
     "chunks",
+    "compact_dates",
     "cut_rows",
     "hash_of_other_columns",
     "library_of",
+    "mixed_dates",
     "numbered",
+    "odd_time",
+    "placeholder_error",
+    "placeholders",
     "read_compact",
     "read_rows",
     "read_times",
@@ -77,6 +82,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _WRITTEN = ("%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%Y", "%d/%b/%Y")
 _LIKE_TIMES = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|-?[0-9]+(\.[0-9]+)?$)"
 """How times begin that are written as dates or as numbers: other text is what is wrong with a column."""
+_NUMBER = r"[-+]?\d{1,18}(\.\d+)?"
 _SAMPLE = 1000
 _FIRST_YEAR = 1000  # an earlier one is a year of two digits that was read as one of four
 _COMPACT_YEARS = (1900, 2100)
@@ -427,9 +433,26 @@ class Times:
         text = self._date(moment).dt.to_string("iso:strict")[0]
         return str(text).removesuffix(".000000")
 
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """The median and the largest size of the numbers."""
+        sizes = np.abs(self.values)
+        return float(np.median(sizes)), float(sizes.max())
+
     def _check_clock(self, parameter: str) -> None:
         """Raise where the calendar is to be applied to numbers that may be days, years or steps."""
-        if self.unit_source != GUESSED or not len(self.values) or np.abs(self.values).max() >= _LEAST:
+        if self.unit_source != GUESSED or not len(self.values):
+            return
+        median, largest = self._sizes
+        usual = _guess_unit(np.array([median]))
+        if usual != self.unit:
+            raise ParameterError(
+                f"{parameter} of the calendar, and the unit of these timestamps is not clear, as their sizes differ",
+                where=self.where,
+                found=f"a median of {median:.0f}, as of {usual}, and numbers up to {largest:.0f}, as of {self.unit}",
+                hint=f'mend or drop the odd rows, or say the unit: time_unit="{usual}"',
+            )
+        if largest >= _LEAST:
             return
         raise ParameterError(
             f"{parameter} of the calendar, and timestamps as small as these are hardly seconds since 1970",
@@ -454,6 +477,9 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     name = table.columns.get("timestamp", "timestamp")
     where = f"{table.source}, column {name!r}"
     if "timestamp" not in table.frame.columns:
+        several = names_of(table.unread, table.role, "timestamp")
+        if len(several) > 1:
+            raise several_columns(table, "timestamp", several)
         raise missing_column("there is no column for the timestamp, and this needs one", "timestamp", table)
     column = table.frame["timestamp"]
     if column.null_count():
@@ -461,16 +487,120 @@ def read_times(table: Table, unit: TimeUnit | None, time_format: str | None = No
     if unit is not None:
         check_choice("time_unit", unit, TimeUnit)
     _check_time_format(time_format)
+    column = _plain_numbers(column) if time_format is None else column
     written = column.cast(pl.String) if time_format is not None and column.dtype.is_integer() else column
     if written.dtype == pl.String:
         dates, time_format = _parse_dates(written, where, time_format)
-        return _times_of_dates(dates, where, time_format)
-    if isinstance(column.dtype, pl.Date | pl.Datetime):
-        return _times_of_dates(column, where)
-    if not column.dtype.is_numeric() or column.dtype.is_decimal():
+        times = _times_of_dates(dates, where, time_format)
+    elif isinstance(column.dtype, pl.Date | pl.Datetime):
+        times = _times_of_dates(column, where)
+    elif not column.dtype.is_numeric():
         raise ColumnError("timestamps are numbers or dates", where=where, found=str(column.dtype))
-    compact = read_compact(column) if unit is None else None
-    return _times_of_numbers(column, where, unit) if compact is None else _times_of_dates(compact, where, COMPACT)
+    else:
+        compact = read_compact(column) if unit is None else None
+        times = _times_of_numbers(column, where, unit) if compact is None else _times_of_dates(compact, where, COMPACT)
+    if unit is None and len(times.values):
+        _check_odd_times(times)
+    return times
+
+
+def _plain_numbers(column: pl.Series) -> pl.Series:
+    """Return decimals, and text that is all numbers, as numbers; dates such as 20200914 and other text stay text."""
+    if column.dtype == pl.String:
+        first = str(column[0]).strip() if len(column) else ""
+        if re.fullmatch(_NUMBER, first) is None or re.fullmatch(r"\d{8}", first):
+            return column
+        column = column.str.strip_chars()
+        if not column.str.contains(f"^({_NUMBER})$").all():
+            return column
+    elif not column.dtype.is_decimal():
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    is_whole = not whole.null_count() and bool((whole == column.cast(pl.Float64)).all())
+    return whole if is_whole else column.cast(pl.Float64)
+
+
+def compact_dates(values: Any) -> Any:
+    """Return whether each whole number could be a date such as 20200914: a year, a month and a day."""
+    first, last = _COMPACT_YEARS
+    month_and_day, day = values % 10_000, values % 100
+    in_range = (values >= first * 10_000) & (values < (last + 1) * 10_000)
+    return in_range & (month_and_day > 100) & (month_and_day < 1300) & (day >= 1) & (day <= 31)
+
+
+def mixed_dates(where: str, dates: int, others: int, example: Any) -> ColumnError:
+    """Return the error for a column of dates as whole numbers, of which some are no dates."""
+    return ColumnError(
+        "most of these timestamps read as dates, such as 20200914, and some do not",
+        where=where,
+        found=f"{dates} dates, and {others} other numbers, such as {example}",
+        hint='if they are dates, drop or mend the other rows (0, -1 or 99999999 often stands for "unknown"); if '
+        'all are times since 1970, say their unit: time_unit="s"',
+    )
+
+
+_PLACEHOLDERS = (0, -1, 99999999, 999999999, 2**31 - 1, 9999999999, 9999999999999)
+"""Numbers that stand where a time is unknown."""
+_PLACEHOLDER_DATES = tuple(
+    (datetime.fromisoformat(text) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    for text in (
+        *("0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "1970-01-02"),
+        *("2099-12-31", "2100-01-01", "2199-12-31", "2999-12-31", "9999-12-31", "9999-12-31T23:59:59"),
+    )
+)
+_FAR = 10 * 365 * 86400  # seconds between a placeholder and the times beside it
+_CLOCK = 10**8  # ticks: 1973 in seconds; smaller numbers may be days or steps, of which 0 is one
+
+
+def placeholders(*, is_date: bool, per_second: int = 1) -> list[int]:
+    """Return ticks that often stand for an unknown time: of dates, by their unit; of numbers, in any unit."""
+    if is_date:
+        return [microseconds * per_second // 10**6 for microseconds in _PLACEHOLDER_DATES]
+    last_day = 253402214400  # 9999-12-31
+    units = (1, 10**3, 10**6)
+    return [*_PLACEHOLDERS, *(second * unit for second in (last_day, last_day + 86399) for unit in units)]
+
+
+def odd_time(ends: Iterable[Any], inner: tuple[Any, Any], per_second: int, *, is_date: bool) -> Any:
+    """Return the first or last time, if it is a placeholder far from the first and last of the others; else None."""
+    earliest, latest = inner
+    if not is_date and max(abs(earliest), abs(latest)) < _CLOCK:
+        return None
+    far = _FAR * per_second
+    odd = [end for end in ends if earliest - end > far or end - latest > far]
+    return odd[0] if odd else None
+
+
+def placeholder_error(times: Times, odd: Any, rows: int) -> ColumnError:
+    """Return the error for a time that is likely to stand for an unknown one."""
+    unit = times.unit if not times.is_date or times.unit == "ns" else "us"
+    return ColumnError(
+        "a timestamp is more than ten years from all others, and often stands for an unknown time",
+        where=times.where,
+        found=f"{times.show(odd)} ({rows} such rows)",
+        hint=f'drop these rows, or give them their time; if it is their time, say so by the unit: time_unit="{unit}"',
+    )
+
+
+def _check_odd_times(times: Times) -> None:
+    """Raise if most numbers are dates and some are not, or if a placeholder stands among times."""
+    values = times.values
+    if not times.is_date:
+        dates = compact_dates(values)
+        count = int(dates.sum())
+        if 2 * count > len(values) > count:
+            raise mixed_dates(times.where, count, len(values) - count, values[~dates][0].item())
+    known = placeholders(is_date=times.is_date, per_second=times.per_second)
+    ends = [end for end in (values.min().item(), values.max().item()) if end in known]
+    others = values[~np.isin(values, ends)] if ends else values[:0]
+    if not len(others):
+        return
+    per_second = times.per_second if times.is_date else _PER_SECOND[_guess_unit(others)]
+    inner = (others.min().item(), others.max().item())
+    odd = odd_time(ends, inner, per_second, is_date=times.is_date)
+    rows = 0 if odd is None else int((values == odd).sum())
+    if 0 < 2 * rows < len(values):
+        raise placeholder_error(times, odd, rows)
 
 
 def _times_of_numbers(column: pl.Series, where: str, unit: TimeUnit | None) -> Times:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import polars as pl
 
-from rankwise.core.ids import plain_strings
+from rankwise.core.ids import WHOLE_NUMBER, plain_strings
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.table import Table, TableRole
 
@@ -25,6 +25,7 @@ __all__ = [
     "POLARS_FAILURES",
     "ROLES",
     "Columns",
+    "SharedName",
     "check_columns",
     "check_exact",
     "check_finite",
@@ -48,6 +49,7 @@ __all__ = [
     "plain_name",
     "quoted_columns",
     "recognise",
+    "several_columns",
     "undecided",
     "unit_named",
     "unreadable",
@@ -234,8 +236,19 @@ def could_decide(
     ]
 
 
-def undecided(role: TableRole, names: Sequence[str], where: str) -> ColumnError:
-    """Return the error for columns of numbers that may be the score, or the relevance."""
+def undecided(role: TableRole, names: Sequence[str], where: str, ranks: Sequence[str] = ()) -> ColumnError:
+    """Return the error for columns of numbers that may be the score, or the relevance.
+
+    Those that are ``ranks`` count from 1 or 0 in every list: as a score they would turn the lists round.
+    """
+    if ranks:
+        return ColumnError(
+            f"no column is known to be the rank or score, and {ranks[0]!r} could be it",
+            where=where,
+            found=f"numbers that count up in each list in {', '.join(map(repr, ranks[:5]))}",
+            hint=f"{_say_which(f'{role}.rank', ranks[0])}; as a score, whose largest value is best: "
+            f'columns={{"{role}.score": "{ranks[0]}"}}',
+        )
     key = f"{role}.{_DECIDING[role][-1]}"
     otherwise = "every row is relevant" if role == "truth" else "the rows are in order, best first"
     missing = "relevance" if role == "truth" else "rank or score"
@@ -256,11 +269,17 @@ def is_row_number(name: str) -> bool:
     return not name.strip() or plain_name(name) in _ROW_NUMBERS
 
 
-def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
+class SharedName(str):
+    """The name of a column of all tables that have it: another table may have a plain name of its own."""
+
+    __slots__ = ()
+
+
+def choose(columns: Columns | None, role: TableRole, *, shared: bool = False) -> dict[str, str | None]:
     """Return the part of ``columns`` that concerns the table with one role.
 
     A key is a column (``"user"``) of all tables, or of one table (``"truth.user"``), which takes
-    precedence.
+    precedence. Where several tables are read together, the names of all tables are ``shared``.
 
     >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
@@ -288,7 +307,7 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
                 hint=nearest(column, names),
             )
         if role in tables and column in all_columns[role]:
-            overrides[column] = name
+            overrides[column] = SharedName(name) if shared and not table and name is not None else name
     return overrides
 
 
@@ -359,6 +378,11 @@ def _several(column: str, matches: Sequence[str], where: str, hint: str) -> Colu
     return ColumnError(f"two columns could be the {column}", where=where, found=quoted, hint=hint)
 
 
+def several_columns(table: Table, column: str, matches: Sequence[str]) -> ColumnError:
+    """Return the error for a table in which several columns could be one that only some calls need."""
+    return _ambiguous(table.role, column, matches, table.source)
+
+
 def _say_which(key: str, name: str = "…") -> str:
     return f'say which: columns={{"{key}": "{name}"}}'
 
@@ -374,9 +398,10 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         If a column is missing, or two names fit one column.
     """
     out: dict[str, str] = {}
+    unresolved: dict[str, ColumnError] = {}
     chosen = {key: name for key, name in overrides.items() if not key.startswith(_OF_TRUTH)}
     for column in ROLES[role]:
-        if column in chosen:
+        if column in chosen and not _is_of_another_table(chosen[column], names, role, column):
             name = chosen[column]
             if column == "request" and role == "truth" and name not in names:
                 continue  # it holds for all requests of a user
@@ -388,14 +413,58 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         matches = names_of([name for name in names if name not in taken], role, column)
         if len(matches) > 1 and (column, role) == ("request", "truth"):
             continue  # lists tell whether it matters
+        if len(matches) > 1 and column == "timestamp" and role in ("truth", "train"):
+            continue  # no metric reads it; `several_columns` tells those that do
         if len(matches) > 1:
-            raise _ambiguous(role, column, matches, where)
-        if matches:
+            unresolved[column] = _ambiguous(role, column, matches, where)
+        elif matches:
             out[column] = matches[0]
         elif _is_required(role, column):
-            raise _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+            unresolved[column] = _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
+    if unresolved:
+        raise _all_at_once(unresolved, [name for name in names if name not in out.values()], role, chosen, out)
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
     return out | _columns_of_truth(names, of_truth, where)
+
+
+def _is_of_another_table(name: str | None, names: Sequence[str], role: TableRole, column: str) -> bool:
+    """Return whether a name that was chosen for all tables is not in this one, whose own name is plain."""
+    return isinstance(name, SharedName) and name not in names and len(names_of(names, role, column)) == 1
+
+
+def _all_at_once(
+    unresolved: Mapping[str, ColumnError],
+    unread: Sequence[str],
+    role: TableRole,
+    chosen: Mapping[str, str | None],
+    known: Mapping[str, str],
+) -> ColumnError:
+    """Return one error for all columns that are missing or ambiguous, with everything that has to be said."""
+    first = next(iter(unresolved.values()))
+    missing = [column for column, error in unresolved.items() if error.what.startswith("there is no")]
+    deciding = _DECIDING.get(role, ())
+    is_decided = not deciding or any(column in (*known, *chosen, *unresolved) for column in deciding)
+    to_say = dict.fromkeys(unresolved, "…")
+    if len(missing) == 1 and len(unread) == 1:
+        to_say[missing[0]] = unread[0]
+    elif not is_decided and len(unread) > len(missing):
+        to_say[deciding[0]] = "…"
+    if len(unresolved) == 1 and [*to_say.values()] == ["…"]:
+        return first
+    for column, error in unresolved.items():
+        named = re.search(rf'"{role}\.{column}": "([^"]*)"', error.hint or "")
+        if named is not None and to_say[column] == "…":
+            to_say[column] = named[1]
+    pairs = ", ".join(f'"{role}.{column}": "{name}"' for column, name in to_say.items())
+    hint = f"say which: columns={{{pairs}}}"
+    if not is_decided and deciding[0] in to_say:
+        hint += f", with None for the {deciding[0]} if there is none"
+    return ColumnError(
+        ", and ".join(error.what for error in unresolved.values()),
+        where=first.where,
+        found="; ".join(dict.fromkeys(error.found or "" for error in unresolved.values())),
+        hint=hint,
+    )
 
 
 def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
@@ -614,6 +683,7 @@ def one_row_per_item(
     InputError
         If a user has two lists, or a list is null or holds nulls.
     """
+    frame = _with_lists_of_text(frame, role, overrides)
     frame = _with_fields(_with_maps(frame, role, overrides, source), role, overrides, source)
     lists = _list_columns(frame, role, overrides)
     if "item" not in lists:
@@ -633,6 +703,65 @@ def one_row_per_item(
             "the lists of one row are of different lengths", where=source, found=", ".join(lists.values())
         ) from error
     return flat, [singular.get(name, name) for name in frame.columns if _is_nested(frame.schema[name])]
+
+
+_BRACKETED = r"^\s*[\[(].*[\])]\s*$"
+_IN_ORDER_OF_CERTAINTY = ("|", ";", ",")
+
+
+def _with_lists_of_text(frame: pl.DataFrame, role: TableRole, overrides: Mapping[str, str | None]) -> pl.DataFrame:
+    """Return a frame whose lists that are written as text, such as ``[1, 2]`` or ``1|2``, are lists.
+
+    Only columns with a name in the plural, or that the caller chose, and only if every cell is a list in brackets or,
+    in the plural, one of cells with one sign between ids.
+    """
+    text = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    if role in ("users", "items") or not text:
+        return frame
+    plural = [name for name in text if not names_of([name], role, "item") and name.lower().endswith("s")]
+    items = [name for name in plural if names_of([name[:-1]], role, "item")]
+    chosen = [name for name in text if name == overrides.get("item")]
+    if names_of(frame.columns, role, "item") and not chosen:
+        return frame
+    for name in (*chosen, *items):
+        parsed = _parsed_lists(frame[name], may_be_bare=name in items)
+        if parsed is None:
+            continue
+        frame = frame.with_columns(parsed)
+        lengths = parsed.list.len()
+        for other in plural:
+            values = None if other == name else _parsed_lists(frame[other], may_be_bare=True)
+            if values is not None and (values.list.len() == lengths).all():
+                frame = frame.with_columns(values.cast(pl.List(pl.Float64), strict=False))
+        break
+    return frame
+
+
+def _parsed_lists(cells: pl.Series, *, may_be_bare: bool) -> pl.Series | None:
+    """Return lists that are written in cells of text; None if some cell is none."""
+    if cells.null_count() or not len(cells):
+        return None
+    is_bracketed = bool(cells.str.contains(_BRACKETED).all())
+    if not is_bracketed and not may_be_bare:
+        return None
+    plain = cells.str.strip_chars().str.strip_chars("[]()") if is_bracketed else cells.str.strip_chars()
+    mark = next((mark for mark in _IN_ORDER_OF_CERTAINTY if plain.str.contains(mark, literal=True).any()), None)
+    if mark is None:  # blanks: of numbers alone, as a title may have some
+        if not plain.str.contains(r"^([-+.\deE]+(\s+[-+.\deE]+)*)?$").all():
+            return None if not is_bracketed else _of_texts(plain.str.split("\0"), cells.name)
+        plain, mark = plain.str.replace_all(r"\s+", " "), " "
+    return _of_texts(plain.str.split(mark), cells.name)
+
+
+def _of_texts(lists: pl.Series, name: str) -> pl.Series:
+    """Return lists of ids without blanks and quotation marks; of integers, if all are written so."""
+    texts = lists.list.eval(pl.element().str.strip_chars().str.strip_chars("'\"")).list.eval(
+        pl.element().filter(pl.element() != "")
+    )
+    flat = texts.explode(empty_as_null=False)
+    if len(flat) and flat.str.contains(WHOLE_NUMBER).all():
+        return texts.cast(pl.List(pl.Int64)).alias(name)
+    return texts.alias(name)
 
 
 def _is_nested(dtype: pl.DataType) -> bool:

@@ -251,12 +251,33 @@ def read_delimited(data: bytes, layout: Format, name: str, numbers: Numbers | No
         frame = _parsed(body, layout, separator, {})
     except (*POLARS_FAILURES, OSError) as error:
         raise _unreadable(data, layout, name, error) from error
+    _check_header_once(frame, data, layout, name)
     # A line with too few fields leaves the last one empty, and so does an empty last field.
     if frame[frame.columns[-1]].null_count():
         number, line = locate(data, layout, lambda fields: len(fields) < len(layout.columns))
         if number:
             raise malformed(_expected(layout), name, number, line, _hint(data, layout, line))
     return frame
+
+
+def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: str) -> None:
+    """Raise if a line below the first repeats it: such a line would be a row, with a user and an item of its own."""
+    if not layout.has_header:
+        return
+    header, first = frame.columns, frame.to_series(0)
+    rows = frame.filter(first == header[0]) if first.dtype == pl.String else frame.clear()
+    if rows.is_empty():
+        return
+    repeated = [row for row in rows.iter_rows() if [str(text or "").strip() for text in row] == header]
+    if not repeated:
+        return
+    number, line = locate(data, layout, lambda fields: [field.strip() for field in fields] == header)
+    raise FileError(
+        "a line repeats the header: files joined with their headers, or ids that are called as the columns are",
+        where=f"{name}, line {number}",
+        found=f"{line[:120]!r} ({len(repeated)} such lines below the first)",
+        hint="delete these lines; if they are rows, give the columns other names in the first line",
+    )
 
 
 def _with_one_separator(data: bytes, layout: Format) -> tuple[bytes, bytes, str]:
@@ -351,7 +372,8 @@ def check_utf8(data: bytes, name: str) -> None:
             line.decode()
         except UnicodeDecodeError as error:
             text = line.decode(errors="backslashreplace")
-            raise malformed("not in UTF-8", name, number, text) from error
+            hint = 'read it in its own encoding and pass the table: polars.read_csv(path, encoding="latin1")'
+            raise malformed("not in UTF-8", name, number, text, hint) from error
 
 
 def locate(data: bytes, layout: Format, bad: Callable[[list[str]], bool]) -> tuple[int, str]:

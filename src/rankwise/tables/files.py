@@ -281,6 +281,30 @@ def _head(data: bytes) -> bytes:
     return data[:_HEAD] if b"\n" in data[:_HEAD] or end < 0 else data[:end]
 
 
+@dataclass(frozen=True)
+class _Foreign:
+    """A format of other programs: how its files begin, and what reads it."""
+
+    magic: bytes
+    name: str
+    reader: str
+
+
+_FOREIGN = (
+    *(
+        _Foreign(bytes([0x80, protocol]), "a pickle, which may run code", "pandas.read_pickle(path), if you trust it")
+        for protocol in range(2, 6)
+    ),
+    _Foreign(b"\x93NUMPY", "an array of NumPy", "numpy.load(path)"),
+    _Foreign(b"\x89HDF\r\n", "an HDF5 file", "pandas.read_hdf(path)"),
+    _Foreign(b"ARROW1", "an Arrow or Feather file", "polars.read_ipc(path)"),
+    _Foreign(b"SQLite format 3\0", "a database of SQLite", "polars.read_database_uri(query, uri)"),
+    _Foreign(b"\xd0\xcf\x11\xe0", "a workbook of Excel", "polars.read_excel(path)"),
+    _Foreign(b"ORC", "an ORC file", "pyarrow.orc.read_table(path)"),
+    _Foreign(b"Obj\x01", "an Avro file", "polars.read_avro(path)"),
+)
+
+
 def _plain_text(data: bytes, name: str) -> bytes:
     """Return data in UTF-8 and with lines that end in LF, if it is text."""
     if data[:4] == b"PAR1":
@@ -290,6 +314,13 @@ def _plain_text(data: bytes, name: str) -> bytes:
             data = data.decode("utf-16").encode()
         except UnicodeError as error:
             raise FileError("not UTF-16, despite its byte order mark", where=name) from error
+    foreign = next((kind for kind in _FOREIGN if data.startswith(kind.magic)), None)
+    if foreign is not None:
+        raise FileError(
+            f"this file is {foreign.name}, which is not opened by path",
+            where=name,
+            hint=f"read it and pass the table: {foreign.reader}",
+        )
     if b"\0" in data:
         raise FileError(
             "this file is neither text nor Parquet",
@@ -299,7 +330,19 @@ def _plain_text(data: bytes, name: str) -> bytes:
         )
     data = data.removeprefix(codecs.BOM_UTF8)
     data = data.replace(b"\r", b"\n") if b"\n" not in data and b"\r" in data else data
+    data = _from_latin_1(data)
     check_utf8(data[: data.find(b"\n") + 1 or len(data)], name)  # Polars checks what follows
+    return data
+
+
+def _from_latin_1(data: bytes) -> bytes:
+    """Return in UTF-8 what MovieLens 1M's files hold: Latin-1, with ``::`` between fields; other data as it is."""
+    if b"::" not in data[: data.find(b"\n") + 1 or len(data)]:
+        return data
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").encode()
     return data
 
 

@@ -13,15 +13,17 @@ import re
 import stat
 import struct
 import sys
+import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from rankwise.errors import FileError, ParameterError
+from rankwise.errors import FileError, ParameterError, nearest
 
 __all__ = [
     "Declared",
@@ -30,13 +32,18 @@ __all__ = [
     "fits_memory",
     "is_packed",
     "local_file",
+    "no_header",
     "plain_stem",
     "read_bytes",
+    "reads_like_row",
     "sniff",
     "unpacked",
 ]
 
 _STEP = 2**24
+_NEARLY_ALL = 0.9
+_PATIENCE = 10  # seconds that a pipe may be without a program that writes to it
+_MOST_COLUMNS = 20_000
 _SMALL = 2**30
 _RATIO = 200
 """What unpacks to more than 1 GiB and to 200 times its size is refused: tables of text are packed
@@ -55,10 +62,59 @@ def read_bytes(source: str | Path) -> bytes:
     if name == "-":
         return _bounded(sys.stdin.buffer, _memory(), "standard input")
     path = local_file(source)
-    with _told(name), path.open("rb") as stream:
+    with _told(name), _opened(path, name) as stream:
         if path.is_file() and path.stat().st_size > 0 and fits_memory(path):
-            return stream.read()  # in one piece, which no piece has to be joined to
+            return stream.read() or b""  # in one piece, which no piece has to be joined to
         return _bounded(stream, _memory(), name)
+
+
+def _opened(path: Path, name: str) -> IO[bytes] | io.RawIOBase:
+    """Open a file, or a pipe that some program writes to: to open another one would wait for ever."""
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    until = time.monotonic() + _PATIENCE
+    first = b""
+    while True:
+        try:
+            first = os.read(descriptor, 1)
+        except BlockingIOError:  # a program will write
+            break
+        if first:
+            break
+        if time.monotonic() > until:
+            os.close(descriptor)
+            raise FileError(
+                "nothing was written to this pipe",
+                where=name,
+                found=f"no program that writes to it for {_PATIENCE} seconds",
+                hint="start the program that writes before the one that reads",
+            )
+        time.sleep(_PATIENCE / 1000)
+    os.set_blocking(descriptor, True)
+    stream = os.fdopen(descriptor, "rb")
+    return _Joined(first, stream) if first else stream
+
+
+class _Joined(io.RawIOBase):
+    """A stream whose first byte was read before."""
+
+    def __init__(self, first: bytes, stream: IO[bytes]) -> None:
+        self._first, self._stream = first, stream
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        first, self._first = self._first, b""
+        return first + self._stream.read(size)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+        super().close()
 
 
 def local_file(source: str | Path) -> Path:
@@ -75,11 +131,21 @@ def local_file(source: str | Path) -> Path:
         if path.is_dir():
             raise FileError("this is a folder", where=name)
         if not path.exists():
-            hint = "addresses are not opened: pass the table, or download the file" if "://" in name else None
+            hint = _near_name(path)
+            if "://" in name:
+                hint = "addresses are not opened: pass the table, or download the file"
             raise FileError("there is no such file", where=name, hint=hint)
         if stat.S_ISCHR(path.stat().st_mode) or stat.S_ISBLK(path.stat().st_mode):
             raise FileError("this is a device, which may have no end", where=name)
     return path
+
+
+def _near_name(path: Path) -> str | None:
+    """Return a question for a file beside a missing one whose name is near, or for the folder that is missing."""
+    folder = path.parent
+    if folder.is_dir():
+        return nearest(path.name, sorted(entry.name for entry in folder.iterdir()))
+    return f"there is no folder {str(folder)!r} either; relative paths are those of {os.getcwd()!r}"  # noqa: PTH109
 
 
 @contextmanager
@@ -330,7 +396,17 @@ def _separated(name: str, line: str, suffix: str) -> Format:
     except csv.Error as error:
         raise FileError("the first line is no header", where=name, found=str(error)) from error
     names = tuple(field.strip() for field in header)
-    twice = next((field for field in names if field and names.count(field) > 1), None)
+    if len(names) > _MOST_COLUMNS:
+        raise FileError(
+            "this file has too many columns for a table with a row per user and item",
+            where=name,
+            found=f"{len(names):,} columns, of at most {_MOST_COLUMNS:,}",
+            hint="pass a matrix of users and items as an array or a sparse matrix",
+        )
+    counts = Counter(names)
+    twice = next((field for field in names if field and counts[field] > 1), None)
+    if twice is not None and any(map(_is_value, names)) and not all(map(_is_number, names)):
+        raise no_header(name, line)
     if twice is not None and not all(map(_is_number, names)):
         raise FileError(
             "two columns of this file have the same name",
@@ -353,13 +429,59 @@ def _separated(name: str, line: str, suffix: str) -> Format:
             "the first line holds numbers where column names are expected",
             where=name,
             found=repr(line[:80]),
-            hint="add a header line such as user,item,score",
+            hint=_ADD_HEADER,
         )
     return Format("csv", separator, names, has_header=True)
 
 
+_ADD_HEADER = (
+    "add a first line with the names of the columns, such as user,item,score; or read the file yourself and pass the "
+    'table: polars.read_csv(path, has_header=False, new_columns=["user", "item"])'
+)
+
+
+def no_header(name: str, line: str) -> FileError:
+    """Return the error of a file of text whose first line reads like a row."""
+    return FileError(
+        "this file seems to have no header: its first line reads like a row",
+        where=name,
+        found=repr(line[:80]),
+        hint=f"{_ADD_HEADER}; if the line does name the columns, give them names that do not look like values",
+    )
+
+
 def _is_number(field: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?", field) is not None
+
+
+def _is_value(field: str) -> bool:
+    """Return whether a field is a number, a date or a time, which no column is called."""
+    return _is_number(field) or re.fullmatch(r"\d{1,4}[-/.]\w{1,3}[-/.]\d{1,4}([T ]\S*)?", field) is not None
+
+
+def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether each of some names could be a value of its own column.
+
+    That is, it is one, or it has a digit and is written as nearly all of them are.
+
+    >>> rows = {"A1": ["A2", "A13"], "item": ["B7", "B8"]}
+    >>> reads_like_row(["A1"], rows.__getitem__), reads_like_row(["A1", "item"], rows.__getitem__)
+    (True, False)
+    """
+    return bool(names) and all(_is_like(name, values(name)) for name in names)
+
+
+def _is_like(name: str, values: Sequence[str]) -> bool:
+    if name in values:
+        return True
+    shape = _shape(name)
+    alike = sum(_shape(value) == shape for value in values)
+    return "9" in shape and len(values) > 0 and alike >= _NEARLY_ALL * len(values)
+
+
+def _shape(text: str) -> str:
+    """Return a text with one letter for each run of letters, and one digit for each run of digits."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text.strip()))
 
 
 def _movielens(name: str, fields: int) -> tuple[str, ...]:

@@ -910,7 +910,8 @@ def from_frame(
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
         raise swapped(QRELS, role, source, frame.columns)
     if deciding:
-        raise undecided(role, deciding, source)
+        ranks = [name for name in deciding if "rank" in ROLES[role] and _counts_up(frame, columns["user"], name)]
+        raise undecided(role, deciding, source, ranks)
     kept = {column: frame[name] for column, name in columns.items()}
     if EVENT in kept:
         kept[EVENT] = as_labels(kept[EVENT], source)
@@ -949,6 +950,18 @@ def swapped(content: str, role: TableRole, source: str, names: Iterable[str]) ->
         found=f"columns {', '.join(names)}",
         hint="are the recommendations and the ground truth swapped?",
     )
+
+
+def _counts_up(frame: pl.DataFrame, user: str, name: str) -> bool:
+    """Return whether a column has the numbers 1 to n, or 0 to n - 1, in the list of each user."""
+    if frame.schema[name].is_nested():
+        return False
+    numbers = frame[name].cast(pl.Float64, strict=False)
+    lists = pl.DataFrame({"user": frame[user], "rank": numbers}).group_by("user")
+    ends = lists.agg(first=pl.min("rank"), last=pl.max("rank"), rows=pl.len(), distinct=pl.n_unique("rank"))
+    counted = (pl.col("last") - pl.col("first") + 1 == pl.col("rows")) & (pl.col("distinct") == pl.col("rows"))
+    starts = ends["first"].unique().to_list()
+    return not numbers.null_count() and starts in ([0.0], [1.0]) and bool(ends.select(counted.all()).item())
 
 
 def _holds_numbers(column: pl.Series) -> bool:

@@ -18,10 +18,11 @@ from polars.selectors import by_name
 from rankwise.core.arguments import bounded, check_count
 from rankwise.core.ids import WHOLE_NUMBER
 from rankwise.core.kernels import check_not_forked
-from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError
+from rankwise.errors import ColumnError, IdError, InputError, ParameterError, ScoreError, nearest
 from rankwise.tables.columns import (
     EXACT,
     POLARS_FAILURES,
+    ROLES,
     Columns,
     check_columns,
     check_exact,
@@ -33,7 +34,9 @@ from rankwise.tables.columns import (
     could_decide,
     empty_table,
     may_be_missing,
+    may_have_names,
     one_row_per_item,
+    quoted_columns,
     recognise,
 )
 from rankwise.tables.containers import has_labels, read_labelled, refuse_frame, structured_columns
@@ -49,7 +52,7 @@ from rankwise.tables.files import (
     scan_parts,
     table_hash,
 )
-from rankwise.tables.formats import local_file
+from rankwise.tables.formats import local_file, no_header, reads_like_row
 from rankwise.tables.memory import (
     KEEP_OTHERS,
     NUMBERS,
@@ -214,6 +217,12 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
     >>> table.frame["item"].to_list()
     [3, 1, 2]
     """
+    return _read(source, role, columns, choose(columns, role), progress)
+
+
+def _read(
+    source: Any, role: TableRole, columns: Columns | None, overrides: Mapping[str, str | None], progress: bool | None
+) -> Table:
     check_not_forked()
     table: Table
     is_ranked = hasattr(source, "as_table") and type(source).__module__.startswith("rankwise.")
@@ -223,7 +232,6 @@ def read_table(source: Any, role: TableRole, columns: Columns | None = None, *, 
         if table.frame.is_empty() and not exact:
             raise empty_table(table)
         return table
-    overrides = choose(columns, role)
     table = _load(source, role, overrides, progress)
     if table.is_positional:
         table = _without_columns(table, overrides, columns)
@@ -284,7 +292,7 @@ def read_tables(
     }
 
     def read(role: TableRole) -> Table:
-        table = read_table(present[role], role, columns, progress=progress)
+        table = _read(present[role], role, columns, choose(columns, role, shared=True), progress)
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
@@ -298,6 +306,7 @@ def read_tables(
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
     check_same_units(tables.values(), columns)
+    _check_shared_names(columns, tables)
     if getattr(present.get("recommendations"), "is_labelled", False):
         _refuse_matrices(tables.values())
     return Tables(**tables)  # type: ignore[arg-type]
@@ -312,6 +321,23 @@ def _refuse_matrices(tables: Iterable[Table]) -> None:
             where=matrix.source,
             found="a sparse matrix",
             hint="pass a table, or {user: items}, with the ids of user_ids and item_ids",
+        )
+
+
+def _check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
+    """Raise if a name that was chosen for all tables is in none of those that could have it."""
+    for column, name in (columns or {}).items():
+        with_names = {role: table for role, table in tables.items() if not table.is_positional}
+        could_have = [table for role, table in with_names.items() if column in ROLES[role]]
+        if name is None or not could_have or any(table.columns.get(column) == name for table in could_have):
+            continue
+        if column == "request" and {*with_names} == {"truth"}:
+            continue  # it holds for all requests of a user
+        names = [other for table in could_have for other in (*table.columns.values(), *table.unread)]
+        raise ColumnError(
+            f"there is no column {name!r} for the {column} in any table",
+            found=quoted_columns([*dict.fromkeys(names)]),
+            hint=nearest(name, names),
         )
 
 
@@ -460,10 +486,29 @@ def from_file(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]
         raise swapped(QRELS, role, raw.name, raw.format.columns)
     if layout == "trec run" and role == "truth":
         raise swapped("ranked lists (a run)", role, raw.name, raw.format.columns)
+    _check_header(raw, role, overrides)
     table = from_frame(raw.frame, role, overrides, raw.name, str(raw.format))
     unread = _unread_of(table, raw.frame.columns, raw.names) if raw.names else table.unread
     table = replace(table, sha256=raw.sha256, is_text=raw.is_text, unread=unread)
     return _from_text(table, raw) if raw.is_text else table
+
+
+_ROWS_OF_SAMPLE = 1000
+
+
+def _check_header(raw: RawFile, role: TableRole, overrides: Mapping[str, str | None]) -> None:
+    """Raise if the first line of a file, of which no name is known, may be a row: it would be lost as a header."""
+    names = raw.frame.columns
+    if not raw.format.has_header or may_have_names(names, role, ROLES[role]):
+        return
+    chosen = [name for name in overrides.values() if name in names]
+    rows = raw.frame.head(_ROWS_OF_SAMPLE)
+
+    def values(name: str) -> list[str]:
+        return [str(value).strip() for value in rows[name] if value is not None]
+
+    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
+        raise no_header(raw.name, (raw.format.separator or " ").join(names))
 
 
 def _unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

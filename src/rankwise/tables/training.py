@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
-from rankwise.core.ids import WHOLE_NUMBER, whole_numbers
+from rankwise.core.ids import WHOLE_NUMBER, combined, id_numbers, whole_numbers
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError
+from rankwise.tables.spelling import other_spelling
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
 __all__ = [
+    "COMPARED",
     "GROUP_NAMES",
+    "SEEN",
+    "SEEN_TRUTH",
     "TRAIN_GROUPS",
     "Terciles",
     "TrainGroups",
@@ -24,6 +29,7 @@ __all__ = [
     "check_train_groups",
     "keep_judged",
     "matching",
+    "seen_counts",
     "take_out_seen",
     "train_groups",
     "user_values",
@@ -93,12 +99,15 @@ def _mixed(column: str, integers: Table, strings: Table) -> IdError:
     text = strings.frame[column]
     numeric = text.str.contains(r"^(0|-?[1-9][0-9]*)$")  # unchanged by a cast to integer and back
     hint = f"cast the {column} column to strings in both tables"
+    spelling = other_spelling(integers.frame[column], text)
     types = f"{integers.frame[column].dtype} beside {text.dtype}"
     if numeric.all():
         types += f": {text[0]!r} is not {integers.frame[column][0]!r}"
         hint = f"cast the {column} column to one type in both tables, e.g. .cast(pl.Int64)"
     else:
         types += f", such as {text.filter(~numeric)[0]!r}"
+    if spelling is not None and not numeric.all():
+        hint = f"name {column}s in the same way in both tables: {spelling}"
     return IdError(
         f"{column} ids are integers in one table and strings in another, so none would match",
         where=f"{integers.source} has integers, {strings.source} strings",
@@ -145,6 +154,44 @@ def take_out_seen(
     if protocol is not None:
         protocol = replace(protocol, candidates=f"{protocol.candidates}, lists less seen")
     return replace(recommendations, frame=kept, counts=counts, protocol=protocol)
+
+
+SEEN = "recommendations_seen_in_training"
+COMPARED = "recommendations_compared_with_training"
+SEEN_TRUTH = "truth_rows_also_in_training"
+_MOST_TRAINING = 1_000_000  # rows that are compared with lists; of more, those of some users
+
+
+def seen_counts(lists: Table, truth: Table | None, train: Table) -> dict[str, int]:
+    """Count recommended items that are training interactions of their user, and such rows of the ground truth.
+
+    Ground truth in which users meet known items again says that lists of known items are meant. If there are very
+    many training interactions, the rows of some users are compared: always those of the same users.
+    """
+    pair = ["user", "item"]
+    tables = [lists, train] if truth is None else [lists, train, truth]
+    tables = [table.with_frame(table.frame.select(pair)) for table in tables]
+    share = 1 << (max(len(train.frame) - 1, 0) // _MOST_TRAINING).bit_length()
+    if share > 1:
+        tables = [table.with_frame(_of_some_users(table.frame, share)) for table in tables]
+    for column in pair:
+        tables = align(tables, column)
+    recommended, known, *judged = (table.frame for table in tables)
+    known = _matching_pairs(known, recommended)
+    counts = {SEEN: len(recommended.join(known, on=pair, how="semi"))}
+    if share > 1:
+        counts[COMPARED] = len(recommended)
+    for frame in judged:
+        met_again = _matching_pairs(frame, known).join(known, on=pair, how="semi")
+        counts[SEEN_TRUTH] = len(met_again.join(recommended, on="user", how="semi")) if len(met_again) else 0
+    return counts
+
+
+def _of_some_users(frame: pl.DataFrame, share: int) -> pl.DataFrame:
+    """Return the rows of one user in so many, chosen by a hash of the id."""
+    users = frame["user"]
+    numbers = whole_numbers(users).to_numpy() if users.dtype.is_integer() else id_numbers(users)
+    return frame.filter(pl.Series(combined([numbers.astype(np.int64, copy=False).view(np.uint64)], 0) % share == 0))
 
 
 def keep_judged(recommendations: Recommendations, truth: Table) -> Recommendations:
