@@ -17,8 +17,18 @@ from rankwise.core.ids import labels, plain_strings, rows_among
 from rankwise.errors import ColumnError, MetricError, ScoreError, nearest
 from rankwise.tables.columns import KNOWN, Columns, check_was_read, choose, known_column
 from rankwise.tables.table import Table
+from rankwise.tables.values import as_labels
 
-__all__ = ["ColumnMatch", "Matrix", "Named", "find_columns", "read_categories", "read_features", "read_groups"]
+__all__ = [
+    "ColumnMatch",
+    "Matrix",
+    "Named",
+    "category_lists",
+    "find_columns",
+    "read_categories",
+    "read_features",
+    "read_groups",
+]
 
 _SEPARATORS = "|;,"
 _LIST = r"""(?s)^(\[.*\]|\{.*\}|\(\s*['"].*\)|\(\)|set\(\))$"""
@@ -130,12 +140,7 @@ def read_groups(table: Table, column: str, groups: pl.Series | None = None) -> N
 
     ``groups`` are all that there are, where the table has some of the rows only.
     """
-    values = table.frame[column]
-    if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
-        raise ColumnError(
-            f"column {column!r} does not hold one group per row", where=table.source, found=str(values.dtype)
-        )
-    values = labels(values)
+    values = as_labels(table.frame[column], f"{table.source}, column {column!r}")
     ordered = (values if groups is None else labels(groups)).drop_nulls().unique().sort()
     names = ordered.cast(pl.String)
     if not len(names):
@@ -173,7 +178,7 @@ def read_categories(table: Table, chosen: ColumnMatch) -> Named:
         starts = np.searchsorted(row, np.arange(len(matrix) + 1))
         description = f"{len(columns)} columns {prefix}…"
         return Named(code, tuple(sorted(names)), starts, description)
-    lists, description = _lists_of_categories(table, columns[0])
+    lists, description = category_lists(table, columns[0])
     starts = np.concatenate([[0], np.cumsum(lists.list.len().to_numpy())]).astype(np.int64)
     flat = lists.explode(empty_as_null=False)
     ordered = flat.unique().sort()
@@ -183,7 +188,7 @@ def read_categories(table: Table, chosen: ColumnMatch) -> Named:
     return Named(codes.to_numpy(), tuple(ordered), starts, description)
 
 
-def _lists_of_categories(table: Table, name: str) -> tuple[pl.Series, str]:
+def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:
     """Return the categories of each item as a list of text, and how the column was read.
 
     However they are written, blanks around a category do not belong to it, and empty text is none.
@@ -199,11 +204,12 @@ def _lists_of_categories(table: Table, name: str) -> tuple[pl.Series, str]:
             description += f", split at {separator!r}" if separator else ""
             lists = filled.str.split(separator) if separator else filled.reshape((-1, 1)).arr.to_list()
     elif isinstance(values.dtype, pl.List | pl.Array):
-        if values.dtype.inner.is_nested():
+        if values.dtype.inner.is_nested() or values.dtype.inner in (pl.Binary, pl.Object, pl.Duration):
             raise _no_categories(table, name, str(values.dtype))
-        lists = values.cast(pl.List(pl.String))
+        lists = values.cast(pl.List(values.dtype.inner)).cast(pl.List(pl.String))
     else:
-        lists = values.cast(pl.String).reshape((-1, 1)).arr.to_list()
+        one = as_labels(values, f"{table.source}, column {name!r}")
+        lists = one.cast(pl.String).reshape((-1, 1)).arr.to_list()
     lists = lists.list.eval(pl.element().str.strip_chars())
     lists = lists.list.eval(pl.element().filter(pl.element() != ""))
     return lists.list.unique(maintain_order=True).fill_null([]), description

@@ -32,9 +32,12 @@ from rankwise.evaluation.truth_slices import (
     TruthSlices,
     columns_of_truth,
     crossed_users,
+    is_of_shown,
     largest_grades,
+    values_of_shown,
     with_bins,
     with_grades,
+    with_numbers,
 )
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
@@ -93,6 +96,7 @@ def read_inputs(
         required=required,
         progress=settings.progress,
     )
+    tables = with_numbers(tables, settings.by)
     return replace(tables, users=with_bins(tables.users, settings.by))
 
 
@@ -294,20 +298,26 @@ def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
     return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
 
 
-def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result]) -> Result:
-    """Return the result with slices for warm and for cold relevant items.
+def with_item_slices(
+    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result], shown: Mapping[str, Result]
+) -> Result:
+    """Return the result with slices for warm and for cold items.
 
     ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for
-    each slice.
+    each slice. Metrics of ratings and probabilities are those of ``shown``, by slice: over the rows of its items.
     """
     rows = [] if result.slices is None else [result.slices]
+    of_rows = _cells_of_shown(result)
     for group, part in parts.items():
         try:
             sliced = again(part)
         except EmptyError:  # no user with a list has such an item
             users, values = 0, dict.fromkeys(result.values, float("nan"))
         else:
-            users, values = sliced.counts["users"], sliced.values
+            users, values = sliced.counts["users"], dict(sliced.values)
+        values |= dict.fromkeys(of_rows, float("nan"))
+        if group in shown:
+            users, values = max(users, shown[group].counts["users"]), values | dict(shown[group].values)
         head = {"by": RELEVANT_ITEMS, "group": group, "users": users}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
@@ -316,6 +326,12 @@ def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_
     if result.label:
         slices = slices.with_columns(label=pl.lit(result.label))
     return replace(result, slices=slices)
+
+
+def _cells_of_shown(result: Result) -> list[str]:
+    """Return the names of the values of ratings and probabilities, with those of their cells."""
+    names = [name for metric in filter(is_of_shown, result.metrics) for name in metric.cells]
+    return [cell for cell in result.values if any(cell == name or cell.startswith(f"{name}[") for name in names)]
 
 
 _OF_TRUTH = ("both", "judged", "judged_both")
@@ -503,7 +519,10 @@ def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Resul
 
     assert tables.truth is not None
     assert tables.train is not None
-    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
+    shown: dict[str, Result] = {}
+    if any(map(is_of_shown, settings.metrics)):
+        shown = values_of_shown(replace(settings, by=()), tables, result, _in_one_piece)
+    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again, shown)
 
 
 def with_doubts(result: Result, warnings: list[str]) -> Result:

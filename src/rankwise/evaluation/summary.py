@@ -18,7 +18,7 @@ from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
-from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels, rows_among
+from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import inferred_protocol
@@ -46,6 +46,7 @@ from rankwise.tables.read import read_table
 from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_requests
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
+from rankwise.tables.values import as_labels
 
 __all__ = [
     "JACKKNIFE",
@@ -94,6 +95,8 @@ class UserTable:
             _check_column(users, name)
         if users is not None:
             check_once(users, "user")
+            for name in columns:
+                as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
         if isinstance(weights, str):
             assert users is not None
             weight = pl.col(weights).cast(pl.Float64, strict=False).fill_nan(None).alias("weight")
@@ -147,7 +150,7 @@ class UserTable:
         group = matches[by].alias("group").gather(row.set(row < 0, None))
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
-        return group.replace(0.0, 0.0) if group.dtype.is_float() else labels(group)  # -0.0 as well
+        return as_labels(group.alias(by), self.users.source)
 
 
 def _check_column(users: Table | None, name: str) -> None:
@@ -162,10 +165,6 @@ def _check_column(users: Table | None, name: str) -> None:
             where=users.source,
             found=", ".join(map(repr, users.frame.columns)),
             hint=nearest(name, users.frame.columns),
-        )
-    if users.frame[name].dtype.is_nested():
-        raise ColumnError(
-            f"column {name!r} does not hold one group per row", where=users.source, found=str(users.frame[name].dtype)
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,7 @@ from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests, settings_by_request
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
+from rankwise.evaluation.truth_slices import is_of_shown
 from rankwise.results.intervals import HISTORY
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
@@ -325,7 +327,8 @@ class Engine:
                 group: truth.with_frame(truth.frame.join(warm, "item", how))
                 for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
             }
-            result = with_item_slices(result, parts, self._again)
+            shown = {} if not any(map(is_of_shown, self.settings.metrics)) else self._of_shown(parts, warm)
+            result = with_item_slices(result, parts, self._again, shown)
         if requests is not None:
             result = requests.named(result)
         return SparkResult.of(result, evaluated.values, evaluated.kept)
@@ -340,6 +343,26 @@ class Engine:
                 "values of requests are collected on the driver", found="collect=False", hint="leave collect out"
             )
         return requests
+
+    def _of_shown(self, truths: Mapping[str, SparkTable], warm: DataFrame) -> dict[str, Result]:
+        """Evaluate ratings and probabilities over the shown rows of warm items, and of cold items."""
+        metrics = tuple(filter(is_of_shown, self.settings.metrics))
+        for metric in metrics:
+            population = self.settings.rules.of(metric).population
+            if population not in ("recommended", "all"):
+                raise ParameterError(
+                    f"on Spark warm_and_cold takes {metric} over all users with a list",
+                    found=f"population={population!r}",
+                    hint='take population="all"; rankwise.evaluate takes every population',
+                )
+        settings = replace(self.settings, metrics=metrics, population="recommended", exceptions=(), of_slice=True)
+        lists, results = self.tables["recommendations"], {}
+        for group, how in (("warm", "left_semi"), ("cold", "left_anti")):
+            rows = lists.with_frame(lists.frame.join(warm, "item", how))
+            tables = {**self.tables, "recommendations": rows}
+            with contextlib.suppress(EmptyError):  # no such row was shown
+                results[group] = replace(self, settings=settings, tables=tables)._again(truths[group])
+        return results
 
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""

@@ -49,6 +49,7 @@ __all__ = [
     "undecided",
     "unreadable",
     "where_in",
+    "without_edges",
 ]
 
 Columns: TypeAlias = Mapping[str, str | None]
@@ -349,11 +350,22 @@ def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None],
         if key == EVENT and name is None:
             out[key] = _event_column(names, where)
         elif name is not None:
+            if name not in names and without_edges(name) in names:
+                key, name = without_edges(key), without_edges(name)
             if name not in names:
                 what = f"there is no column {name!r} of the ground truth, by which it is to be sliced"
                 raise _unknown(what, name, names, where)
             out[key] = name
     return out
+
+
+def without_edges(name: str) -> str:
+    """Return the name of a column without the edges behind it, at which its numbers are cut.
+
+    >>> without_edges("price[5,10]"), without_edges("price")
+    ('price', 'price')
+    """
+    return re.sub(r"(?<=.)\[[^\[\]]*\]$", "", name)
 
 
 def _event_column(names: Sequence[str], where: str) -> str:

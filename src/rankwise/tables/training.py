@@ -9,7 +9,7 @@ from typing import Any, get_args
 import polars as pl
 
 from rankwise.core.arguments import TRAIN_GROUP_NAMES, TrainGroup
-from rankwise.core.ids import WHOLE_NUMBER
+from rankwise.core.ids import WHOLE_NUMBER, whole_numbers
 from rankwise.errors import EmptyError, IdError, InputError, ParameterError
 from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 
@@ -172,6 +172,9 @@ def with_user_column(
     columns = [table.frame["user"] for table in tables]
     if users is not None:
         columns.append(matching(users, "user", columns[0])["user"])
+    kind = columns[0].dtype
+    if kind.is_integer() and any(column.dtype != kind for column in columns):
+        columns = [whole_numbers(column) for column in columns]  # the first type may be too narrow for the others
     ids = pl.concat([column.cast(columns[0].dtype) for column in columns])
     ids = ids.unique(maintain_order=True)
     frame = ids.to_frame("user").with_columns(make(ids).alias(name))
