@@ -23,6 +23,7 @@ from rankwise.evaluation.settings import (
     WholeOptions,
     takes_options,
 )
+from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
 from rankwise.options import Population
@@ -30,12 +31,13 @@ from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
-from rankwise.tables.columns import ROLES, Columns, choose, plain_name, unreadable
+from rankwise.tables.columns import ROLES, Columns, choose, plain_name, read_columns_of_truth, unreadable
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import from_mapping_of_columns, id_series, number_series, readable_columns
 from rankwise.tables.read import from_file
 from rankwise.tables.table import Recommendations, Table
 from rankwise.tables.training import align, matching
+from rankwise.tables.values import numbers_in_text
 
 __all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
 
@@ -417,7 +419,8 @@ def evaluate_ratings(
         choices.setdefault("relevance_threshold", 3.5)
     settings = Settings.read(metrics, choices, RatingOptions)
     check_not_forked()
-    frame = _frame(source, settings.columns)
+    frame = _frame(source, {**columns_of_truth(settings), **(settings.columns or {})})
+    sliced = [name for name in frame.columns if name not in ("user", "item", "score", "relevance")]
     rows = len(frame)
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating
         frame = frame.sort("score", descending=True, maintain_order=True)
@@ -431,7 +434,7 @@ def evaluate_ratings(
     tables = read_inputs(
         settings,
         recommendations=frame.select("user", "item", "score"),
-        truth=frame.select("user", "item", "relevance"),
+        truth=frame.select("user", "item", "relevance", *sliced),
         users=users,
         items=items,
         train=train,
@@ -481,7 +484,9 @@ def _from_file(raw: RawFile, columns: Columns | None) -> pl.DataFrame:
     }
     lists = from_file(raw, "recommendations", {**named, "rank": None}).frame
     truth = from_file(raw, "truth", {**named, "timestamp": None}).frame
-    return lists.with_columns(truth["relevance"])
+    sliced = _columns_of_slices(raw.frame, columns)
+    typed = [column if (numbers := numbers_in_text(column)) is None else numbers for column in sliced]
+    return lists.with_columns(truth["relevance"], *typed)
 
 
 def _is_columns(source: Mapping[Any, Any]) -> bool:
@@ -543,7 +548,16 @@ def _named(frame: pl.DataFrame, columns: Columns | None) -> pl.DataFrame:
     for name in names.values():
         if frame.schema[name] == pl.Object:
             raise unreadable(frame[name], "ratings")
-    return frame.select(pl.col(name).alias(role) for role, name in names.items())
+    sliced = _columns_of_slices(frame, columns)
+    return frame.select(pl.col(name).alias(role) for role, name in names.items()).with_columns(sliced)
+
+
+def _columns_of_slices(frame: pl.DataFrame, columns: Columns | None) -> list[pl.Series]:
+    """Return the columns by which rows are sliced, under the names that slices have for them."""
+    of_truth = {key: name for key, name in (columns or {}).items() if key.startswith("truth:")}
+    named = read_columns_of_truth(frame.columns, of_truth, "ratings")
+    plain = {key.removeprefix("truth:"): name for key, name in named.items()}
+    return [frame[name].alias(key) for key, name in plain.items() if key not in ("user", "item", "score", "relevance")]
 
 
 def _find(frame: pl.DataFrame, role: str, columns: Columns | None) -> str:

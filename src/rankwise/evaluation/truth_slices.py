@@ -274,17 +274,27 @@ class Slicing:
         One more than the largest code.
     of_truth : bool, default=False
         Whether only rows of the ground truth have slices: codes are asked for of no other table.
+    description : str, default=""
+        How text was split into categories, if it was.
     """
 
     codes_of: Callable[[Table], pl.Series]
     name_of: Callable[[int], str]
     size: int
     of_truth: bool = False
+    description: str = ""
 
     @classmethod
-    def named(cls, codes_of: Callable[[Table], pl.Series], names: Sequence[str], *, of_truth: bool = False) -> Self:
+    def named(
+        cls,
+        codes_of: Callable[[Table], pl.Series],
+        names: Sequence[str],
+        *,
+        of_truth: bool = False,
+        description: str = "",
+    ) -> Self:
         """Return a slicing whose codes count its names."""
-        return cls(codes_of, names.__getitem__, len(names), of_truth)
+        return cls(codes_of, names.__getitem__, len(names), of_truth, description)
 
     @classmethod
     def crossed(cls, parts: Sequence[Slicing]) -> Self:
@@ -301,7 +311,9 @@ class Slicing:
             digits = np.unravel_index(code, sizes)
             return joined([part.name_of(int(digit)) for part, digit in zip(parts, digits, strict=True)])
 
-        return cls(codes_of, name_of, math.prod(sizes), any(part.of_truth for part in parts))
+        of_truth = any(part.of_truth for part in parts)
+        description = ", ".join(part.description for part in parts if part.description)
+        return cls(codes_of, name_of, math.prod(sizes), of_truth, description)
 
     def name(self, code: int) -> str | None:
         """Return the name of a slice; None of the rows of which nothing is known."""
@@ -378,7 +390,7 @@ class TruthSlices:
             if not slicing.of_truth:
                 lists = lists.with_frame(lists.frame.with_columns(slicing.codes_of(lists).alias(column)))
             elif has_shown:
-                lists = lists.with_frame(lists.frame.with_columns(_as_in_truth(lists, truth, column)))
+                lists = lists.with_frame(lists.frame.with_columns(_as_in_truth(lists, truth, column).alias(column)))
 
             frames = [truth.frame, lists.frame] if has_shown else [truth.frame]
             slicings.append(slicing)
@@ -419,7 +431,13 @@ class TruthSlices:
         slices = pl.concat(rows, how="diagonal_relaxed")
         slices = slices.with_columns(pl.exclude("by", "group", "users", "label").fill_null(float("nan")))
         settings_said = {**result.provenance["settings"], "by": [*settings.by, *self.names]}
-        provenance = {**result.provenance, "settings": settings_said, "slice_digests": dict(self.digests)}
+        described = zip(self.names, self.slicings, strict=True)
+        provenance = {
+            **result.provenance,
+            "settings": settings_said,
+            "slices": {name: slicing.description for name, slicing in described if slicing.description},
+            "slice_digests": dict(self.digests),
+        }
         sliced_users = _of_all_slices(users, result) if users else None
         return replace(result, slices=slices, sliced=sliced_users, provenance=provenance)
 
@@ -731,8 +749,8 @@ def _of_truth(name: str, tables: Tables) -> Slicing:
     assert truth is not None
     column = _column(truth, name)
     _check_column(truth, column)
-    codes, names = _codes_of_column(truth, column, name)
-    return Slicing.named(lambda _: codes, names, of_truth=True)
+    codes, names, description = _codes_of_column(truth, column, name)
+    return Slicing.named(lambda _: codes, names, of_truth=True, description=description)
 
 
 def _of_items(name: str, column: str, tables: Tables) -> Slicing:
@@ -749,8 +767,8 @@ def _of_items(name: str, column: str, tables: Tables) -> Slicing:
     chosen = column if items is None else _column(items, column)
     items, _ = item_column(items, chosen, f"by={name!r}", more)
     check_once(items, "item", hint="keep one row per item; several categories of an item are a list in its row")
-    codes, names = _codes_of_column(items, chosen, name)
-    return _by_item(items, codes, names)
+    codes, names, description = _codes_of_column(items, chosen, name)
+    return replace(_by_item(items, codes, names), description=description)
 
 
 def _lists_of(code: Any, starts: Any) -> pl.Series:
@@ -783,45 +801,47 @@ def _filled(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
     return codes.cast(pl.Int64).fill_null(unknown)
 
 
-def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, list[str]]:
-    """Return the code of each value of a column, and the names: of bins, days, categories or single values.
+def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, list[str], str]:
+    """Return the code of each value of a column, the names of codes, and how text was split into categories.
+
+    Names are those of bins, days, categories or single values.
 
     Numbers are cut at the edges that ``asked`` names, or at quartiles if there are many of them.
     """
     values = table.frame[column]
     bins = None if asked.endswith(column) else Bins.read(asked)
     if bins is not None:
-        return bins.codes(_numbers(table, column, asked)), bins.names
+        return bins.codes(_numbers(table, column, asked)), bins.names, ""
     if values.dtype.is_numeric():
         numbers = as_numbers(values, _where(table, column))
         bins = Bins.at_quartiles(numbers) if values.n_unique() > _MANY_NUMBERS else None
         if bins is not None:
-            return bins.codes(numbers), bins.names
+            return bins.codes(numbers), bins.names, ""
 
-    texts = _texts(table, column)
+    texts, description = _texts(table, column)
     flat = texts.explode(empty_as_null=False) if isinstance(texts.dtype, pl.List) else texts
     names = _in_order(flat.drop_nulls().unique().to_list())
     numbers = pl.Series(range(len(names)), dtype=pl.Int64)
     if not isinstance(texts.dtype, pl.List):
-        return _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)), names
+        return _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)), names, description
     number = pl.element().replace_strict(names, numbers, default=None, return_dtype=pl.Int64)
-    return _filled(texts.list.eval(number.drop_nulls())), names
+    return _filled(texts.list.eval(number.drop_nulls())), names, description
 
 
-def _texts(table: Table, column: str) -> pl.Series:
-    """Return the names of the slices of each row: one, or a list of them where a column has categories."""
+def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
+    """Return the names of each row's slices, lists of them where a column has categories, and how it was split."""
     values = table.frame[column]
     if isinstance(values.dtype, pl.Datetime):
-        return values.dt.date().cast(pl.String)
-    if isinstance(values.dtype, pl.List | pl.Array):
-        return category_lists(table, column)[0]
-    labels = as_labels(values, _where(table, column)).cast(pl.String)
-    if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return labels
-    written = labels.drop_nulls()
-    if len(written) and written.str.contains(_TIME).all():
-        return labels.str.slice(0, 10)
-    return category_lists(table, column)[0]
+        return values.dt.date().cast(pl.String), ""
+    if not isinstance(values.dtype, pl.List | pl.Array):
+        labels = as_labels(values, _where(table, column)).cast(pl.String)
+        written = labels.drop_nulls()
+        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            return labels, ""
+        if len(written) and written.str.contains(_TIME).all():
+            return labels.str.slice(0, 10), ""
+    lists, description = category_lists(table, column)
+    return lists, description.removeprefix(f"column {column!r}, ") if ", " in description else ""
 
 
 def _in_order(names: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import json
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -40,9 +40,10 @@ from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
+from rankwise.evaluation.truth_slices import with_bins
 from rankwise.results.intervals import HISTORY
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
-from rankwise.tables.columns import empty_table, null_ids, where_in
+from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
 from rankwise.tables.training import (
@@ -209,7 +210,7 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
     piece = with_history(piece) if HISTORY in settings.by else piece
     if job.counted is not None:
         piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
-    return piece, counts
+    return replace(piece, users=with_bins(piece.users, settings.by)), counts
 
 
 def _in_a_bucket(error: RankwiseError) -> RankwiseError:
@@ -476,7 +477,8 @@ def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], it
         if "truth" not in tables:
             raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
         empty["users"] = with_history(Tables(**empty, recommendations=lists, truth=truth)).users
-    empty["users"] = with_train_groups(Tables(**empty, truth=truth), made, None).users
+    users = with_train_groups(Tables(**empty, truth=truth), made, None).users
+    empty["users"] = with_bins(users, settings.by)
     return Tables(**empty, items=items)
 
 
@@ -522,19 +524,20 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
         roles.add("train")
     needed = {role: table for role, table in tables.items() if role in roles}
     if "users" in needed:
-        columns = _user_columns(job)
+        columns = _user_columns(job, needed["users"].empty.frame.columns)
         needed["users"] = needed["users"].select(columns)
         if columns == ["user"]:
             del needed["users"]
     return needed
 
 
-def _user_columns(job: Job) -> list[str]:
-    """Return the columns of the table of users that something asks for."""
+def _user_columns(job: Job, names: Collection[str]) -> list[str]:
+    """Return the columns of the table of users that something asks for, of those that are there under these names."""
     settings = job.settings
+    by = [name if name in names else without_edges(name) for name in settings.by]
     named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
-    columns = dict.fromkeys([*settings.by, *weights, *named, *dealt])
+    columns = dict.fromkeys([*by, *weights, *named, *dealt])
     return ["user", *(name for name in columns if name not in made)]

@@ -45,6 +45,7 @@ __all__ = [
     "one_row_per_item",
     "plain_name",
     "quoted_columns",
+    "read_columns_of_truth",
     "recognise",
     "undecided",
     "unreadable",
@@ -340,10 +341,10 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
         elif _is_required(role, column):
             raise _missing(f"there is no column for the {column}", f"{role}.{column}", names, where)
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
-    return out | _columns_of_truth(names, of_truth, where)
+    return out | read_columns_of_truth(names, of_truth, where)
 
 
-def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+def read_columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
     """Return the columns of a ground truth that are read as they are; that of events is recognised."""
     out: dict[str, str] = {}
     for key, name in overrides.items():
