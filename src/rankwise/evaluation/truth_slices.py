@@ -718,18 +718,15 @@ def with_bins(users: Table | None, by: Iterable[str]) -> Table | None:
 def _numbers(table: Table, column: str, asked: str) -> pl.Series:
     """Return a column that is cut into bins as numbers."""
     try:
-        return as_numbers(table.frame[column], _where(table, column))
+        return as_numbers(table.frame[column].alias(column.removeprefix("truth:")), table.source)
     except ColumnError as error:
+        kind, every = table.frame.schema[column], without_edges(asked)
         raise ColumnError(
             f"by={asked!r} cuts numbers into bins",
             where=error.where,
-            found=f"a column of {table.frame.schema[column]}, {error.found}",
-            hint=f"by={without_edges(asked)!r} takes each value for a slice",
+            found=f"a column {column.removeprefix('truth:')!r} of {kind}, {error.found}",
+            hint=f"by={every!r} takes each value for a slice",
         ) from error
-
-
-def _where(table: Table, column: str) -> str:
-    return f"{table.source}, column {table.columns.get(column, column).removeprefix('truth:')!r}"
 
 
 def _slicing(name: str, tables: Tables) -> Slicing:
@@ -813,7 +810,7 @@ def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, 
     if bins is not None:
         return bins.codes(_numbers(table, column, asked)), bins.names, ""
     if values.dtype.is_numeric():
-        numbers = as_numbers(values, _where(table, column))
+        numbers = as_numbers(values, table.source)
         bins = Bins.at_quartiles(numbers) if values.n_unique() > _MANY_NUMBERS else None
         if bins is not None:
             return bins.codes(numbers), bins.names, ""
@@ -834,14 +831,14 @@ def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
     if isinstance(values.dtype, pl.Datetime):
         return values.dt.date().cast(pl.String), ""
     if not isinstance(values.dtype, pl.List | pl.Array):
-        labels = as_labels(values, _where(table, column)).cast(pl.String)
+        labels = as_labels(values.alias(column.removeprefix("truth:")), table.source).cast(pl.String)
         written = labels.drop_nulls()
         if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
             return labels, ""
         if len(written) and written.str.contains(_TIME).all():
             return labels.str.slice(0, 10), ""
     lists, description = category_lists(table, column)
-    return lists, description.removeprefix(f"column {column!r}, ") if ", " in description else ""
+    return lists, description.partition("', ")[2]
 
 
 def _in_order(names: Sequence[str]) -> list[str]:

@@ -22,9 +22,9 @@ def as_labels(column: pl.Series, where: str) -> pl.Series:
     Parameters
     ----------
     column : polars.Series
-        The column.
+        The column, under the name that its source has for it.
     where : str
-        The table, and the column as its source calls it, for the error.
+        The table, for the error.
 
     Raises
     ------
@@ -33,9 +33,9 @@ def as_labels(column: pl.Series, where: str) -> pl.Series:
 
     Examples
     --------
-    >>> as_labels(pl.Series([" war", "", "drama"]), "items, column 'genre'").to_list()
+    >>> as_labels(pl.Series([" war", "", "drama"]), "items").to_list()
     ['war', None, 'drama']
-    >>> as_labels(pl.Series([0.5, float("nan"), -0.0]), "items, column 'size'").to_list()
+    >>> as_labels(pl.Series([0.5, float("nan"), -0.0]), "items").to_list()
     [0.5, None, 0.0]
     """
     dtype = column.dtype
@@ -61,9 +61,9 @@ def as_numbers(column: pl.Series, where: str) -> pl.Series:
     Parameters
     ----------
     column : polars.Series
-        The column.
+        The column, under the name that its source has for it.
     where : str
-        The table, and the column as its source calls it, for the error.
+        The table, for the error.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def as_numbers(column: pl.Series, where: str) -> pl.Series:
 
     Examples
     --------
-    >>> as_numbers(pl.Series(["30", " 7.5", ""]), "users, column 'age'").to_list()
+    >>> as_numbers(pl.Series(["30", " 7.5", ""]), "users").to_list()
     [30.0, 7.5, None]
     """
     dtype, plain = column.dtype, plain_strings(column)
