@@ -354,3 +354,15 @@ def test_digests_are_saved_and_loaded(tmp_path):
     back = rw.load(result.save(tmp_path / "out"))
     assert back.provenance["slice_digests"] == result.provenance["slice_digests"]
     assert back.slices.equals(result.slices)
+
+
+def test_groups_of_numbers_are_compared_in_their_order():
+    users = {"user": range(40), "age": [(3, 9, 40, 100)[u % 4] for u in range(40)]}
+    truth, by = {u: {u % 3} for u in range(40)}, ["age", "age[5,30,60]"]
+    one, two = (
+        rw.evaluate({u: [(u + shift) % 4] for u in range(40)}, truth, "recall@1", users=users, by=by)
+        for shift in (0, 1)
+    )
+    assert rw.compare(one, two, by="age").table["group"].to_list() == ["3", "9", "40", "100"]
+    bins = ["below 5", "5 to 30", "30 to 60", "60 and above"]
+    assert rw.compare(one, two, by="age[5,30,60]").table["group"].to_list() == bins

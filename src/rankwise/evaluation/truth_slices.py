@@ -33,7 +33,7 @@ from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import UserTable, merge_results
 from rankwise.metrics.base import Metric
 from rankwise.options import AveragingRule, Population
-from rankwise.results.intervals import CROSSED, is_truth_slice
+from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
 from rankwise.tables.columns import EVENT, check_once, without_edges
@@ -817,7 +817,7 @@ def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, 
 
     texts, description = _texts(table, column)
     flat = texts.explode(empty_as_null=False) if isinstance(texts.dtype, pl.List) else texts
-    names = _in_order(flat.drop_nulls().unique().to_list())
+    names = in_order(flat.drop_nulls().unique().to_list())
     numbers = pl.Series(range(len(names)), dtype=pl.Int64)
     if not isinstance(texts.dtype, pl.List):
         return _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)), names, description
@@ -839,12 +839,6 @@ def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
             return labels.str.slice(0, 10), ""
     lists, description = category_lists(table, column)
     return lists, description.partition("', ")[2]
-
-
-def _in_order(names: Sequence[str]) -> list[str]:
-    """Return names in their natural order: by number where all are numbers."""
-    are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in names)
-    return sorted(names, key=lambda text: (float(text) if are_numbers else 0.0, text))
 
 
 def _check_column(truth: Table, column: str) -> None:
