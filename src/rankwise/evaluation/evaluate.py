@@ -299,7 +299,7 @@ def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
 
 
 def with_item_slices(
-    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result], shown: Mapping[str, Result]
+    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result], shown: Mapping[str, Sequence[Result]]
 ) -> Result:
     """Return the result with slices for warm and for cold items.
 
@@ -316,8 +316,8 @@ def with_item_slices(
         else:
             users, values = sliced.counts["users"], dict(sliced.values)
         values |= dict.fromkeys(of_rows, float("nan"))
-        if group in shown:
-            users, values = max(users, shown[group].counts["users"]), values | dict(shown[group].values)
+        for part_of_rows in shown.get(group, ()):
+            users, values = max(users, part_of_rows.counts["users"]), values | dict(part_of_rows.values)
         head = {"by": RELEVANT_ITEMS, "group": group, "users": users}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
@@ -519,7 +519,7 @@ def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Resul
 
     assert tables.truth is not None
     assert tables.train is not None
-    shown: dict[str, Result] = {}
+    shown: dict[str, list[Result]] = {}
     if any(map(is_of_shown, settings.metrics)):
         shown = values_of_shown(replace(settings, by=()), tables, result, _in_one_piece)
     return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again, shown)

@@ -50,6 +50,7 @@ __all__ = [
     "is_of_shown",
     "largest_grades",
     "refuse_truth_slices",
+    "settings_of_shown",
     "values_of_shown",
     "with_bins",
     "with_grades",
@@ -582,22 +583,31 @@ def _of_shown(
     """
     lists = inside.recommendations
     assert lists is not None
+    results = []
+    for rule, plain in settings_of_shown(settings):
+        shown = _of_population(lists, rule, settings, result)
+        results.append(_over_rows(plain, replace(inside, recommendations=shown), evaluate))
+    return results
+
+
+def settings_of_shown(settings: Settings) -> list[tuple[AveragingRule, Settings]]:
+    """Return who belongs to metrics of ratings and probabilities, and their settings over lists of these users."""
     by_rule: dict[AveragingRule, list[Metric]] = {}
     for metric in filter(is_of_shown, settings.metrics):
         by_rule.setdefault(settings.rules.of(metric), []).append(metric)
-
-    results = []
-    for rule, metrics in by_rule.items():
-        shown = _of_population(lists, rule, settings, result)
-        plain = replace(
-            _of_slice(settings, tuple(metrics)),
-            population="recommended",
-            undefined=rule.undefined,
-            without_list=rule.without_list,
-            exceptions=(),
+    return [
+        (
+            rule,
+            replace(
+                _of_slice(settings, tuple(metrics)),
+                population="recommended",
+                undefined=rule.undefined,
+                without_list=rule.without_list,
+                exceptions=(),
+            ),
         )
-        results.append(_over_rows(plain, replace(inside, recommendations=shown), evaluate))
-    return results
+        for rule, metrics in by_rule.items()
+    ]
 
 
 def _of_population(lists: Recommendations, rule: AveragingRule, settings: Settings, result: Result) -> Recommendations:
@@ -624,7 +634,7 @@ def _over_rows(settings: Settings, tables: Tables, evaluate: Callable[[Settings,
 
 def values_of_shown(
     settings: Settings, tables: Tables, result: Result, evaluate: Callable[[Settings, Tables], Result]
-) -> dict[str, Result]:
+) -> dict[str, list[Result]]:
     """Return the metrics of ratings and probabilities over the shown rows of warm items, and of cold items."""
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
@@ -639,9 +649,7 @@ def values_of_shown(
     results = {}
     for code in range(slicing.size):
         parts = _of_shown(settings, _in_slice(tables, column, code), result, evaluate)
-        found = [part for part in parts if part is not None]
-        if found:
-            results[slicing.name_of(code)] = merge_results(found, settings.metrics)
+        results[slicing.name_of(code)] = [part for part in parts if part is not None]
     return results
 
 

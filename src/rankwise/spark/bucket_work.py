@@ -67,6 +67,7 @@ __all__ = [
     "groups_named",
     "load_job",
     "merge_rows",
+    "relevant_rows",
     "rows_of",
     "share_of",
     "shared_tables",
@@ -460,6 +461,11 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
             groups[name] = pl.Series(["cold", "warm"])
         elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
             groups[name] = GROUP_NAMES
+        elif users is not None and name not in users.empty.frame.columns and without_edges(name) != name:
+            distinct = collected(users.frame.select(column(without_edges(name))).distinct())
+            binned = with_bins(users.empty.with_frame(distinct), [name])
+            assert binned is not None
+            groups[name] = binned.frame[name].unique()
         elif users is not None:
             groups[name] = labels(collected(users.frame.select(column(name)).distinct()).to_series()).unique()
     return groups
@@ -490,12 +496,7 @@ def dealt_users(
     All users are ordered, which Spark does in one task: their ids alone go there.
     """
     check_new_column(None if users is None else users.empty, JACKKNIFE, "jackknife")
-    relevant = lists.frame
-    if truth is not None:
-        relevant = truth.frame
-        if "relevance" in truth.empty.frame.columns:
-            value = sf.col("relevance")
-            relevant = relevant.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
+    relevant = lists.frame if truth is None else relevant_rows(truth, threshold)
     ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
     every = reduce(DataFrame.union, ids).distinct()
     with_relevant = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
@@ -508,6 +509,14 @@ def dealt_users(
         made = Table(pl.DataFrame(), "users", "users", "made of ids", {"user": "user"})
         return SparkTable(dealt, made).with_frame(dealt)
     return users.with_frame(dealt.join(users.frame, "user", "left"))
+
+
+def relevant_rows(truth: SparkTable, threshold: float | None) -> DataFrame:
+    """Return the relevant rows of a ground truth: all rows, if there is no relevance."""
+    if "relevance" not in truth.empty.frame.columns:
+        return truth.frame
+    value = sf.col("relevance")
+    return truth.frame.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
 
 
 def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -534,10 +543,10 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
 def _user_columns(job: Job, names: Collection[str]) -> list[str]:
     """Return the columns of the table of users that something asks for, of those that are there under these names."""
     settings = job.settings
-    by = [name if name in names else without_edges(name) for name in settings.by]
     named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
-    columns = dict.fromkeys([*by, *weights, *named, *dealt])
-    return ["user", *(name for name in columns if name not in made)]
+    asked = dict.fromkeys([*settings.by, *weights, *named, *dealt])
+    columns = dict.fromkeys(name if name in names else without_edges(name) for name in asked if name not in made)
+    return ["user", *columns]
