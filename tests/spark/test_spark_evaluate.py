@@ -123,6 +123,8 @@ OPTIONS = {
     "undefined": {"population": "recommended", "undefined": "nan"},
     "terciles": {"by": ["activity", "group", "popularity"], "population": "all", "jackknife": 3, "warm_and_cold": True},
     "terciles in Spark": {"by": ["popularity", "activity"], "collect": False},
+    "bins": {"by": ["age[9,11]", "age[10.5]", "group"]},
+    "warm and cold rows": {"warm_and_cold": True, "population": "both"},
     "judged": {"population": "judged", "relevance_threshold": 4, "without_list": "zero"},
     "threshold": {"population": "both", "relevance_threshold": 3, "ties": "pessimistic"},
     "everything": {

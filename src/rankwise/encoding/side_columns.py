@@ -171,7 +171,8 @@ def read_categories(table: Table, chosen: ColumnMatch) -> Named:
     columns = chosen.names
     if chosen.several:
         prefix = _common_prefix(columns)
-        flags = [(_number(table, name) > 0).fill_null(value=False) for name in columns]
+        numbers = [_number(table, name).fill_nan(None) for name in columns]  # NaN would be above 0
+        flags = [(number > 0).fill_null(value=False) for number in numbers]
         matrix = np.stack([flag.to_numpy() for flag in flags], axis=1)
         names = tuple(name.removeprefix(prefix) for name in columns)
         order = sorted(range(len(names)), key=names.__getitem__)
@@ -194,7 +195,7 @@ def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:
 
     However they are written, blanks around a category do not belong to it, and empty text is none.
     """
-    values, description = plain_strings(table.frame[name]), f"column {name!r}"
+    values, description = plain_strings(table.frame[name]), f"column {_plain(name)!r}"
     if values.dtype == pl.String:
         filled = values.fill_null("").str.strip_chars()
         lists = _written_lists(table, name, filled)
@@ -209,7 +210,7 @@ def category_lists(table: Table, name: str) -> tuple[pl.Series, str]:
             raise _no_categories(table, name, str(values.dtype))
         lists = values.cast(pl.List(values.dtype.inner)).cast(pl.List(pl.String))
     else:
-        one = as_labels(values, f"{table.source}, column {name!r}")
+        one = as_labels(values.alias(_plain(name)), f"{table.source}, column {_plain(name)!r}")
         lists = one.cast(pl.String).reshape((-1, 1)).arr.to_list()
     lists = lists.list.eval(pl.element().str.strip_chars())
     lists = lists.list.eval(pl.element().filter(pl.element() != ""))
@@ -266,11 +267,16 @@ def _no_categories(table: Table, name: str, found: str, bad: pl.Series | None = 
     """Return the error for a column that is no text and no lists of text or numbers."""
     row = "" if bad is None else f", item {table.frame['item'][int(bad.arg_max() or 0)]!r}"
     return ColumnError(
-        f"column {name!r} does not hold lists of categories",
+        f"column {_plain(name)!r} does not hold lists of categories",
         where=f"{table.source}{row}",
         found=found[:120] + ("" if bad is None else f" ({int(bad.sum())} such items)"),
         hint="write the names of the categories of each item as a list, or as text with | between them",
     )
+
+
+def _plain(name: str) -> str:
+    """Return a column as the source calls it, where it is one of a ground truth that is read as it is."""
+    return name.removeprefix("truth:")
 
 
 def _common_prefix(names: tuple[str, ...]) -> str:

@@ -31,7 +31,15 @@ from rankwise.evaluation.settings import (
     takes_options,
 )
 from rankwise.evaluation.summary import assign_jackknife_groups, merge_results
-from rankwise.evaluation.truth_slices import TruthSlices, columns_of_truth, crossed_users, with_bins
+from rankwise.evaluation.truth_slices import (
+    TruthSlices,
+    columns_of_truth,
+    crossed_users,
+    is_of_shown,
+    values_of_shown,
+    with_bins,
+    with_numbers,
+)
 from rankwise.evaluation.users_once import UsersOnce
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.options import ANY_ROW, MeanOver, Ties
@@ -107,6 +115,7 @@ def read_inputs(
         progress=settings.progress,
         **sources,
     )
+    tables = with_numbers(tables, settings.by)
     truth_with_grades = with_grades(tables.truth, settings.grades)
     return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
 
@@ -377,20 +386,28 @@ def warm_and_cold_truth(truth: Table, train: Table) -> dict[str, Table]:
     return {name: truth.with_frame(truth.frame.filter(keep)) for name, keep in parts.items()}
 
 
-def with_item_slices(result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result]) -> Result:
-    """Return the result with slices for warm and for cold relevant items.
+def with_item_slices(
+    result: Result, parts: Mapping[str, _T], again: Callable[[_T], Result], shown: Mapping[str, Sequence[Result]]
+) -> Result:
+    """Return the result with slices for warm and for cold items.
 
     ``again`` evaluates the same lists against another ground truth, of which ``parts`` has one for
-    each slice.
+    each slice. Metrics of ratings and probabilities are those of ``shown``, by slice: over the rows of its items.
     """
     rows = [] if result.slices is None else [result.slices]
+    of_rows = _cells_of_shown(result)
     for group, part in parts.items():
         try:
             sliced = again(part)
         except EmptyError:  # no user with a list has such an item
             counts, values = {"users": 0}, dict.fromkeys(result.values, float("nan"))
         else:
-            counts, values = _counts_of_slice(sliced), sliced.values
+            counts, values = _counts_of_slice(sliced), dict(sliced.values)
+        values |= dict.fromkeys(of_rows, float("nan"))
+        for part_of_rows in shown.get(group, ()):
+            others = _counts_of_slice(part_of_rows)
+            counts = {name: max(counts.get(name, 0), count) for name, count in others.items()}
+            values |= dict(part_of_rows.values)
         head = {"by": RELEVANT_ITEMS, "group": group, **counts}
         rows.append(pl.DataFrame({name: [value] for name, value in {**head, **values}.items()}))
     slices = pl.concat(rows, how="diagonal_relaxed")
@@ -407,6 +424,12 @@ def _counts_of_slice(sliced: Result) -> dict[str, int]:
     if "mean_over" not in sliced.provenance["settings"]:  # that only requests record
         return {"users": rows}
     return {"users": users_of_requests(sliced.per_user["user"]).n_unique(), "requests": rows}
+
+
+def _cells_of_shown(result: Result) -> list[str]:
+    """Return the names of the values of ratings and probabilities, with those of their cells."""
+    names = [name for metric in filter(is_of_shown, result.metrics) for name in metric.cells]
+    return [cell for cell in result.values if any(cell == name or cell.startswith(f"{name}[") for name in names)]
 
 
 _OF_TRUTH = ("truth", "both", "judged", "judged_both")
@@ -618,7 +641,10 @@ def _evaluated(settings: Settings, tables: Tables, warnings: list[str]) -> Resul
 
     assert tables.truth is not None
     assert tables.train is not None
-    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again)
+    shown: dict[str, list[Result]] = {}
+    if any(map(is_of_shown, settings.metrics)):
+        shown = values_of_shown(replace(settings, by=()), tables, result, _in_one_piece)
+    return with_item_slices(result, warm_and_cold_truth(tables.truth, tables.train), again, shown)
 
 
 def with_doubts(result: Result, warnings: list[str]) -> Result:

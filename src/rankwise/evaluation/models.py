@@ -24,6 +24,7 @@ from rankwise.evaluation.settings import (
     check_taken,
     takes_options,
 )
+from rankwise.evaluation.truth_slices import columns_of_truth
 from rankwise.metrics.base import Metric, MetricLike
 from rankwise.models.requests import ModelLists, Predictions, asks_many, check_model, request_lists
 from rankwise.options import MeanOver, Population
@@ -31,7 +32,16 @@ from rankwise.ranking.pool import make_pool
 from rankwise.ranking.rank import TieRule, rank_pool
 from rankwise.ranking.scores import Computed
 from rankwise.results.result import Result
-from rankwise.tables.columns import ROLES, Columns, check_columns, choose, names_of, plain_name, unreadable
+from rankwise.tables.columns import (
+    ROLES,
+    Columns,
+    check_columns,
+    choose,
+    names_of,
+    plain_name,
+    read_columns_of_truth,
+    unreadable,
+)
 from rankwise.tables.containers import holds_records, record_of, refuse_frame
 from rankwise.tables.files import RawFile, read_file
 from rankwise.tables.memory import columns_of, from_mapping_of_columns, id_series, number_series, readable_columns
@@ -39,6 +49,7 @@ from rankwise.tables.read import from_file
 from rankwise.tables.requests import REQUEST
 from rankwise.tables.table import Recommendations, Table, TableRole
 from rankwise.tables.training import align, matching
+from rankwise.tables.values import numbers_in_text
 
 __all__ = ["evaluate_model", "evaluate_ratings", "predicted", "recommended"]
 
@@ -431,7 +442,8 @@ def evaluate_ratings(
     sources: dict[TableRole, Any] = {"users": users, "items": items, "train": train, "reference": reference}
     sources = {role: table for role, table in sources.items() if table is not None}
     _check_columns(settings.columns, sources)
-    frame, request = _frame(source, settings.columns)
+    frame, request = _frame(source, {**columns_of_truth(settings), **(settings.columns or {})})
+    sliced = [name for name in frame.columns if name not in _RATED]
     warnings: list[str] = []
     if not {"threshold", "relevance_threshold"} & options.keys():
         labels = frame["relevance"].cast(pl.Float64, strict=False)
@@ -447,7 +459,7 @@ def evaluate_ratings(
     tables = read_inputs(
         settings,
         recommendations=frame.select(*unit, "item", "score"),
-        truth=frame.select(*unit, "item", "relevance"),
+        truth=frame.select(*unit, "item", "relevance", *sliced),
         **sources,
     )
     assert tables.recommendations is not None
@@ -580,7 +592,9 @@ def _from_file(raw: RawFile, columns: Columns | None, request: str | None) -> pl
     }
     lists = from_file(raw, "recommendations", {**named, REQUEST: request, "rank": None}).frame
     truth = from_file(raw, "truth", {**named, REQUEST: request, "timestamp": None}).frame
-    return lists.with_columns(truth["relevance"])
+    sliced = _columns_of_slices(raw.frame, columns)
+    typed = [column if (numbers := numbers_in_text(column)) is None else numbers for column in sliced]
+    return lists.with_columns(truth["relevance"], *typed)
 
 
 def _is_columns(source: Mapping[Any, Any]) -> bool:
@@ -644,7 +658,16 @@ def _named(frame: pl.DataFrame, columns: Columns | None, request: str | None) ->
             raise unreadable(frame[name], "ratings")
     if request is not None:
         names = {**names, REQUEST: request}
-    return frame.select(pl.col(name).alias(role) for role, name in names.items())
+    sliced = _columns_of_slices(frame, columns)
+    return frame.select(pl.col(name).alias(role) for role, name in names.items()).with_columns(sliced)
+
+
+def _columns_of_slices(frame: pl.DataFrame, columns: Columns | None) -> list[pl.Series]:
+    """Return the columns by which rows are sliced, under the names that slices have for them."""
+    of_truth = {key: name for key, name in (columns or {}).items() if key.startswith("truth:")}
+    named = read_columns_of_truth(frame.columns, of_truth, "ratings")
+    plain = {key.removeprefix("truth:"): name for key, name in named.items()}
+    return [frame[name].alias(key) for key, name in plain.items() if key not in _RATED]
 
 
 def _find_request(names: Sequence[str], columns: Columns | None) -> str | None:

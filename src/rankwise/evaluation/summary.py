@@ -18,7 +18,7 @@ from rankwise.blocks.partial import ADDED, Partial
 from rankwise.core import __version__, kernels
 from rankwise.core.arrays import ExactTotal
 from rankwise.core.digests import column_words, id_words, row_digest
-from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, labels, rows_among
+from rankwise.core.ids import Hashes, combined, digest_of, hash_of_column, rows_among
 from rankwise.encoding.side_information import SideTables, digest_of_interactions
 from rankwise.errors import ColumnError, EmptyError, IdError, InputError, ParameterError, nearest
 from rankwise.evaluation.input_warnings import doubts_of_counts, inferred_protocol
@@ -47,7 +47,7 @@ from rankwise.tables.requests import REQUEST, counts_of_requests, users_of_reque
 from rankwise.tables.spelling import examples_of, other_spelling
 from rankwise.tables.table import Protocol, Table, Tables, is_absent
 from rankwise.tables.training import GROUP_NAMES, TrainGroups, matching, with_user_column
-from rankwise.tables.values import as_numbers
+from rankwise.tables.values import as_labels, as_numbers
 
 __all__ = [
     "JACKKNIFE",
@@ -96,6 +96,8 @@ class UserTable:
             _check_column(users, name)
         if users is not None:
             check_once(users, "user")
+            for name in columns:
+                as_labels(users.frame[name].head(0), users.source)  # raises if the type has none
         if isinstance(weights, str):
             assert users is not None
             weight = as_numbers(users.frame[weights], where_in(users, weights)).cast(pl.Float64).alias("weight")
@@ -149,7 +151,7 @@ class UserTable:
         group = matches[by].alias("group").gather(row.set(row < 0, None))
         if made is not None:
             return group.cast(GROUP_NAMES.dtype)
-        return group.replace(0.0, 0.0) if group.dtype.is_float() else labels(group)  # -0.0 as well
+        return as_labels(group.alias(by), self.users.source)
 
 
 def _check_column(users: Table | None, name: str) -> None:
@@ -164,10 +166,6 @@ def _check_column(users: Table | None, name: str) -> None:
             where=users.source,
             found=", ".join(map(repr, users.frame.columns)),
             hint=nearest(name, users.frame.columns),
-        )
-    if users.frame[name].dtype.is_nested():
-        raise ColumnError(
-            f"column {name!r} does not hold one group per row", where=users.source, found=str(users.frame[name].dtype)
         )
 
 

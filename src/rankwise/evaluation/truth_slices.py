@@ -1,8 +1,13 @@
-"""Slices of relevant items: by a column of items or of the ground truth, by popularity, cold items, repeats.
+"""Slices of interactions: by a column of items or of the ground truth, by popularity, cold items, repeats.
 
-The ground truth is restricted to the slice, and lists stay as they are: an item of another slice keeps its rank, and is
-no hit. A user counts in the slices in which relevant items are. Metrics that describe lists have no value in a slice
-of the ground truth; the share of recommended items that are in the slice stands in ``recommended_share``.
+Every row of the ground truth and of the lists has the code of its slice, or of several: an integer, which is the
+identity of the slice. Names are made once, for the tables of a result.
+
+A ranking metric is sliced by *relevant* items. The ground truth is restricted to the slice, and lists stay as they are:
+an item of another slice keeps its rank, and is no hit. A user counts in the slices in which relevant items are. A
+metric of ratings or probabilities is sliced by what was *shown*: lists and ground truth are restricted to the rows of
+the slice, and a user counts in the slices in which predictions are. Metrics that describe lists have no value in a
+slice; the share of recommended items that are in it stands in ``recommended_share``.
 
 Columns of users are cut at edges here as well (`with_bins`), and crossed with each other (`crossed_users`) or with
 slices.
@@ -10,41 +15,67 @@ slices.
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
+from rankwise.core.ids import digest_of, rows_among
+from rankwise.encoding.side_columns import category_lists, find_columns, read_categories
 from rankwise.errors import ColumnError, EmptyError, MetricError, ParameterError
 from rankwise.evaluation.settings import Settings
-from rankwise.evaluation.summary import UserTable
-from rankwise.options import Population
-from rankwise.results.intervals import CROSSED, is_truth_slice
+from rankwise.evaluation.summary import UserTable, merge_results
+from rankwise.metrics.base import Metric
+from rankwise.options import AveragingRule, Population
+from rankwise.results.intervals import CROSSED, in_order, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import item_column
-from rankwise.tables.columns import EVENT, check_once
-from rankwise.tables.requests import users_of_requests
-from rankwise.tables.table import Table, Tables
+from rankwise.tables.columns import EVENT, check_once, without_edges
+from rankwise.tables.requests import REQUEST
+from rankwise.tables.table import Recommendations, Table, Tables
 from rankwise.tables.training import check_train_groups, matching, train_groups, with_user_column
+from rankwise.tables.values import as_labels, as_numbers, numbers_in_text
 
-__all__ = ["SHARE", "TruthSlices", "columns_of_truth", "crossed_users", "refuse_truth_slices", "with_bins"]
+__all__ = [
+    "SHARE",
+    "TruthSlices",
+    "columns_of_truth",
+    "crossed_users",
+    "is_of_shown",
+    "refuse_truth_slices",
+    "settings_of_shown",
+    "values_of_shown",
+    "with_bins",
+    "with_numbers",
+]
 
 SHARE = "recommended_share"
 """The column of slices with the share of recommended items that are in the slice."""
-_KEPT = "slice "  # before the number of a slice, in columns of the ground truth and the lists
+UNKNOWN = -1
+"""The code of rows of whose slice nothing is known."""
+_KEPT = "slice "  # before the number of a slicing, in columns of the ground truth and the lists
 _MANY_NUMBERS = 10  # distinct numbers from which on they are cut into bins
 _MANY_SLICES = 1_000
 _BINS = 4
+_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
+_BY_TRAINING = ("repeat", "item:popularity", "item:cold")
 
 
 def columns_of_truth(settings: Settings) -> dict[str, str | None]:
-    """Return the columns of the ground truth that are read for slices and for grades of events."""
-    names = [_name_and_edges(name)[0] for name in settings.by if name.startswith("truth:")]
+    """Return the columns of the ground truth that are read for slices and for grades of events.
+
+    A name with edges stands for a column of that name, or for the column whose numbers are cut at the edges: the
+    table tells which.
+    """
+    chosen = settings.columns or {}
+    names = [name for name in settings.by if name.startswith("truth:")]
+    names = [without_edges(name) if without_edges(name) in (EVENT, *chosen) else name for name in names]
     events: dict[str, str | None] = {} if settings.grades is None else {EVENT: None}
     return {name: name.removeprefix("truth:") for name in names if name not in events} | events
 
@@ -59,22 +90,222 @@ def refuse_truth_slices(by: Iterable[str]) -> None:
             )
 
 
-def _name_and_edges(name: str) -> tuple[str, list[float] | None]:
-    """Return a slice without its edges, and these.
+def is_of_shown(metric: Metric) -> bool:
+    """Return whether a metric is of ratings or probabilities, which are sliced by what was shown."""
+    return all(leaf.family == "rating" for leaf in metric.leaves)
 
-    >>> _name_and_edges("item:price[5,10]"), _name_and_edges("repeat")
-    (('item:price', [5.0, 10.0]), ('repeat', None))
+
+def with_numbers(tables: Tables, by: Iterable[str]) -> Tables:
+    """Return tables with the numbers of a text file as numbers, in the columns that group or slice."""
+    truth, items, users = tables.truth, tables.items, tables.users
+    for name in by:
+        if name.startswith("item:"):
+            items = _with_numbers(items, name.removeprefix("item:"))
+        elif name.startswith("truth:"):
+            truth = _with_numbers(truth, name)
+        else:
+            users = _with_numbers(users, name)
+    return replace(tables, truth=truth, items=items, users=users)
+
+
+_T = TypeVar("_T", bound=Table)
+
+
+def _with_numbers(table: Table | None, name: str) -> Table | None:
+    """Return a table of a text file with the numbers of a column as numbers."""
+    if table is None or not table.is_text:
+        return table
+    column = _column(table, name)
+    numbers = numbers_in_text(table.frame[column]) if column in table.frame.columns else None
+    return table if numbers is None else table.with_frame(table.frame.with_columns(numbers.alias(column)))
+
+
+def _column(table: Table, name: str) -> str:
+    """Return the column that a name stands for: one that is called so, edges included, or that without edges."""
+    return name if name in table.frame.columns else without_edges(name)
+
+
+Edge: TypeAlias = int | float
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals of numbers, each with its lower edge; below the first edge, and from the last one on, is one more.
+
+    Attributes
+    ----------
+    edges : tuple of int or float
+        In increasing order.
+    exact : bool
+        Whether names have all digits of the edges, or as many as tell these apart.
     """
-    match = re.fullmatch(r"(.+?)\[([^\]]*)\]", name)
-    if match is None:
-        return name, None
-    try:
-        edges = [float(edge) for edge in match[2].split(",")]
-    except ValueError as error:
-        raise ParameterError("edges of a slice are numbers", found=f"by={name!r}", hint='"item:price[5,10]"') from error
-    if sorted({*edges}) != edges or not all(map(math.isfinite, edges)):
-        raise ParameterError("edges of a slice increase", found=f"by={name!r}")
-    return match[1], edges
+
+    edges: tuple[Edge, ...]
+    exact: bool = True
+
+    @classmethod
+    def read(cls, name: str) -> Self | None:
+        """Return the bins in the name of a slicing; None without edges.
+
+        >>> Bins.read("item:price[5,10]").names, Bins.read("repeat")
+        (['below 5', '5 to 10', '10 and above'], None)
+        """
+        plain = without_edges(name)
+        if plain == name:
+            return None
+        try:
+            edges = [_edge(text) for text in name[len(plain) + 1 : -1].split(",")]
+        except ValueError as error:
+            raise ParameterError(
+                "edges of a slice are numbers", found=f"by={name!r}", hint='"item:price[5,10]"'
+            ) from error
+        if sorted({*edges}) != edges or not all(map(math.isfinite, edges)):
+            raise ParameterError("edges of a slice increase", found=f"by={name!r}")
+        return cls(tuple(edges))
+
+    @classmethod
+    def at_quartiles(cls, numbers: pl.Series) -> Self | None:
+        """Return bins with about as many numbers in each; None if no number is finite."""
+        values = numbers.cast(pl.Float64).drop_nulls().to_numpy()
+        values = values[np.isfinite(values)]
+        if not len(values):
+            return None
+        quartiles = np.quantile(values, np.arange(1, _BINS) / _BINS)
+        return cls(tuple(sorted({float(edge) for edge in quartiles})), exact=False)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the bins in order."""
+        edges = self._edges_as_text()
+        inner = [f"{low} to {high}" for low, high in pairwise(edges)]
+        return [f"below {edges[0]}", *inner, f"{edges[-1]} and above"]
+
+    def _edges_as_text(self) -> list[str]:
+        """Return the edges with six digits, or with as many more as it takes to tell them apart."""
+        for digits in range(6, 18):
+            texts = [_digits(edge, digits) for edge in self.edges]
+            is_exact = not self.exact or all(float(text) == edge for text, edge in zip(texts, self.edges, strict=True))
+            if is_exact and len({*texts}) == len(texts):
+                break
+        return texts
+
+    def codes(self, numbers: pl.Series) -> pl.Series:
+        """Return the number of the bin that each number is in."""
+        if numbers.dtype.is_integer() and numbers.dtype not in (
+            pl.Int128,
+            pl.UInt128,
+        ):  # compared as integers, which have more digits than floats
+            values, edges = numbers.fill_null(0).to_numpy(), [math.ceil(edge) for edge in self.edges]
+            code = np.zeros(len(values), dtype=np.int64)
+            for edge in edges:
+                code += values >= edge
+        else:
+            values = numbers.cast(pl.Float64).fill_null(0.0).to_numpy()
+            code = np.searchsorted(np.asarray(self.edges, dtype=np.float64), values, side="right").astype(np.int64)
+        return pl.Series(np.where(numbers.is_null().to_numpy(), UNKNOWN, code))
+
+
+def _edge(text: str) -> Edge:
+    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else float(text)
+
+
+def _digits(edge: Edge, digits: int) -> str:
+    """Return a number in so many digits, without an exponent where it has a usual size.
+
+    >>> [_digits(edge, 6) for edge in (9.75, 1e6, 1234567.8, 1e-7)]
+    ['9.75', '1000000', '1234568', '1e-07']
+    """
+    if isinstance(edge, int) or (edge.is_integer() and abs(edge) < 1e16):
+        return str(int(edge))
+    before_point = len(str(int(abs(edge)))) if abs(edge) < 1e16 else 0
+    return f"{edge:.{max(digits, before_point)}g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Slicing:
+    """One way to slice rows.
+
+    Attributes
+    ----------
+    codes_of : callable
+        Returns the code of the slice of each row of a table; a list of codes where rows may be in several slices.
+    name_of : callable
+        Returns the name of a code of 0 or more. Different codes have different names.
+    size : int
+        One more than the largest code.
+    of_truth : bool, default=False
+        Whether only rows of the ground truth have slices: codes are asked for of no other table.
+    description : str, default=""
+        How text was split into categories, if it was.
+    """
+
+    codes_of: Callable[[Table], pl.Series]
+    name_of: Callable[[int], str]
+    size: int
+    of_truth: bool = False
+    description: str = ""
+
+    @classmethod
+    def named(
+        cls,
+        codes_of: Callable[[Table], pl.Series],
+        names: Sequence[str],
+        *,
+        of_truth: bool = False,
+        description: str = "",
+    ) -> Self:
+        """Return a slicing whose codes count its names."""
+        return cls(codes_of, names.__getitem__, len(names), of_truth, description)
+
+    @classmethod
+    def crossed(cls, parts: Sequence[Slicing]) -> Self:
+        """Return the slicing by the combinations of slices of several slicings.
+
+        A code is a number whose digits are the codes of the parts. A row is unknown if one of them is.
+        """
+        sizes = [part.size for part in parts]
+
+        def codes_of(table: Table) -> pl.Series:
+            return _combined([part.codes_of(table) for part in parts], sizes)
+
+        def name_of(code: int) -> str:
+            digits = np.unravel_index(code, sizes)
+            return joined([part.name_of(int(digit)) for part, digit in zip(parts, digits, strict=True)])
+
+        of_truth = any(part.of_truth for part in parts)
+        description = ", ".join(part.description for part in parts if part.description)
+        return cls(codes_of, name_of, math.prod(sizes), of_truth, description)
+
+    def name(self, code: int) -> str | None:
+        """Return the name of a slice; None of the rows of which nothing is known."""
+        return None if code == UNKNOWN else self.name_of(code)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return the name of a combination; names that could be read otherwise stand in quotation marks.
+
+    >>> joined(["AT", "head"]), joined(["a × b", "c"])
+    ('AT × head', '"a × b" × c')
+    """
+    quoted = [json.dumps(n, ensure_ascii=False) if CROSSED in n or n.startswith('"') else n for n in names]
+    return CROSSED.join(quoted)
+
+
+def _combined(codes: Sequence[pl.Series], sizes: Sequence[int]) -> pl.Series:
+    """Return one code for the codes of each row; of rows with several codes, one for every combination."""
+    names = [f"{at}" for at in range(len(codes))]
+    frame = pl.DataFrame(dict(zip(names, codes, strict=True))).with_row_index("row")
+    several = [name for name in names if isinstance(frame.schema[name], pl.List)]
+    for name in several:
+        frame = frame.explode(name)
+
+    strides = [math.prod(sizes[at + 1 :]) for at in range(len(sizes))]
+    number = pl.sum_horizontal(pl.col(name) * stride for name, stride in zip(names, strides, strict=True))
+    is_known = pl.all_horizontal(pl.col(name) >= 0 for name in names)
+    frame = frame.select("row", code=pl.when(is_known).then(number).otherwise(UNKNOWN))
+    if several:
+        frame = frame.group_by("row", maintain_order=True).agg(pl.col("code").unique(maintain_order=True))
+    return frame["code"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,47 +316,52 @@ class TruthSlices:
     ----------
     names : tuple of str
         As they were passed in ``by``.
-    groups : tuple of list
-        The groups of each, in order; None is that of items of which nothing is known.
+    slicings : tuple of Slicing
+        What each name means.
+    codes : tuple of list of int
+        The slices of each that the evaluated rows are in, in order, unknown ones last.
+    digests : mapping of str to str
+        By name, a digest of every row of the ground truth and the names of its slices.
     """
 
-    names: tuple[str, ...]
-    groups: tuple[list[str | None], ...]
+    names: tuple[str, ...] = ()
+    slicings: tuple[Slicing, ...] = ()
+    codes: tuple[list[int], ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings, tables: Tables) -> tuple[TruthSlices, Settings, Tables]:
-        """Return the slices, the settings without them, and tables whose rows say which slice they are in."""
+        """Return the slices, the settings without them, and tables whose rows have the codes of their slices."""
         by, names = settings.by, tuple(name for name in settings.by if is_truth_slice(name))
         if not names:
-            return cls((), ()), settings, tables
+            return cls(), settings, tables
         if settings.cross:
             by = names = (CROSSED.join(settings.by),)
+        _check_sliced(names, settings, tables)
         truth, lists = tables.truth, tables.recommendations
-        if truth is None or lists is None:
-            raise ParameterError(f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one")
-        if not any(metric.reads_truth for metric in settings.metrics):
-            raise MetricError(
-                f"by={names[0]!r} slices the ground truth, which no metric reads",
-                found=", ".join(map(str, settings.metrics)),
-                hint="add one of accuracy, such as ndcg@10",
-            )
-        groups = []
-        taken = [] if tables.users is None else [name for name in names if name in tables.users.frame.columns]
-        if taken:
-            raise ParameterError(
-                f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the users",
-                found=f"a column {taken[0]!r}",
-                hint="rename the column of the table of users",
-            )
+        assert truth is not None
+        assert lists is not None
+
+        slicings, codes, digests = [], [], {}
+        has_shown = any(map(is_of_shown, settings.metrics))
         for at, name in enumerate(names):
             slicing = _crossed(settings.by, tables) if settings.cross else _slicing(name, tables)
-            groups.append(slicing.groups)
-            truth = truth.with_frame(truth.frame.with_columns(slicing.labels(truth).alias(f"{_KEPT}{at}")))
+            column = f"{_KEPT}{at}"
+            truth = truth.with_frame(truth.frame.with_columns(slicing.codes_of(truth).alias(column)))
             if not slicing.of_truth:
-                lists = lists.with_frame(lists.frame.with_columns(slicing.labels(lists).alias(f"{_KEPT}{at}")))
+                lists = lists.with_frame(lists.frame.with_columns(slicing.codes_of(lists).alias(column)))
+            elif has_shown:
+                lists = lists.with_frame(lists.frame.with_columns(_as_in_truth(lists, truth, column).alias(column)))
+
+            frames = [truth.frame, lists.frame] if has_shown else [truth.frame]
+            slicings.append(slicing)
+            codes.append(_present([frame[column] for frame in frames]))
+            digests[name] = _digest(frames, column, slicing)
+
         by = tuple(name for name in by if name not in names)
         settings = replace(settings, by=by, cross=False)
-        return cls(names, tuple(groups)), settings, replace(tables, truth=truth, recommendations=lists)
+        slices = cls(names, tuple(slicings), tuple(codes), digests)
+        return slices, settings, replace(tables, truth=truth, recommendations=lists)
 
     def added(
         self, result: Result, settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]
@@ -138,69 +374,243 @@ class TruthSlices:
             return result
         rows = [] if result.slices is None else [result.slices]
         users: list[pl.DataFrame] = []
-        for at, name in enumerate(self.names):
-            for group in self.groups[at]:
-                inside = _restricted(tables, f"{_KEPT}{at}", group)
-                sliced = None if inside is None else _evaluated(settings, inside, evaluate)
-                rows.append(_row(name, group, result, sliced, _share(tables, f"{_KEPT}{at}", group)))
+        for at, (name, slicing) in enumerate(zip(self.names, self.slicings, strict=True)):
+            column = f"{_KEPT}{at}"
+            for code in self.codes[at]:
+                group = slicing.name(code)
+                parts = [_of_relevant(settings, tables, column, code, evaluate)]
+                parts += _of_shown(settings, _in_slice(tables, column, code), result, evaluate)
+                found = [part for part in parts if part is not None]
+                sliced = merge_results(found, settings.metrics) if found else None
+
+                share = math.nan if slicing.of_truth else _share(tables, column, code)
+                rows.append(_row(name, group, result, sliced, share))
                 if sliced is not None:
                     head = [pl.lit(name).alias("by"), pl.lit(group, pl.String).alias("group")]
                     users.append(sliced.per_user.select(*head, pl.all()))
+
         slices = pl.concat(rows, how="diagonal_relaxed")
         slices = slices.with_columns(pl.exclude("by", "group", "users", "label").fill_null(float("nan")))
         settings_said = {**result.provenance["settings"], "by": [*settings.by, *self.names]}
-        sliced_users = pl.concat(users, how="diagonal_relaxed") if users else None
-        return replace(
-            result, slices=slices, sliced=sliced_users, provenance={**result.provenance, "settings": settings_said}
+        described = zip(self.names, self.slicings, strict=True)
+        provenance = {
+            **result.provenance,
+            "settings": settings_said,
+            "slices": {name: slicing.description for name, slicing in described if slicing.description},
+            "slice_digests": dict(self.digests),
+        }
+        sliced_users = _of_all_slices(users, result) if users else None
+        return replace(result, slices=slices, sliced=sliced_users, provenance=provenance)
+
+
+def _of_all_slices(users: Sequence[pl.DataFrame], result: Result) -> pl.DataFrame:
+    """Return the values of the users in all slices, NaN where a slice has no such value."""
+    every = pl.concat(users, how="diagonal_relaxed")
+    cells = [cell for cell in result.values if cell in every.columns]
+    return every.with_columns(pl.col(cells).cast(pl.Float64).fill_null(math.nan))
+
+
+def _check_sliced(names: Sequence[str], settings: Settings, tables: Tables) -> None:
+    """Raise if there is no ground truth to be sliced, no metric that reads it, or a name has two meanings."""
+    if tables.truth is None or tables.recommendations is None:
+        raise ParameterError(f"by={names[0]!r} slices the ground truth", found="no truth", hint="pass one")
+    if not any(metric.reads_truth for metric in settings.metrics):
+        raise MetricError(
+            f"by={names[0]!r} slices the ground truth, which no metric reads",
+            found=", ".join(map(str, settings.metrics)),
+            hint="add one of accuracy, such as ndcg@10",
+        )
+    if settings.depth is not None and any(map(is_of_shown, settings.metrics)):
+        raise ParameterError(
+            f"by={names[0]!r} slices the rows that were shown, and depth cuts lists of all slices",
+            found=f"depth={settings.depth}",
+            hint="cut the lists themselves, and leave depth out",
+        )
+    taken = [] if tables.users is None else [name for name in names if name in tables.users.frame.columns]
+    if taken:
+        raise ParameterError(
+            f"by={taken[0]!r} has two meanings: a slice of relevant items, and a column of the users",
+            found=f"a column {taken[0]!r}",
+            hint="rename the column of the table of users",
         )
 
 
-def _restricted(tables: Tables, column: str, group: str | None) -> Tables | None:
-    """Return tables whose ground truth is in a slice; None if no row is."""
+def _as_in_truth(lists: Table, truth: Table, column: str) -> pl.Series:
+    """Return the codes of rows of lists that the ground truth has, unknown for all others."""
+    keys = [name for name in ("user", REQUEST, "item") if {name} <= {*lists.frame.columns} & {*truth.frame.columns}]
+    texts = [pl.col(name).cast(pl.String) for name in keys]
+    codes = truth.frame.select(*texts, column)
+    codes = codes.explode(column) if isinstance(codes.schema[column], pl.List) else codes
+    codes = codes.group_by(keys).agg(pl.col(column).unique())
+    rows = lists.frame.select(texts).join(codes, on=keys, how="left", maintain_order="left")
+    return _filled(rows[column])
+
+
+def _present(columns: Sequence[pl.Series]) -> list[int]:
+    """Return the slices that some rows are in, unknown ones last."""
+    flat = [column.explode() if isinstance(column.dtype, pl.List) else column for column in columns]
+    codes = sorted({code for column in flat for code in column.unique()})
+    if len(codes) > _MANY_SLICES + (UNKNOWN in codes):
+        raise ParameterError(
+            f"there are at most {_MANY_SLICES:,} slices",
+            found=f"{len(codes) - (UNKNOWN in codes):,}",
+            hint="cut numbers into bins",
+        )
+    return [*(code for code in codes if code != UNKNOWN), *([UNKNOWN] if UNKNOWN in codes else [])]
+
+
+def _digest(frames: Sequence[pl.DataFrame], column: str, slicing: Slicing) -> str:
+    """Return a digest of rows and the names of their slices, whatever the order and the type of ids."""
+    keys = [name for name in ("user", REQUEST, "item") if all(name in frame.columns for frame in frames)]
+    rows = [frame.select(*(pl.col(name).cast(pl.String) for name in keys), column) for frame in frames]
+    pairs = [frame.explode(column) if isinstance(frame.schema[column], pl.List) else frame for frame in rows]
+    every = pl.concat(pairs).unique() if len(pairs) > 1 else pairs[0]
+    codes = every[column].unique()
+    names = pl.Series([slicing.name(code) for code in codes], dtype=pl.String)
+    name = every[column].replace_strict(codes, names, return_dtype=pl.String)
+    return digest_of([*(every[key] for key in keys), name])
+
+
+def _is_in(frame: pl.DataFrame, column: str, code: int) -> pl.Expr:
+    """Return whether rows are in a slice; an item with several categories is in several."""
+    if isinstance(frame.schema[column], pl.List):
+        return pl.col(column).list.contains(pl.lit(code, pl.Int64))
+    return pl.col(column) == code
+
+
+def _share(tables: Tables, column: str, code: int) -> float:
+    """Return the share of recommended items that are in a slice."""
+    lists = tables.recommendations
+    if lists is None or lists.frame.is_empty():
+        return math.nan
+    return len(lists.frame.filter(_is_in(lists.frame, column, code))) / len(lists.frame)
+
+
+def _of_relevant(
+    settings: Settings, tables: Tables, column: str, code: int, evaluate: Callable[[Settings, Tables], Result]
+) -> Result | None:
+    """Return the metrics of relevant items in a slice; None if no user of the population has one in it."""
+    metrics = tuple(metric for metric in settings.metrics if metric.reads_truth and not is_of_shown(metric))
     truth, lists = tables.truth, tables.recommendations
     assert truth is not None
     assert lists is not None
-    rows = truth.frame.filter(_is_in(truth.frame, column, group))
-    if rows.is_empty():
+    rows = truth.frame.filter(_is_in(truth.frame, column, code))
+    if not metrics or rows.is_empty():
         return None
+
     kind = lists.frame.schema["user"]
     users = rows.select(pl.col("user").cast(kind, strict=False)).unique()
     inside = lists.frame.join(users, "user", "semi", maintain_order="left")
     if len(inside):  # else all lists stay, which nobody of the slice has
         lists = lists.with_frame(inside)
-    return replace(tables, truth=truth.with_frame(rows), recommendations=lists)
 
-
-def _is_in(frame: pl.DataFrame, column: str, group: str | None) -> pl.Expr:
-    """Return whether rows are in a slice; an item with several categories is in several."""
-    if isinstance(frame.schema[column], pl.List):
-        inside = pl.col(column).list.contains(pl.lit(group)) if group is not None else pl.col(column).list.len() == 0
-        return inside.fill_null(value=group is None)
-    return pl.col(column).eq_missing(pl.lit(group, pl.String))
-
-
-def _evaluated(settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]) -> Result | None:
-    """Return the result of a slice; None if no user of the population has a relevant item in it."""
-    metrics = tuple(metric for metric in settings.metrics if metric.reads_truth)
     exceptions = tuple((name, replace(rule, population=_inside(rule.population))) for name, rule in settings.exceptions)
-    plain = replace(
-        settings,
-        metrics=metrics,
-        population=_inside(settings.population),
-        exceptions=exceptions,
-        jackknife=None,
-        warm_and_cold=False,
-        of_slice=True,
-    )
+    plain = replace(_of_slice(settings, metrics), population=_inside(settings.population), exceptions=exceptions)
     try:
-        return evaluate(plain, tables)
+        return evaluate(plain, replace(tables, truth=truth.with_frame(rows), recommendations=lists))
     except EmptyError:
         return None
+
+
+def _of_slice(settings: Settings, metrics: tuple[Metric, ...]) -> Settings:
+    """Return the settings of some metrics within a slice."""
+    return replace(settings, metrics=metrics, jackknife=None, warm_and_cold=False, of_slice=True)
 
 
 def _inside(population: Population) -> Population:
     """Return the population within a slice: users without anything in it do not belong to it."""
     return {"all": "truth", "recommended": "both"}.get(population, population)  # type: ignore[return-value]
+
+
+def _in_slice(tables: Tables, column: str, code: int) -> Tables:
+    """Return tables with the rows of lists and ground truth that are in a slice."""
+    truth, lists = tables.truth, tables.recommendations
+    assert truth is not None
+    assert lists is not None
+    if column not in lists.frame.columns:
+        return tables  # no metric is of rows that were shown
+    judged = truth.frame.filter(_is_in(truth.frame, column, code))
+    shown = lists.frame.filter(_is_in(lists.frame, column, code))
+    return replace(tables, truth=truth.with_frame(judged), recommendations=lists.with_frame(shown))
+
+
+def _of_shown(
+    settings: Settings, inside: Tables, result: Result, evaluate: Callable[[Settings, Tables], Result]
+) -> list[Result | None]:
+    """Return the metrics of ratings and probabilities over the rows that were shown, by who is evaluated.
+
+    ``inside`` has the rows of a slice, and ``result`` the users who are evaluated as a whole.
+    """
+    lists = inside.recommendations
+    assert lists is not None
+    results = []
+    for rule, plain in settings_of_shown(settings):
+        shown = _of_population(lists, rule, settings, result)
+        results.append(_over_rows(plain, replace(inside, recommendations=shown), evaluate))
+    return results
+
+
+def settings_of_shown(settings: Settings) -> list[tuple[AveragingRule, Settings]]:
+    """Return who belongs to metrics of ratings and probabilities, and their settings over lists of these users."""
+    by_rule: dict[AveragingRule, list[Metric]] = {}
+    for metric in filter(is_of_shown, settings.metrics):
+        by_rule.setdefault(settings.rules.of(metric), []).append(metric)
+    return [
+        (
+            rule,
+            replace(
+                _of_slice(settings, tuple(metrics)),
+                population="recommended",
+                undefined=rule.undefined,
+                without_list=rule.without_list,
+                exceptions=(),
+            ),
+        )
+        for rule, metrics in by_rule.items()
+    ]
+
+
+def _of_population(lists: Recommendations, rule: AveragingRule, settings: Settings, result: Result) -> Recommendations:
+    """Return the lists of the users who belong to the population of a metric."""
+    per_user = result.per_user
+    belong = rule.includes(settings.evaluated, per_user["n_relevant"].to_numpy(), per_user["list_length"].to_numpy())
+    users = per_user["user"] if belong is None else per_user["user"].filter(pl.Series(belong))
+    is_evaluated = pl.col("user").cast(pl.String).is_in(users.cast(pl.String).implode())
+    return lists.with_frame(lists.frame.filter(is_evaluated))
+
+
+def _over_rows(settings: Settings, tables: Tables, evaluate: Callable[[Settings, Tables], Result]) -> Result | None:
+    """Return the metrics of the rows of lists; None without any."""
+    lists = tables.recommendations
+    assert lists is not None
+    if lists.frame.is_empty():
+        return None
+    lists = replace(lists, frame=lists.frame.drop("rank", strict=False), k=None)  # ranks have gaps, and scores order
+    try:
+        return evaluate(settings, replace(tables, recommendations=lists))
+    except EmptyError:
+        return None
+
+
+def values_of_shown(
+    settings: Settings, tables: Tables, result: Result, evaluate: Callable[[Settings, Tables], Result]
+) -> dict[str, list[Result]]:
+    """Return the metrics of ratings and probabilities over the shown rows of warm items, and of cold items."""
+    truth, lists = tables.truth, tables.recommendations
+    assert truth is not None
+    assert lists is not None
+    slicing = _of_training("item:cold", tables)
+    column = f"{_KEPT}cold"
+    tables = replace(
+        tables,
+        truth=truth.with_frame(truth.frame.with_columns(slicing.codes_of(truth).alias(column))),
+        recommendations=lists.with_frame(lists.frame.with_columns(slicing.codes_of(lists).alias(column))),
+    )
+    results = {}
+    for code in range(slicing.size):
+        parts = _of_shown(settings, _in_slice(tables, column, code), result, evaluate)
+        results[slicing.name_of(code)] = [part for part in parts if part is not None]
+    return results
 
 
 def _row(name: str, group: str | None, result: Result, sliced: Result | None, share: float) -> pl.DataFrame:
@@ -213,62 +623,22 @@ def _row(name: str, group: str | None, result: Result, sliced: Result | None, sh
     return pl.DataFrame([{**head, **dict.fromkeys(result.values), **values, SHARE: share}], schema=schema)
 
 
-def _share(tables: Tables, column: str, group: str | None) -> float:
-    """Return the share of recommended items that are in a slice; NaN where the ground truth alone knows."""
-    lists = tables.recommendations
-    if lists is None or column not in lists.frame.columns or lists.frame.is_empty():
-        return float("nan")
-    return len(lists.frame.filter(_is_in(lists.frame, column, group))) / len(lists.frame)
-
-
-class _Slicing(NamedTuple):
-    """What names the slice of each row of a table, and the slices of the ground truth in order.
-
-    ``of_truth`` says that only rows of the ground truth can be named.
-    """
-
-    labels: Callable[[Table], pl.Series]
-    groups: list[str | None]
-    of_truth: bool = False
-
-
-def _crossed(names: Sequence[str], tables: Tables) -> _Slicing:
+def _crossed(names: Sequence[str], tables: Tables) -> Slicing:
     """Return slices that are combinations of slices, and of groups of users."""
-    assert tables.truth is not None
-    parts = [_slicing(name, tables) if is_truth_slice(name) else _of_users(name, tables) for name in names]
-
-    def labels(table: Table) -> pl.Series:
-        return _together([part.labels(table) for part in parts])
-
-    present = {*_ordered(labels(tables.truth), None)}
-    groups = map(CROSSED.join, product(*([str(g) for g in part.groups if g is not None] for part in parts)))
-    ordered: list[str | None] = [group for group in groups if group in present]
-    return _Slicing(labels, ordered + ([None] if None in present else []), any(part.of_truth for part in parts))
+    return Slicing.crossed([_slicing(n, tables) if is_truth_slice(n) else _of_users(n, tables) for n in names])
 
 
-def _together(labels: Sequence[pl.Series]) -> pl.Series:
-    """Return the combination of several labels of each row; of rows with several categories, all combinations."""
-    names = [f"{at}" for at in range(len(labels))]
-    frame = pl.DataFrame(dict(zip(names, labels, strict=True))).with_row_index("row")
-    several = [name for name in names if isinstance(frame.schema[name], pl.List)]
-    for name in several:
-        frame = frame.explode(name, empty_as_null=True)
-    frame = frame.select("row", label=pl.concat_str(names, separator=CROSSED))
-    if several:
-        frame = frame.group_by("row", maintain_order=True).agg(pl.col("label").drop_nulls())
-    return frame["label"]
-
-
-def _of_users(name: str, tables: Tables) -> _Slicing:
+def _of_users(name: str, tables: Tables) -> Slicing:
     """Return slices that are groups of users."""
-    assert tables.truth is not None
     groups_of = _groups_of(name, tables)
+    present = [table.frame["user"] for table in (tables.truth, tables.recommendations) if table is not None]
+    ordered = pl.concat([groups_of(ids.unique()) for ids in present]).drop_nulls().unique().sort().cast(pl.String)
 
-    def labels(table: Table) -> pl.Series:
-        return groups_of(users_of_requests(table.frame["user"])).cast(pl.String)
+    def codes_of(table: Table) -> pl.Series:
+        groups = groups_of(table.frame["user"]).cast(pl.String)
+        return pl.Series(rows_among(groups, ordered)).cast(pl.Int64)
 
-    groups = groups_of(users_of_requests(tables.truth.frame["user"])).unique().sort(nulls_last=True)
-    return _Slicing(labels, groups.cast(pl.String).to_list())
+    return Slicing.named(codes_of, ordered.to_list())
 
 
 def _groups_of(name: str, tables: Tables) -> Callable[[pl.Series], pl.Series]:
@@ -283,13 +653,15 @@ def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]
     if not settings.cross or any(map(is_truth_slice, settings.by)):
         return settings, tables
     name = CROSSED.join(settings.by)
-    groupings = [_groups_of(one, tables) for one in settings.by]
+    slicing = Slicing.crossed([_of_users(one, tables) for one in settings.by])
 
     def combined(ids: pl.Series) -> pl.Series:
-        groups = [groups_of(ids) for groups_of in groupings]
-        orders = [[*group.drop_nulls().unique().sort().cast(pl.String)] for group in groups]
-        order = [*map(CROSSED.join, product(*orders))]
-        return _together([group.cast(pl.String) for group in groups]).cast(pl.Enum(order))
+        users = Table(ids.to_frame("user"), "users", "users", "made of ids", {})
+        codes = slicing.codes_of(users)
+        ordered = codes.filter(codes >= 0).unique().sort()
+        names = pl.Series([slicing.name_of(code) for code in ordered], dtype=pl.String)
+        groups = codes.replace_strict(ordered, names, default=None, return_dtype=pl.String)
+        return groups.cast(pl.Enum(names))
 
     present = [table for table in (tables.truth, tables.recommendations) if table is not None]
     users = with_user_column(tables.users, present, name, "cross", combined)
@@ -299,53 +671,142 @@ def crossed_users(settings: Settings, tables: Tables) -> tuple[Settings, Tables]
 def with_bins(users: Table | None, by: Iterable[str]) -> Table | None:
     """Return the users with a column for each of their columns that is to be cut at edges, as ``age[30,50]``."""
     for name in by if users is not None else ():
-        plain, edges = (name, None) if is_truth_slice(name) else _name_and_edges(name)
         assert users is not None
-        if edges is None or name in users.frame.columns or plain not in users.frame.columns:
+        if is_truth_slice(name) or name in users.frame.columns or without_edges(name) not in users.frame.columns:
             continue
-        binned = _binned(users.frame[plain], edges, name)
-        column = binned(users.frame[plain]).cast(pl.Enum(binned.names or []))
-        users = users.with_frame(users.frame.with_columns(column.alias(name)))
+        bins = Bins.read(name)
+        if bins is None:
+            continue
+        codes = bins.codes(_numbers(users, without_edges(name), name))
+        groups = codes.replace_strict(range(len(bins.names)), bins.names, default=None, return_dtype=pl.String)
+        users = users.with_frame(users.frame.with_columns(groups.cast(pl.Enum(bins.names)).alias(name)))
     return users
 
 
-def _slicing(name: str, tables: Tables) -> _Slicing:
-    """Return the slices that a name says."""
-    plain, edges = _name_and_edges(name)
-    truth = tables.truth
-    assert truth is not None
-    if plain in ("repeat", "item:popularity", "item:cold"):
-        if edges is not None:
+def _numbers(table: Table, column: str, asked: str) -> pl.Series:
+    """Return a column that is cut into bins as numbers."""
+    try:
+        return as_numbers(table.frame[column].alias(column.removeprefix("truth:")), table.source)
+    except ColumnError as error:
+        kind, every = table.frame.schema[column], without_edges(asked)
+        raise ColumnError(
+            f"by={asked!r} cuts numbers into bins",
+            where=error.where,
+            found=f"a column {column.removeprefix('truth:')!r} of {kind}, {error.found}",
+            hint=f"by={every!r} takes each value for a slice",
+        ) from error
+
+
+def _slicing(name: str, tables: Tables) -> Slicing:
+    """Return what a name of slices means."""
+    plain = without_edges(name)
+    if plain in _BY_TRAINING:
+        if plain != name:
             raise ParameterError(f"{plain} has no edges", found=f"by={name!r}")
         return _of_training(plain, tables)
-    kind, _, column = plain.partition(":")
-    if kind == "truth":
-        _check_column(truth, plain)
-        values = truth.frame[plain]
-        binned = _binned(values, edges, name)
-        return _Slicing(lambda table: binned(table.frame[plain]), _ordered(binned(values), binned.names), of_truth=True)
-    return _of_items(name, column, edges, tables)
+    kind, _, column = name.partition(":")
+    return _of_truth(name, tables) if kind == "truth" else _of_items(name, column, tables)
 
 
-def _of_items(name: str, column: str, edges: list[float] | None, tables: Tables) -> _Slicing:
-    """Return slices by a column of the items."""
-    assert tables.truth is not None
+def _of_truth(name: str, tables: Tables) -> Slicing:
+    """Return slices by a column of the ground truth."""
+    truth = tables.truth
+    assert truth is not None
+    column = _column(truth, name)
+    _check_column(truth, column)
+    codes, names, description = _codes_of_column(truth, column, name)
+    return Slicing.named(lambda _: codes, names, of_truth=True, description=description)
+
+
+def _of_items(name: str, column: str, tables: Tables) -> Slicing:
+    """Return slices by a column of the items, or by flags in several columns, as ``item:genre_*``."""
+    items = tables.items
+    if items is not None and column.endswith("*") and column not in items.frame.columns:
+        match = find_columns(items, column, role="categories", metric=f"by={name!r}", columns=None, several=True)
+        flags = read_categories(items, match)
+        assert flags.starts is not None
+        check_once(items, "item")
+        return _by_item(items, _lists_of(flags.code, flags.starts), flags.names)
+
     more = 'also "item:popularity" and "item:cold", with train='
-    items, values = item_column(tables.items, column, f"by={name!r}", more)
+    chosen = column if items is None else _column(items, column)
+    items, _ = item_column(items, chosen, f"by={name!r}", more)
     check_once(items, "item", hint="keep one row per item; several categories of an item are a list in its row")
-    binned = _binned(values, edges, name)
-    labels = _label_of_item(items.with_frame(items.frame.select("item", label=binned(values))))
-    return _Slicing(labels, _ordered(labels(tables.truth), binned.names))
+    codes, names, description = _codes_of_column(items, chosen, name)
+    return replace(_by_item(items, codes, names), description=description)
 
 
-def _label_of_item(labelled: Table) -> Callable[[Table], pl.Series]:
-    """Return what gives the label of each row's item, from a table of items with their ``label``."""
+def _lists_of(code: Any, starts: Any) -> pl.Series:
+    """Return ragged codes as a column of lists."""
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    lists = pl.DataFrame({"row": rows, "code": code}).group_by("row").agg("code")
+    every = pl.DataFrame({"row": np.arange(len(starts) - 1)}).join(lists, on="row", how="left", maintain_order="left")
+    return _filled(every["code"])
 
-    def labels(table: Table) -> pl.Series:
+
+def _by_item(items: Table, codes: pl.Series, names: Sequence[str], unknown: int = UNKNOWN) -> Slicing:
+    """Return slices in which items are, ``unknown`` for items that the table lacks."""
+    coded = items.with_frame(items.frame.select("item").with_columns(codes.alias("code")))
+
+    def codes_of(table: Table) -> pl.Series:
         ids = table.frame.select("item")
-        return ids.join(matching(labelled, "item", ids["item"]), "item", "left", maintain_order="left")["label"]
+        rows = ids.join(matching(coded, "item", ids["item"]), "item", "left", maintain_order="left")
+        return _filled(rows["code"], unknown)
 
-    return labels
+    return Slicing.named(codes_of, names)
+
+
+def _filled(codes: pl.Series, unknown: int = UNKNOWN) -> pl.Series:
+    """Return codes, or lists of them, with ``unknown`` where there is none."""
+    if isinstance(codes.dtype, pl.List):
+        lists = codes.cast(pl.List(pl.Int64))
+        is_missing = lists.is_null() | (lists.list.len() == 0)
+        nothing = pl.lit(pl.Series([[unknown]], dtype=pl.List(pl.Int64)))
+        return pl.select(pl.when(is_missing).then(nothing).otherwise(lists)).to_series()
+    return codes.cast(pl.Int64).fill_null(unknown)
+
+
+def _codes_of_column(table: Table, column: str, asked: str) -> tuple[pl.Series, list[str], str]:
+    """Return the code of each value of a column, the names of codes, and how text was split into categories.
+
+    Names are those of bins, days, categories or single values.
+
+    Numbers are cut at the edges that ``asked`` names, or at quartiles if there are many of them.
+    """
+    values = table.frame[column]
+    bins = None if asked.endswith(column) else Bins.read(asked)
+    if bins is not None:
+        return bins.codes(_numbers(table, column, asked)), bins.names, ""
+    if values.dtype.is_numeric():
+        numbers = as_numbers(values, table.source)
+        bins = Bins.at_quartiles(numbers) if values.n_unique() > _MANY_NUMBERS else None
+        if bins is not None:
+            return bins.codes(numbers), bins.names, ""
+
+    texts, description = _texts(table, column)
+    flat = texts.explode(empty_as_null=False) if isinstance(texts.dtype, pl.List) else texts
+    names = in_order(flat.drop_nulls().unique().to_list())
+    numbers = pl.Series(range(len(names)), dtype=pl.Int64)
+    if not isinstance(texts.dtype, pl.List):
+        return _filled(texts.replace_strict(names, numbers, default=None, return_dtype=pl.Int64)), names, description
+    number = pl.element().replace_strict(names, numbers, default=None, return_dtype=pl.Int64)
+    return _filled(texts.list.eval(number.drop_nulls())), names, description
+
+
+def _texts(table: Table, column: str) -> tuple[pl.Series, str]:
+    """Return the names of each row's slices, lists of them where a column has categories, and how it was split."""
+    values = table.frame[column]
+    if isinstance(values.dtype, pl.Datetime):
+        return values.dt.date().cast(pl.String), ""
+    if not isinstance(values.dtype, pl.List | pl.Array):
+        labels = as_labels(values.alias(column.removeprefix("truth:")), table.source).cast(pl.String)
+        written = labels.drop_nulls()
+        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            return labels, ""
+        if len(written) and written.str.contains(_TIME).all():
+            return labels.str.slice(0, 10), ""
+    lists, description = category_lists(table, column)
+    return lists, description.partition("', ")[2]
 
 
 def _check_column(truth: Table, column: str) -> None:
@@ -359,103 +820,43 @@ def _check_column(truth: Table, column: str) -> None:
         )
 
 
-def _of_training(name: str, tables: Tables) -> _Slicing:
+def _of_training(name: str, tables: Tables) -> Slicing:
     """Return slices by training: repeats of the user, cold items, popularity."""
     train = tables.train
     if train is None:
         raise ParameterError(f"by={name!r} slices by training interactions", found="no train", hint="pass train=")
     if name == "repeat":
-
-        def repeats(table: Table) -> pl.Series:
-            pairs = table.frame.select(user=users_of_requests(table.frame["user"]), item=pl.col("item").cast(pl.String))
-            known = train.frame.select(pl.col("user", "item").cast(pl.String)).unique()
-            joined = pairs.join(
-                known.with_columns(label=pl.lit("repeat")), ["user", "item"], "left", maintain_order="left"
-            )
-            return joined["label"].fill_null("new")
-
-        return _Slicing(repeats, ["repeat", "new"])
-    counts = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
-    order = ["warm", "cold"] if name == "item:cold" else ["head", "middle", "tail"]
-    label = pl.lit("warm") if name == "item:cold" else _popularity(counts)
-    label_of_item = _label_of_item(train.with_frame(counts.select("item", label=label)))
-    return _Slicing(lambda table: label_of_item(table).fill_null(order[-1]), list(order))
+        return _repeats(train)
+    items = train.trained.frame.select("user", "item").unique().group_by("item").len("count")
+    if name == "item:cold":
+        codes, names = pl.Series(np.zeros(len(items), dtype=np.int64)), ["warm", "cold"]
+    else:
+        codes, names = _thirds(items["count"]), ["head", "middle", "tail"]
+    return _by_item(train.with_frame(items), codes, names, unknown=len(names) - 1)
 
 
-def _popularity(counts: pl.DataFrame) -> pl.Expr:
-    """Return the third of training interactions that each item is in, the most popular items first.
+def _repeats(train: Table) -> Slicing:
+    """Return the slices of items that the user had in training, and of new ones."""
+    pair = ["user", "item"]
+    known = train.frame.select(pl.col(pair).cast(pl.String)).unique().with_columns(code=pl.lit(0, pl.Int64))
+
+    def codes_of(table: Table) -> pl.Series:
+        pairs = table.frame.select(pl.col(pair).cast(pl.String))
+        return _filled(pairs.join(known, pair, "left", maintain_order="left")["code"], unknown=1)
+
+    return Slicing.named(codes_of, ["repeat", "new"])
+
+
+def _thirds(counts: pl.Series) -> pl.Series:
+    """Return the third of training interactions that each item is in, 0 for the most popular items.
 
     Items of one count are in one slice: that in which the more popular items leave room.
     """
-    by_count = counts.group_by("count").agg(total=pl.col("count").sum()).sort("count", descending=True)
+    frame = counts.to_frame("count")
+    by_count = frame.group_by("count").agg(total=pl.col("count").sum()).sort("count", descending=True)
     before = by_count["total"].cum_sum() - by_count["total"]
     third = float(by_count["total"].sum()) / 3
     head = by_count.filter(before < third)["count"].min()
     middle = by_count.filter(before < 2 * third)["count"].min()
-    return (
-        pl.when(pl.col("count") >= head)
-        .then(pl.lit("head"))
-        .when(pl.col("count") >= middle)
-        .then(pl.lit("middle"))
-        .otherwise(pl.lit("tail"))
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Binned:
-    """Names the slice of each value of a column: its text, its day, or the bin that it is in."""
-
-    edges: list[float] | None
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the bins in order; None without bins."""
-        if self.edges is None:
-            return None
-        inner = [f"{low:g} to {high:g}" for low, high in zip(self.edges, self.edges[1:], strict=False)]
-        return [f"below {self.edges[0]:g}", *inner, f"{self.edges[-1]:g} and above"]
-
-    def __call__(self, values: pl.Series) -> pl.Series:
-        """Return the name of the slice of each value."""
-        if self.edges is not None:
-            names = pl.Series(self.names)
-            at = np.searchsorted(self.edges, values.cast(pl.Float64).to_numpy(), side="right")
-            missing = values.is_null() | values.cast(pl.Float64).is_nan()
-            return pl.select(pl.when(~missing).then(names.gather(at))).to_series()
-        if isinstance(values.dtype, pl.Array):
-            values = values.cast(pl.List(values.dtype.inner))
-        if isinstance(values.dtype, pl.List):
-            return values.cast(pl.List(pl.String))
-        if isinstance(values.dtype, pl.Datetime):
-            values = values.dt.date()
-        return values.cast(pl.String)
-
-
-def _binned(values: pl.Series, edges: list[float] | None, name: str) -> _Binned:
-    """Return what names the slices of a column: by bins if they have edges, or if numbers are many."""
-    if edges is not None and not values.dtype.is_numeric():
-        raise ColumnError(f"by={name!r} cuts numbers into bins", found=f"a column of {values.dtype}")
-    if values.dtype.is_numeric() and edges is None and values.n_unique() > _MANY_NUMBERS:
-        numbers = values.cast(pl.Float64).drop_nulls().drop_nans().to_numpy()
-        edges = sorted({float(edge) for edge in np.quantile(numbers, np.arange(1, _BINS) / _BINS)})
-    return _Binned(edges)
-
-
-def _ordered(labels: pl.Series, names: Sequence[str] | None) -> list[str | None]:
-    """Return the slices of the ground truth in their natural order, rows of which nothing is known last."""
-    if isinstance(labels.dtype, pl.List):
-        unknown = bool((labels.is_null() | (labels.list.len() == 0)).any())
-        labels = labels.explode(empty_as_null=False).drop_nulls()
-    else:
-        unknown = labels.null_count() > 0
-    present = labels.drop_nulls().unique().to_list()
-    if len(present) > _MANY_SLICES:
-        raise ParameterError(
-            f"there are at most {_MANY_SLICES:,} slices", found=f"{len(present):,}", hint="cut numbers into bins"
-        )
-    if names is not None:
-        ordered = [name for name in names if name in present]
-    else:
-        numeric = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in present)
-        ordered = sorted(present, key=float if numeric else str)
-    return [*ordered, *([None] if unknown else [])]
+    code = pl.when(pl.col("count") >= head).then(0).when(pl.col("count") >= middle).then(1).otherwise(2)
+    return frame.select(code.cast(pl.Int64)).to_series()

@@ -51,7 +51,7 @@ from rankwise.experiments.schema import (
 from rankwise.metrics.base import LARGEST, Metric, parse_all, value_kinds
 from rankwise.metrics.debiased import ByPropensity
 from rankwise.offpolicy.result import LOGGED
-from rankwise.results.intervals import is_truth_slice
+from rankwise.results.intervals import CROSSED, is_truth_slice
 from rankwise.results.result import Result
 from rankwise.results.values import Values
 from rankwise.stats.differences import check_level
@@ -329,7 +329,8 @@ def check_named_tables(config: Config, systems: Mapping[str, Any], folder: Path,
     if fitted and data.truth is None and config.split is None:
         mistakes.add(("systems", fitted[0]), "a baseline needs the users of the ground truth", _TRUTH)
     sliced = config.decision.slices if systems and config.decision is not None else None
-    by = {name for name in (*listed(config.evaluation.by), *listed(sliced)) if not is_truth_slice(name)}
+    groups = {name for one in (*listed(config.evaluation.by), *listed(sliced)) for name in one.split(CROSSED)}
+    by = {name for name in groups if not is_truth_slice(name)}
     of_train = by & set(get_args(TrainGroup))
     if by - of_train and data.users is None:
         mistakes.add(("evaluation", "by"), "groups of users need the table of users", "write data: {users: users.csv}")

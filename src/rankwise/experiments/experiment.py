@@ -35,6 +35,7 @@ from rankwise.experiments.checks import (
 )
 from rankwise.experiments.schema import Config, Document, Place, Source, json_schema, read_document
 from rankwise.metrics.base import Metric
+from rankwise.results.intervals import CROSSED
 from rankwise.splits.reading import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
 
@@ -301,7 +302,16 @@ def _options(
     groups |= {*listed((decision or {}).get("slices"))}
     if groups:  # groups are compared where they were evaluated
         by = listed(options.get("by"))
-        options["by"] = [*by, *(name for name in sorted(groups) if name not in by)]
+        evaluated = {CROSSED.join(by)} if options.get("cross") else {*by}
+        missing = sorted(groups - evaluated)
+        if options.get("cross") and missing:
+            mistakes.add(
+                ("evaluation", "cross"),
+                f"crossed groups are evaluated together alone, and {missing[0]!r} is compared",
+                f"compare by: {CROSSED.join(by)!r}, or leave cross out",
+            )
+        else:
+            options["by"] = [*by, *missing]
     return options
 
 
@@ -331,6 +341,8 @@ def _settings(
     }
 
     def make(options: Mapping[str, Any]) -> Settings:
+        if options.get("cross") and "by" in explicit:  # which it crosses, where each option is tried alone
+            options = {"by": explicit["by"], **options}
         if not metrics:  # their mistakes are known
             return Settings.of((), None, options)
         return whole_settings(tuple(metrics), convention, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -113,24 +114,54 @@ def result_views(
 
     ``interval_of`` returns the interval of a value as text, which stands beside that of the largest cut-off.
 
-    Unless in ``full``, what was read is left out. ``label`` goes into the first heading, so that sampled candidates are
-    never out of sight. The titles, which LaTeX alone has, say who was evaluated by which rules, as ``notes`` do
-    elsewhere. Groups of fewer than ``min_size`` users are marked, and have ``intervals`` if these are known.
+    Unless in ``full``, what was read is left out, and so are the groups of a grouping beyond the first 40.
+    ``label`` goes into the first heading, so that sampled candidates are never out of sight. The titles, which
+    LaTeX alone has, say who was evaluated by which rules, as ``notes`` do elsewhere. Groups of fewer than
+    ``min_size`` users are marked, and have ``intervals`` if these are known.
     """
     corner = f", {label}" if label else ""
-    groups = [] if slices is None else slices.to_dicts()
+    every = [] if slices is None else slices.to_dicts()
+    groups = every if full else _first_groups(every)
+    more = _more_groups(every, groups)
+    if intervals is not None and more:
+        shown = {(row["by"], row["group"]) for row in groups}
+        intervals = intervals.filter([key in shown for key in intervals.select("by", "group").iter_rows()])
     wide = [name for metric in metrics for name in metric.cells if _is_wide(values, name)]
     long = [metric for metric in metrics if not {*metric.cells} & {*wide}]
     views = [_value_view(long, values, f"metric{corner}", interval_of)] if long or not wide else []
     if intervals is not None:
-        views += [_interval_view(intervals, f"group{corner}")]
+        views += [_with_more(_interval_view(intervals, f"group{corner}"), more)]
     elif groups and long:
-        views += [_group_view(groups, f"group{corner}", wide, min_size)]
-    views += [_wide_view(name, values, groups, corner) for name in wide]
+        views += [_with_more(_group_view(groups, f"group{corner}", wide, min_size), more)]
+    views += [_with_more(_wide_view(name, values, groups, corner), more) for name in wide]
     title = _title(notes)
-    marks = [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in groups) else []
+    marks = [f"* fewer than {min_size} users"] if any(row["users"] < min_size for row in every) else []
+    marks += ["all groups are in result.slices, and in the output as CSV or JSON"] if more else []
     views = [replace(view, title=f"{view.title} {title}") for view in views]
     return [*views[:-1], replace(views[-1], notes=[*(notes if full else notes[:-1]), *marks])]
+
+
+def _first_groups(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the first groups of each grouping, as many as a reader looks at."""
+    counts: Counter[str] = Counter()
+    first = []
+    for row in groups:
+        counts[row["by"]] += 1
+        if counts[row["by"]] <= _SHOWN_GROUPS:
+            first.append(row)
+    return first
+
+
+def _more_groups(every: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the number of groups that are not shown, by grouping."""
+    return dict(Counter(row["by"] for row in every) - Counter(row["by"] for row in shown))
+
+
+def _with_more(view: TableView, more: Mapping[str, int]) -> TableView:
+    """Return a table with a last row for each grouping of which groups are left out."""
+    blanks = [""] * (len(view.head) - 1)
+    rows = [(f"… {count:,} more by {by}", *blanks) for by, count in more.items()]
+    return replace(view, rows=[*view.rows, *rows])
 
 
 def _title(notes: Sequence[str]) -> str:
@@ -188,6 +219,7 @@ def _group_head(row: Mapping[str, Any]) -> str:
 
 
 _MANY_GROUPS = 8  # from which on groups are rows and not columns
+_SHOWN_GROUPS = 40  # of each grouping, on a terminal
 
 
 def _group_view(groups: Sequence[Mapping[str, Any]], corner: str, wide: Sequence[str], min_size: int) -> TableView:
@@ -288,6 +320,7 @@ def footnote(
     read += [] if split is None else [f"split: {in_words(split)}"]
     facts = provenance.get("facts", {}).items()
     read += [f"{fact}: {source}" for fact, source in facts if source.startswith("column")]
+    read += [f"{by}: {source}" for by, source in provenance.get("slices", {}).items()]
     read += [
         f"{by}: low up to {made['low_up_to']:g}, middle up to {made['middle_up_to']:g} "
         f"({made['value']}; terciles of {made['training_users']:,} training users)"

@@ -35,6 +35,7 @@ __all__ = [
     "groups_compared",
     "groups_in",
     "groups_of_users",
+    "in_order",
     "interval_of",
     "is_truth_slice",
     "jackknife_caveats",
@@ -55,6 +56,7 @@ WEIGHT = "weight"
 """The column of per-user values that holds the users' weights, where users are weighted."""
 CROSSED = " × "
 """Between the names, and between the groups, of several groupings that are taken together."""
+_NUMBER_OR_BIN = r"(below )?(?P<number>-?\d+(\.\d+)?(e[+-]?\d+)?)( to -?\d\S*| and above)?"
 
 
 def group_column(by: str) -> str:
@@ -118,10 +120,24 @@ def _group_hint(by: str, names: Iterable[str]) -> str:
 def groups_in(tables: Mapping[str, pl.DataFrame], by: str) -> list[str | None]:
     """Return the groups of several results in order, terciles from low to high."""
     names = {name for table in tables.values() for name in table[group_column(by)].unique()}
-    groups = sorted(names, key=lambda name: (name is None, name or ""))
+    groups = [*in_order(name for name in names if name is not None), *([None] if None in names else [])]
     if by in get_args(TrainGroup) and set(groups) <= set(TRAIN_GROUP_NAMES):
         return [name for name in TRAIN_GROUP_NAMES if name in groups]
     return groups
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of groups in their natural order: numbers, and bins of numbers, by value.
+
+    >>> in_order(["100", "9"]), in_order(["30 to 50", "50 and above", "below 30"]), in_order(["b", "a"])
+    (['9', '100'], ['below 30', '30 to 50', '50 and above'], ['a', 'b'])
+    """
+    every = list(names)
+    matches = [re.fullmatch(_NUMBER_OR_BIN, name) for name in every]
+    if not all(matches):
+        return sorted(every)
+    numbers = {name: float(match["number"]) for name, match in zip(every, matches, strict=True) if match is not None}
+    return sorted(every, key=lambda name: (numbers[name], not name.startswith("below"), name))
 
 
 def shared_groups(tables: Mapping[str, pl.DataFrame], by: str) -> dict[str, pl.DataFrame]:

@@ -12,7 +12,7 @@ import json
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -40,9 +40,10 @@ from rankwise.evaluation.plan import Plan
 from rankwise.evaluation.requests import Requests
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import JACKKNIFE, PartitionState, UserPartition, user_hash
+from rankwise.evaluation.truth_slices import with_bins
 from rankwise.results.intervals import HISTORY
 from rankwise.spark.tables import SparkTable, collected, column, one_row, small_strings
-from rankwise.tables.columns import empty_table, null_ids, where_in
+from rankwise.tables.columns import empty_table, null_ids, where_in, without_edges
 from rankwise.tables.read import read_table
 from rankwise.tables.table import Table, TableRole, Tables, absent_truth, is_absent
 from rankwise.tables.training import (
@@ -66,6 +67,7 @@ __all__ = [
     "groups_named",
     "load_job",
     "merge_rows",
+    "relevant_rows",
     "rows_of",
     "share_of",
     "shared_tables",
@@ -209,7 +211,7 @@ def _adjusted(job: Job, piece: Tables) -> tuple[Tables, Counter[str]]:
     piece = with_history(piece) if HISTORY in settings.by else piece
     if job.counted is not None:
         piece = with_train_groups(piece, job.counted.train_groups, job.counted.popularity)
-    return piece, counts
+    return replace(piece, users=with_bins(piece.users, settings.by)), counts
 
 
 def _in_a_bucket(error: RankwiseError) -> RankwiseError:
@@ -459,6 +461,11 @@ def groups_named(users: SparkTable | None, names: Iterable[str]) -> dict[str, pl
             groups[name] = pl.Series(["cold", "warm"])
         elif name in TRAIN_GROUPS and (users is None or name not in users.empty.frame.columns):
             groups[name] = GROUP_NAMES
+        elif users is not None and name not in users.empty.frame.columns and without_edges(name) != name:
+            distinct = collected(users.frame.select(column(without_edges(name))).distinct())
+            binned = with_bins(users.empty.with_frame(distinct), [name])
+            assert binned is not None
+            groups[name] = binned.frame[name].unique()
         elif users is not None:
             groups[name] = labels(collected(users.frame.select(column(name)).distinct()).to_series()).unique()
     return groups
@@ -476,7 +483,8 @@ def shared_tables(settings: Settings, tables: Mapping[TableRole, SparkTable], it
         if "truth" not in tables:
             raise ParameterError("warm_and_cold needs a ground truth", found="no truth")
         empty["users"] = with_history(Tables(**empty, recommendations=lists, truth=truth)).users
-    empty["users"] = with_train_groups(Tables(**empty, truth=truth), made, None).users
+    users = with_train_groups(Tables(**empty, truth=truth), made, None).users
+    empty["users"] = with_bins(users, settings.by)
     return Tables(**empty, items=items)
 
 
@@ -488,12 +496,7 @@ def dealt_users(
     All users are ordered, which Spark does in one task: their ids alone go there.
     """
     check_new_column(None if users is None else users.empty, JACKKNIFE, "jackknife")
-    relevant = lists.frame
-    if truth is not None:
-        relevant = truth.frame
-        if "relevance" in truth.empty.frame.columns:
-            value = sf.col("relevance")
-            relevant = relevant.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
+    relevant = lists.frame if truth is None else relevant_rows(truth, threshold)
     ids = [table.frame.select("user") for table in (truth, lists, users) if table is not None]
     every = reduce(DataFrame.union, ids).distinct()
     with_relevant = relevant.select("user").distinct().withColumn("irrelevant", sf.lit(False))
@@ -506,6 +509,14 @@ def dealt_users(
         made = Table(pl.DataFrame(), "users", "users", "made of ids", {"user": "user"})
         return SparkTable(dealt, made).with_frame(dealt)
     return users.with_frame(dealt.join(users.frame, "user", "left"))
+
+
+def relevant_rows(truth: SparkTable, threshold: float | None) -> DataFrame:
+    """Return the relevant rows of a ground truth: all rows, if there is no relevance."""
+    if "relevance" not in truth.empty.frame.columns:
+        return truth.frame
+    value = sf.col("relevance")
+    return truth.frame.where(value > 0 if threshold is None else reaches(value.cast("double"), threshold))
 
 
 def _hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -522,19 +533,20 @@ def tables_needed(job: Job, tables: Mapping[TableRole, SparkTable]) -> dict[Tabl
         roles.add("train")
     needed = {role: table for role, table in tables.items() if role in roles}
     if "users" in needed:
-        columns = _user_columns(job)
+        columns = _user_columns(job, needed["users"].empty.frame.columns)
         needed["users"] = needed["users"].select(columns)
         if columns == ["user"]:
             del needed["users"]
     return needed
 
 
-def _user_columns(job: Job) -> list[str]:
-    """Return the columns of the table of users that something asks for."""
+def _user_columns(job: Job, names: Collection[str]) -> list[str]:
+    """Return the columns of the table of users that something asks for, of those that are there under these names."""
     settings = job.settings
     named = [name for fact in job.plan.facts if fact.kind == "user_group" for name in job.facts.columns_of[fact].names]
     weights = [settings.weights] if isinstance(settings.weights, str) else []
     dealt = [] if settings.jackknife is None else [JACKKNIFE]
     made = {HISTORY, *TRAIN_GROUPS} & {*settings.by}
-    columns = dict.fromkeys([*settings.by, *weights, *named, *dealt])
-    return ["user", *(name for name in columns if name not in made)]
+    asked = dict.fromkeys([*settings.by, *weights, *named, *dealt])
+    columns = dict.fromkeys(name if name in names else without_edges(name) for name in asked if name not in made)
+    return ["user", *columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,7 @@ from rankwise.evaluation.plan import check_piece
 from rankwise.evaluation.requests import Requests, settings_by_request
 from rankwise.evaluation.settings import Settings
 from rankwise.evaluation.summary import PartitionState, Summary, catalogue, check_not_empty
+from rankwise.evaluation.truth_slices import is_of_shown, settings_of_shown
 from rankwise.results.intervals import HISTORY
 from rankwise.results.result import Result
 from rankwise.spark.bucket_work import (
@@ -41,6 +43,7 @@ from rankwise.spark.bucket_work import (
     groups_named,
     load_job,
     merge_rows,
+    relevant_rows,
     rows_of,
     share_of,
     shared_tables,
@@ -333,7 +336,9 @@ class Engine:
                 group: truth.with_frame(truth.frame.join(warm, "item", how))
                 for group, how in (("warm", "left_semi"), ("cold", "left_anti"))
             }
-            result = with_item_slices(result, parts, self._again)
+            has_shown = any(map(is_of_shown, self.settings.metrics))
+            shown = self._of_shown(parts, warm) if has_shown else {}
+            result = with_item_slices(result, parts, self._again, shown)
         if requests is not None:
             result = requests.named(result)
         return SparkResult.of(result, evaluated.values, evaluated.kept)
@@ -368,6 +373,30 @@ class Engine:
             columns.append(self.items.frame["item"])
         if all(lists.join(frame, "item", "left_semi").isEmpty() for frame in known):
             check_common_items(collected(lists.limit(_MOST_ITEMS)).to_series(), columns, every[0].empty.source)
+
+    def _of_shown(self, truths: Mapping[str, SparkTable], warm: DataFrame) -> dict[str, list[Result]]:
+        """Evaluate ratings and probabilities over the shown rows of warm items, and of cold items."""
+        lists = self.tables["recommendations"]
+        results: dict[str, list[Result]] = {group: [] for group in truths}
+        for rule, settings in settings_of_shown(self.settings):
+            evaluated = self._lists_of(rule.population)
+            for group, how in (("warm", "left_semi"), ("cold", "left_anti")):
+                rows = lists.with_frame(evaluated.join(warm, "item", how))
+                settings = replace(settings, of_slice=False)  # a part without a list is an error, which is known here
+                part = replace(self, settings=settings, tables={**self.tables, "recommendations": rows})
+                with contextlib.suppress(EmptyError):  # no such row was shown
+                    results[group].append(part._again(truths[group]))
+        return results
+
+    def _lists_of(self, population: str) -> DataFrame:
+        """Return the lists of the users of a population."""
+        lists, truth = self.tables["recommendations"].frame, self.tables["truth"]
+        if population in ("recommended", "all"):
+            return lists
+        rows = truth.frame
+        if population in ("truth", "both"):
+            rows = relevant_rows(truth, self.settings.relevance_threshold)
+        return lists.join(rows.select("user").distinct(), "user", "left_semi")
 
     def _again(self, truth: SparkTable) -> Result:
         """Evaluate the same lists against another ground truth, without groups of users."""

@@ -48,12 +48,14 @@ __all__ = [
     "one_row_per_item",
     "plain_name",
     "quoted_columns",
+    "read_columns_of_truth",
     "recognise",
     "several_columns",
     "undecided",
     "unit_named",
     "unreadable",
     "where_in",
+    "without_edges",
 ]
 
 Columns: TypeAlias = Mapping[str, str | None]
@@ -424,7 +426,7 @@ def recognise(names: Sequence[str], role: TableRole, overrides: Mapping[str, str
     if unresolved:
         raise _all_at_once(unresolved, [name for name in names if name not in out.values()], role, chosen, out)
     of_truth = {key: name for key, name in overrides.items() if key not in chosen}
-    return out | _columns_of_truth(names, of_truth, where)
+    return out | read_columns_of_truth(names, of_truth, where)
 
 
 def _is_of_another_table(name: str | None, names: Sequence[str], role: TableRole, column: str) -> bool:
@@ -467,18 +469,29 @@ def _all_at_once(
     )
 
 
-def _columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
+def read_columns_of_truth(names: Sequence[str], overrides: Mapping[str, str | None], where: str) -> dict[str, str]:
     """Return the columns of a ground truth that are read as they are; that of events is recognised."""
     out: dict[str, str] = {}
     for key, name in overrides.items():
         if key == EVENT and name is None:
             out[key] = _event_column(names, where)
         elif name is not None:
+            if name not in names and without_edges(name) in names:
+                key, name = without_edges(key), without_edges(name)
             if name not in names:
                 what = f"there is no column {name!r} of the ground truth, by which it is to be sliced"
                 raise _unknown(what, name, names, where)
             out[key] = name
     return out
+
+
+def without_edges(name: str) -> str:
+    """Return the name of a column without the edges behind it, at which its numbers are cut.
+
+    >>> without_edges("price[5,10]"), without_edges("price")
+    ('price', 'price')
+    """
+    return re.sub(r"(?<=.)\[[^\[\]]*\]$", "", name)
 
 
 def _event_column(names: Sequence[str], where: str) -> str:
