@@ -11,13 +11,15 @@ from typing import Any
 import polars as pl
 
 from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
-from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, signed
+from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, level_text, signed
 
 __all__ = [
     "CORRECTIONS",
     "comparison_views",
     "costs",
+    "counted",
     "group_name",
+    "group_words",
     "labels_of",
     "lead_sentence",
     "leader_first",
@@ -186,6 +188,24 @@ def group_name(group: str | None) -> str:
     return "–" if group is None else group
 
 
+def group_words(by: str, group: str | None) -> str:
+    """Return whom a row within a group of users is about, in words.
+
+    >>> group_words("country", "AT"), group_words("country", None)
+    ('country AT', 'users without country')
+    """
+    return f"users without {by}" if group is None else f"{by} {group}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, whose noun has a regular plural.
+
+    >>> counted(1, "pair"), counted(1234, "user")
+    ('1 pair', '1,234 users')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence for a comparison in which no pair differs, and what would have been found."""
     metric, same = rows[0]["metric"], sum(row["verdict"] == "equivalent" for row in rows)
@@ -221,7 +241,7 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     'B beats A on ndcg@10: 0.331 against 0.321, +3.1 % (1.2 to 5.0).'
     """
     one, other, metric = row["system"], row["baseline"], row["metric"]
-    inside = "" if settings["by"] is None else f" for {settings['by']} {group_name(row['group'])}"
+    inside = "" if settings["by"] is None else f" for {group_words(settings['by'], row['group'])}"
     on = f"on {metric}{inside}{_sample_counts(row)}"
     means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}, {_size(row)}"
     verdict = row["verdict"]
@@ -367,7 +387,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
     head = f"{dicts[0]['metric']}, {users[0]:,} users" if len(users) == 1 else str(dicts[0]["metric"])
     names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
-    level = f"{100 - 100 * settings['alpha']:g} % interval"
+    level = f"{level_text(settings['alpha'])} interval"
     heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
     body: list[list[Cell]] = []
     if by_system:
@@ -464,7 +484,7 @@ def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     if pairs > 1:
         where = "" if settings["by"] is None else f" and groups by {settings['by']}"
         text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
-    text += f"; {100 - 100 * settings['alpha']:g} % intervals of one pair alone."
+    text += f"; {level_text(settings['alpha'])} intervals of one pair alone."
     return text + (f" Exploratory: Benjamini–Hochberg over {len(others)}." if len(others) else "")
 
 
@@ -517,7 +537,7 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
         for row in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    level = f"{100 - 100 * settings['alpha']:g} %"
+    level = level_text(settings["alpha"])
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
     return [f"Ranks, together with {level} confidence{about}: {', '.join(texts)}{more}."]
 

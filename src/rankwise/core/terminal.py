@@ -43,6 +43,7 @@ __all__ = [
     "html",
     "latex",
     "latex_text",
+    "level_text",
     "markdown",
     "number",
     "plain",
@@ -205,6 +206,15 @@ def change(value: float | None, *, unit: str = " %") -> str:
         return "–" if value is None or math.isnan(value) else signed(value) + unit
     text = f"{100 * value:+,.{0 if abs(100 * value) >= 9.95 else 1}f}"
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
+
+
+def level_text(alpha: float) -> str:
+    """Return the confidence level that an error rate leaves, in per cent, never rounded to another level.
+
+    >>> level_text(0.05), level_text(0.001), level_text(1 - 0.95), level_text(0.2)
+    ('95 %', '99.9 %', '95 %', '80 %')
+    """
+    return f"{100 - 100 * alpha:.12g} %"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -412,7 +412,17 @@ def make_report(
     main = settings.get("primary") or _main(next(iter(results.values())), primary)
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
     lists = Lists(results, dict(runs or {}), tables, columns)
-    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, decision, other_views)
+    material = ReportData(
+        Estimates(results, settings.get("alpha", 0.05)),
+        main,
+        table,
+        not_compared,
+        settings,
+        lists,
+        checks,
+        decision,
+        other_views,
+    )
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     sections = sections_of(material)
     at = next(number for number, part in enumerate(sections) if part.name == "examples")
@@ -466,7 +476,7 @@ def report(
     ----------
     results : Result, Comparison, OffPolicy, list of Result, or mapping of str to Result
         The results to report. Several results are compared; in a list they are called A, B, …. Of the result of
-        `rankwise.off_policy` all other arguments but ``title`` and ``decision`` are unused.
+        `rankwise.off_policy` a report takes ``title`` and ``decision`` alone.
     primary : str, optional
         The primary metric; by default that of the comparison.
     baseline : str, optional
@@ -509,6 +519,9 @@ def report(
     True
     """
     if isinstance(results, OffPolicy):
+        others = {"primary": primary, "baseline": baseline, "recommendations": recommendations, "truth": truth}
+        others |= {"train": train, "items": items, "columns": columns, "audit": audit, "evidence": evidence or None}
+        _check_unused(others)
         return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)
     return make_report(
@@ -524,6 +537,17 @@ def report(
         decision=decision,
         evidence=evidence,
     )
+
+
+def _check_unused(options: Mapping[str, Any]) -> None:
+    """Raise if an option is passed that a report of logged impressions does not know."""
+    passed = [name for name, value in options.items() if value is not None]
+    if passed:
+        raise ParameterError(
+            "a report of logged impressions has no such option",
+            found=", ".join(f"{name}=" for name in passed),
+            hint=f"leave {passed[0]}= out: the log has its policies, its baseline and its rewards",
+        )
 
 
 def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:

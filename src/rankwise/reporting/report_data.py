@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision
-from rankwise.core.terminal import Marked, TableView, number
+from rankwise.core.terminal import Marked, TableView, level_text, number
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
@@ -341,6 +341,11 @@ class ReportData:
     def results(self) -> Mapping[str, Result]:
         """The results by name."""
         return self.estimates.results
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals of single values: that of the comparison, if there is one."""
+        return level_text(self.estimates.alpha)
 
     @property
     def alone(self) -> bool:

@@ -16,7 +16,7 @@ from rankwise.comparison.decision import Decision
 from rankwise.comparison.paper import methods
 from rankwise.comparison.rows import interval_text, is_missing, named_p, places
 from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
-from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, number, signed
+from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, level_text, number, signed
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import Axis, Bar, Board, BoardCell, Forest, ForestRow, Stack, percent_axis, value_axis
@@ -107,7 +107,7 @@ def checks(made: Decision) -> list[Block]:
             drawn.append(ForestRow(row["title"], heading=True))
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
-    text += f"{100 - 100 * rule['alpha']:g} % intervals. Shaded: not allowed."
+    text += f"{level_text(rule['alpha'])} intervals. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
     draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
@@ -165,16 +165,12 @@ def systems(material: ReportData) -> list[Block]:
         note = "baseline" if name == baseline else "candidate" if name == candidate else ""
         rows.append((place, name, note, "cand" if note else "", [column[1][name] for column in columns]))
     heads = [column[0] for column in columns]
-    notes = [f"Bars: {_level(material)} intervals of one system."]
+    notes = [f"Bars: {material.level} intervals of one system."]
     if baseline is not None:
         notes.append(f"▲▼: shown to be better or worse than {baseline}.")
     if ranks:
         notes.append("Ranks are confidence intervals, together.")
     return [Text(" ".join(notes)), Board(heads, rows)]
-
-
-def _level(material: ReportData) -> str:
-    return f"{100 - 100 * float(material.settings.get('alpha', 0.05)):g} %"
 
 
 def _span(low: int, high: int) -> str:
@@ -262,7 +258,7 @@ def differences(material: ReportData) -> list[Block]:
     ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
     users = rows[0]["users"]
     text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {users:,} users."
-    text += f" Thick: {_level(material)} interval of one pair."
+    text += f" Thick: {material.level} interval of one pair."
     if any(row.thin for row in drawn):
         text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
     up = material.direction(material.primary) is not False
@@ -421,7 +417,7 @@ def _slice_values(material: ReportData, by: str, sizes: Sequence[tuple[str | Non
     drawn = dict(list(drawn.items())[:_SYSTEMS])
     ends = [v for panel in drawn.values() for row in panel for v in (row.point, row.low, row.high) if not row.note]
     axis = Axis.of(ends, lambda value: brief(value, decimals(*ends)), zero=False)
-    text = f"{material.primary} by {by}, with 95 % intervals; bars below the names are shares of users."
+    text = f"{material.primary} by {by}, with {material.level} intervals; bars below the names are shares of users."
     return [Text(text), Panels([Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()])]
 
 
@@ -461,13 +457,14 @@ def trade_offs(material: ReportData) -> list[Block]:
         frame = pareto_frame(material.drawn, y, [x])
         draw = partial(charts().pareto_chart, y=y, up=up, right=material.direction(x), baseline=baseline, small=True)
         figures.append(Figure(f"trade-off-{x}", f"{y} against {x}", frame, draw))
-    text = f"{y} against metrics beyond accuracy, with 95 % intervals; the dashed line joins the systems that no other "
-    return [Text(f"{text}beats on both.{material.left_out}"), Panels(figures)]
+    text = f"{y} against metrics beyond accuracy, with {material.level} intervals; "
+    text += "the dashed line joins the systems that no other beats on both."
+    return [Text(text + material.left_out), Panels(figures)]
 
 
 def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
     with_intervals = frame["low"].null_count() < len(frame)
-    ending = ", with 95 % confidence intervals." if with_intervals else "; no intervals are known."
+    ending = f", with {material.level} confidence intervals." if with_intervals else "; no intervals are known."
     caption += ending + material.left_out
     return Figure(name, caption, frame, lambda data: charts().slice_chart(data, material.primary))
 
@@ -512,10 +509,11 @@ def _thirds(
     if absent is not None:
         numbered = numbered.with_columns(pl.col("number").fill_null(absent))
     metrics = [metric for r in material.results.values() for metric in r.metrics]
+    confidence = 1 - material.estimates.alpha
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
             group = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(cell, math.nan, group, None, 0.95, "auto", 10_000, 0, metrics)
+            interval = interval_of(cell, math.nan, group, None, confidence, "auto", 10_000, 0, metrics)
             estimate = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(group):,} users): {cell} = {estimate}"
             rows.append(
@@ -752,8 +750,8 @@ def curves(material: ReportData) -> list[Block]:
         Figure(f"curve-{name}", f"{name}@k", curve_frame(material.drawn, {name: cells}), draw)
         for name, cells in chosen.items()
     ]
-    text = f"Values at the evaluated cut-offs k; bands: 95 % intervals of {listing(list(dict.fromkeys(marked)))}."
-    return [Text(text + material.left_out), Panels(figures)]
+    bands = f"bands: {material.level} intervals of {listing(list(dict.fromkeys(marked)))}"
+    return [Text(f"Values at the evaluated cut-offs k; {bands}.{material.left_out}"), Panels(figures)]
 
 
 def _thinned(cells: Mapping[int, str]) -> dict[int, str]:

@@ -17,7 +17,7 @@ from rankwise.metrics.inputs import read_label
 from rankwise.results.values import labelled_values, wide_cells
 from rankwise.tables.table import in_words, names_no_columns
 
-__all__ = ["footnote", "moment_text", "plan_statements", "result_views", "short_lists", "split_words"]
+__all__ = ["footnote", "moment_text", "plan_statements", "relevance_rule", "result_views", "short_lists", "split_words"]
 
 _POPULATIONS = {
     "truth": "with a relevant item",
@@ -249,7 +249,7 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs)]
+    rules = [_convention_rule(provenance), relevance_rule(settings, inputs)]
     notes += [_exception(name, rule, settings) for name, rule in provenance.get("rules", {}).items()]
     if settings.get("weights") is not None:
         weights, unweighted = settings["weights"], provenance.get("unweighted")
@@ -435,7 +435,7 @@ def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) 
     return f"{name}: {', '.join(differs)}"
 
 
-def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+def relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """Return the rule by which items are relevant, in words."""
     if "truth" not in inputs:
         return ""
