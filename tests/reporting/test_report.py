@@ -302,7 +302,7 @@ def test_a_result_alone(results):
     report = results["low"].report(recommendations=RUNS["low"], truth=TRUTH, train=TRAIN)
     interval = results["low"].interval("ndcg@1")
     limits = f"{brief(interval.low)} to {brief(interval.high)}"
-    assert report.head.verdict == f"ndcg@1 is {brief(interval.estimate)} ({limits}) over 60 users."
+    assert report.head.verdict == f"ndcg@1 is {brief(interval.estimate)} (95 % interval {limits}) over 60 users."
     assert [fact.title for fact in report.head.facts] == ["Users counted", "Users left out", "Slices", "Compared"]
     assert {"systems", "for-whom"} <= set(re.findall(r'<section id="([\w-]+)"', report.html))
     assert not {"differences", "other-metrics", "costs"} & set(re.findall(r'id="([\w-]+)"', report.html))

@@ -289,7 +289,7 @@ def _decision_view(
         "",
         "users",
         "from → to",
-        f"change ({level_text(rule['alpha'])} interval)",
+        f"change ({level_text(1 - rule['alpha'])} interval)",
         *(["difference", "interval", "p"] if full else []),
         "",
     ]

@@ -140,7 +140,7 @@ def _looked(
         }
     )
     why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, "
-    why += f"{level_text(1 - interval.confidence)} confidence sequence, valid at all looks, "
+    why += f"{level_text(interval.confidence)} confidence sequence, valid at all looks, "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
     return InterimAnalysis(row["system"], row["baseline"], row["metric"], outcome, why)
 

@@ -177,7 +177,7 @@ def paper_view(
 
 def _pairs_as_view(columns: Sequence[_Column], settings: Mapping[str, Any]) -> TableView:
     """Return one row per pair: difference, interval, p and verdict."""
-    head = ("metric", "pair", "difference", f"{level_text(settings['alpha'])} interval", "p", "verdict")
+    head = ("metric", "pair", "difference", f"{level_text(1 - settings['alpha'])} interval", "p", "verdict")
     rows = [(column.title, *_pair_cells(row)) for column in columns for row in column.rows]
     return TableView(head, rows, left=(0, 1, 5))
 
@@ -264,7 +264,7 @@ def _system_lines(
 
 def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list[str]:
     """Return the lines of a table of pairs: difference, interval, p and verdict."""
-    heads = ["Metric", "Pair", "Difference", _tex(f"{level_text(settings['alpha'])} interval"), "$p$", "Verdict"]
+    heads = ["Metric", "Pair", "Difference", _tex(f"{level_text(1 - settings['alpha'])} interval"), "$p$", "Verdict"]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
         name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
@@ -595,7 +595,7 @@ def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
 
 def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
     """Return what the intervals are, and where they come from the jackknife."""
-    text = f"Intervals are {level_text(settings['alpha'])} and of one pair alone."
+    text = f"Intervals are {level_text(1 - settings['alpha'])} and of one pair alone."
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:
         text += (

@@ -387,7 +387,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
     head = f"{dicts[0]['metric']}, {users[0]:,} users" if len(users) == 1 else str(dicts[0]["metric"])
     names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
-    level = f"{level_text(settings['alpha'])} interval"
+    level = f"{level_text(1 - settings['alpha'])} interval"
     heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
     body: list[list[Cell]] = []
     if by_system:
@@ -484,7 +484,7 @@ def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     if pairs > 1:
         where = "" if settings["by"] is None else f" and groups by {settings['by']}"
         text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
-    text += f"; {level_text(settings['alpha'])} intervals of one pair alone."
+    text += f"; {level_text(1 - settings['alpha'])} intervals of one pair alone."
     return text + (f" Exploratory: Benjamini–Hochberg over {len(others)}." if len(others) else "")
 
 
@@ -537,7 +537,7 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
         for row in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    level = level_text(settings["alpha"])
+    level = level_text(1 - settings["alpha"])
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
     return [f"Ranks, together with {level} confidence{about}: {', '.join(texts)}{more}."]
 

@@ -208,13 +208,20 @@ def change(value: float | None, *, unit: str = " %") -> str:
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
 
 
-def level_text(alpha: float) -> str:
-    """Return the confidence level that an error rate leaves, in per cent, never rounded to another level.
+def level_text(confidence: float) -> str:
+    """Return a confidence level in per cent: as it is, or with four digits where it needs many, but never 100.
 
-    >>> level_text(0.05), level_text(0.001), level_text(1 - 0.95), level_text(0.2)
-    ('95 %', '99.9 %', '95 %', '80 %')
+    >>> level_text(0.95), level_text(1 - 0.001), level_text(1 - 0.05 / 3), level_text(1 - 1e-7)
+    ('95 %', '99.9 %', '98.33 %', '99.99999 %')
     """
-    return f"{100 - 100 * alpha:.12g} %"
+    level = 100 * confidence
+    text = f"{level:.6g}"
+    if abs(float(text) - level) > 1e-9 and level < 99.99:
+        text = f"{level:.4g}"
+    digits = 7
+    while float(text) >= 100 > level and digits < 16:
+        text, digits = f"{level:.{digits}g}", digits + 1
+    return f"{text} %"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -65,7 +65,7 @@ class JudgedResult(TableDisplay):
         share = f"{sizes['labelled']:,} labelled users, declared a random sample, and {sizes['others']:,} others"
         notes = [
             *self.settings.get("plans", ()),
-            f"{share}; {level_text(1 - self.settings['confidence'])} prediction-powered intervals of one row alone",
+            f"{share}; {level_text(self.settings['confidence'])} prediction-powered intervals of one row alone",
             "judge alone: biased by an unknown amount, so without an interval; as good as: that many labelled users",
             *self.table["flags"].explode().drop_nulls().unique(maintain_order=True),
             *(f"{metric} is left out: {why}" for metric, why in self.left_out.items()),

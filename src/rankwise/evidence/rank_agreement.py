@@ -77,7 +77,7 @@ class RankAgreement(TableDisplay):
             f"{both} of {len(self.pairs)} pairs are shown in both orders, {counts['swapped']} of them swapped{share}"
         )
         single = f"{counts['first only']} by the first alone, {counts['second only']} by the second alone"
-        limits = f"{level_text(1 - self.tau.confidence)} limits: over all orders that agree with the pairs shown; "
+        limits = f"{level_text(self.tau.confidence)} limits: over all orders that agree with the pairs shown; "
         return [
             f"first: {first}; second: {second}; {users} users",
             f"{in_both}; {single}, {counts['neither']} by neither",

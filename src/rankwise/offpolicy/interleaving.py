@@ -80,7 +80,7 @@ class Interleaving(SavedTables):
         users = len(self.per_user)
         requests, credit = int(self.per_user["requests"].sum()), self.settings["credit"]
         head = f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: {self.settings['test']} over users."
-        notes = [f"{head} Intervals: {level_text(self.settings['alpha'])}."]
+        notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
         notes += [
             f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this size is found with "
             f"{row['users_needed']:,} users"

@@ -377,7 +377,7 @@ def _notes(result: OffPolicy) -> list[str]:
         (
             f"{logged['n']:,} requests of {logged['users']:,} users; reward {number(logged['value'])} per {per}, "
             f"from {low:g} to {high:g}{taken}. Values: {_ESTIMATORS[settings['estimator']]}{slates}. "
-            f"Intervals: {level_text(settings['alpha'])}, {METHOD} as heavy as the heaviest."
+            f"Intervals: {level_text(1 - settings['alpha'])}, {METHOD} as heavy as the heaviest."
         )
     ]
     notes += [

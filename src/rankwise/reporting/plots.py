@@ -401,7 +401,7 @@ def charts() -> Any:
 def _subtitle(text: str, alpha: float, users: int | None = None) -> str:
     """Return the lines below a title: what is drawn of how many users, with which intervals, and by what."""
     who = "" if users is None else f", {users:,} users"
-    return f"{text}{who}, {level_text(alpha)} intervals\nrankwise {__version__}"
+    return f"{text}{who}, {level_text(1 - alpha)} intervals\nrankwise {__version__}"
 
 
 class ResultPlots:

@@ -519,8 +519,9 @@ def report(
     True
     """
     if isinstance(results, OffPolicy):
-        others = {"primary": primary, "baseline": baseline, "recommendations": recommendations, "truth": truth}
-        others |= {"train": train, "items": items, "columns": columns, "audit": audit, "evidence": evidence or None}
+        others = {"primary": primary, "baseline": baseline, "recommendations": recommendations or None}
+        others |= {"truth": truth, "train": train, "items": items, "columns": columns or None, "audit": audit}
+        others |= {"evidence": None if evidence == () else evidence}
         _check_unused(others)
         return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)

@@ -345,7 +345,7 @@ class ReportData:
     @property
     def level(self) -> str:
         """The level of the intervals of single values: that of the comparison, if there is one."""
-        return level_text(self.estimates.alpha)
+        return level_text(1 - self.estimates.alpha)
 
     @property
     def alone(self) -> bool:

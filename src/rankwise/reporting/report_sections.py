@@ -107,7 +107,7 @@ def checks(made: Decision) -> list[Block]:
             drawn.append(ForestRow(row["title"], heading=True))
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
-    text += f"{level_text(rule['alpha'])} intervals. Shaded: not allowed."
+    text += f"{level_text(1 - rule['alpha'])} intervals. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
     draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
