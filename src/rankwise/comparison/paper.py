@@ -282,13 +282,16 @@ def _pair_cells(row: Mapping[str, Any]) -> list[str]:
 def _short(metric: str) -> str:
     """Return the name of a metric as papers write it.
 
-    >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("recall@5")
-    ('NDCG@10', 'Catalog coverage@10', 'Recall@5')
+    >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("intra_list_diversity(distance=jaccard)@10")
+    ('NDCG@10', 'Catalog coverage@10', 'Intra-list diversity (distance jaccard)@10')
     """
     name, at, rest = metric.partition("@")
     head, bracket, parameters = name.partition("(")
-    head = head.upper() if head in _ACRONYMS else head.replace("_", " ").capitalize()
-    return f"{head}{bracket}{parameters}{at}{rest}"
+    head = (
+        head.upper() if head in _ACRONYMS else head.replace("intra_list", "intra-list").replace("_", " ").capitalize()
+    )
+    parameters = f" ({parameters.replace('=', ' ').replace('_', ' ')}" if bracket else ""
+    return f"{head}{parameters}{at}{rest}"
 
 
 def _latex_cell(cell: Marked) -> str:
@@ -530,7 +533,7 @@ def unserved_words(results: Mapping[str, Result], cells: Sequence[str], missing:
             outcomes.setdefault(_unserved_outcome(pl.concat(found), missing), []).append(cell)
     if len(outcomes) == 1 and "scores 0" in outcomes:
         return "scores 0"
-    return " and ".join(f"{said} in {listing(names, 'metrics')}" for said, names in outcomes.items())
+    return " and ".join(f"{said} in {listing(names, 'metrics', 6)}" for said, names in outcomes.items())
 
 
 def _unserved_values(result: Result, cell: str) -> pl.Series | None:

@@ -274,7 +274,24 @@ def _template() -> Template:
         # Every text is on one line and can be encoded; markup is text that was escaped already.
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
+    environment.filters |= {"breaks": _breakable, "together": _unbroken}
     return environment.from_string(text)
+
+
+_AFTER = re.compile(r"(?<=[_/(,=])(?=.)")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%)")
+
+
+def _breakable(text: str) -> Any:
+    """Return a name that may wrap at its parts, and nowhere else: never within a number or a word."""
+    import markupsafe
+
+    return markupsafe.Markup("<wbr>").join(_AFTER.split(printable(text)))
+
+
+def _unbroken(text: str) -> str:
+    """Return a sentence in which no number is parted from its per cent sign."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def _every(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -485,10 +485,13 @@ def audit(material: ReportData) -> list[Block]:
         ]
         for row in material.audit.iter_rows(named=True)
     ]
-    bad = material.audit["status"].is_in(["fail", "warn"]).sum()
+    statuses = material.audit["status"].to_list()
+    words = (("fail", "failed"), ("warn", "warned"), ("pass", "passed"), ("not run", "not run"))
+    counts = [f"{statuses.count(status)} {word}" for status, word in words if status in statuses]
+    bad = "fail" in statuses or "warn" in statuses
     view = TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
-    text = f"{len(rows)} checks for leakage: {bad} warn or fail."
-    return [Text(text, strong=bool(bad)), Grid(view, sortable=True)]
+    text = f"{len(rows)} checks for leakage: {', '.join(counts)}."
+    return [Text(text, strong=bad), Grid(view, sortable=True)]
 
 
 def conventions(material: ReportData) -> list[Block]:

@@ -15,11 +15,30 @@ from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.paper import methods
 from rankwise.comparison.rows import interval_text, is_missing, named_p, places
-from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
+from rankwise.comparison.view import (
+    counted,
+    group_name,
+    lead_sentence,
+    listing,
+    means_by_system,
+    natural_key,
+    pair_view,
+)
 from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, level_text, number, signed
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
-from rankwise.reporting.forest import Axis, Bar, Board, BoardCell, Forest, ForestRow, Stack, percent_axis, value_axis
+from rankwise.reporting.forest import (
+    Axis,
+    Bar,
+    Board,
+    BoardCell,
+    Forest,
+    ForestRow,
+    Stack,
+    fitting,
+    percent_axis,
+    value_axis,
+)
 from rankwise.reporting.plots import (
     FEWEST_USERS,
     MOST_GROUPS,
@@ -97,14 +116,17 @@ def checks(made: Decision) -> list[Block]:
     """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
     rule, rows = made.record["rule"], made.rows
     names = ("change", "change_low", "change_high")
-    whole = [row[name] for row in rows for name in names if row["by"] is None and not math.isnan(row[name])]
-    far = 3 * max(map(abs, whole), default=1.0)  # slices of few users do not decide the scale
+    limits = [_not_allowed(row, made) or 0.0 for row in rows]
+    whole = fitting([[row[name] for name in names] for row in rows if row["by"] is None], least=1.0)
+    far = 3 * max((abs(value) for value in (*whole, *limits) if not math.isnan(value)), default=1.0)
     inside = [row[name] for row in rows for name in names if row["by"] is not None and abs(row[name]) <= far]
-    axis = percent_axis([*whole, *inside])
+    axis = percent_axis([*whole, *inside, *limits])
     drawn: list[ForestRow] = []
+    title = ""
     for row in rows:
-        if row["title"] not in (one.name for one in drawn if one.heading):
+        if row["title"] != title:
             drawn.append(ForestRow(row["title"], heading=True))
+        title = row["title"]
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
     text += f"{level_text(1 - rule['alpha'])} intervals. Shaded: not allowed."
@@ -122,12 +144,9 @@ def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
 
 def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
     """Return one metric, within one slice, of a decision."""
-    users = f"{row['users']:,} users" if row["by"] is None else f"{row['users']:,}"
-    name = str(row["metric"]) if row["by"] is None else group_name(row["group"])
-    margin, mean, up = row["margin"], row["mean_baseline"], row["metric"] not in made.record["lower_is_better"]
-    limit = (0.0 if row["role"] != "guardrail" else -margin / abs(mean) if margin and mean else None) if up else None
-    if not up:
-        limit = 0.0 if row["role"] != "guardrail" else margin / abs(mean) if margin and mean else None
+    users = f"{row['users']:,}" if row["below"] else counted(row["users"], "user")
+    several = len(made.record["rule"]["slices"]) > 1
+    name = group_name(row["group"]) if row["below"] and not several else row["name"]
     empty = row["outcome"] == "not checked" or not row["users"]
     needed = "" if row["users_needed"] is None else f"about {row['users_needed']:,} users needed"
     p = "" if row["role"] != "success" or is_missing(row["p"]) else named_p("p", row["p"], made.record["rule"]["alpha"])
@@ -144,10 +163,21 @@ def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
         outcome_small=needed or p,
         tone=tone,
         note=next(iter(row["flags"]), "no value") if empty else "" if row["mean_baseline"] else "no per cent of 0",
-        limit=limit,
-        limit_above=not up,
-        indented=row["by"] is not None,
+        limit=_not_allowed(row, made),
+        limit_above=row["metric"] in made.record["lower_is_better"],
+        indented=row["below"],
     )
+
+
+def _not_allowed(row: Mapping[str, Any], made: Decision) -> float | None:
+    """Return the end of the changes that a check does not allow, as a share of the baseline; None where it has none."""
+    if row["role"] != "guardrail":
+        return 0.0
+    margin, mean = row["margin"], row["mean_baseline"]
+    if not margin or not mean:
+        return None
+    share = float(margin / abs(mean))
+    return share if row["metric"] in made.record["lower_is_better"] else -share
 
 
 def systems(material: ReportData) -> list[Block]:
@@ -304,11 +334,9 @@ def other_metrics(material: ReportData) -> list[Block]:
             text = f"{change(pairs[name]['lift'])} {_MARKS.get(verdict, '·')}"
             cells.append(Marked(text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""))
         body.append(cells)
-    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to 1 in 20 of these verdicts is "
-    return [
-        Text(f"{text}expected to be false."),
-        Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS),
-    ]
+    share = f"{100 * float(material.settings['alpha']):g} % of the differences shown are expected to be false."
+    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
+    return [Text(text), Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS)]
 
 
 def for_whom(material: ReportData) -> list[Block]:
@@ -403,7 +431,7 @@ def _panel_row(
         value=value,
         outcome="" if few else row["verdict"],
         tone="" if few else _tone(row["verdict"]),
-        note=f"{users} users: no interval" if few else "",
+        note="no interval" if few else "",
         strong=strong,
         size=size,
     )
@@ -435,7 +463,7 @@ def _value_row(material: ReportData, name: str, by: str, group: str | None, user
         low=math.nan if few else estimate.low,
         high=math.nan if few else estimate.high,
         value=brief(estimate.value),
-        note=f"{users} users: no interval" if few else "",
+        note="no interval" if few else "",
         size=size,
     )
 

@@ -366,7 +366,7 @@ def short_lists(lengths: pl.Series, k: int, counts: Mapping[str, int]) -> str:
 def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
     """Return a note for each count of something out of the ordinary; one for counts of the same users."""
     words = _COUNTS | {
-        name: name.replace("_", " ")
+        name: _without_fact(name)
         for name in counts
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
@@ -388,6 +388,19 @@ def _exceptions(counts: Mapping[str, int], population: str | None) -> list[str]:
             else:
                 notes[first] += addition
     return list(notes.values())
+
+
+def _without_fact(name: str) -> str:
+    """Return the words of a count of rows without a fact; its column is named where it is called otherwise.
+
+    >>> _without_fact("recommendations_without_categories(categories)")
+    'recommendations without categories'
+    >>> _without_fact("recommendations_without_categories(genres)")
+    "recommendations without categories (column 'genres')"
+    """
+    fact, bracket, column = name.removesuffix(")").partition("(")
+    fact = fact.replace("_", " ")
+    return fact if not bracket or fact.endswith(f" {column}") else f"{fact} (column {column!r})"
 
 
 _PARTS = {

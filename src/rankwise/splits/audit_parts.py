@@ -417,10 +417,15 @@ class Audit:
         counts = Counter(check.status for check in self.checks)
         if failed:
             head = f"Leaks: {', '.join(failed)}."
+        elif counts["warn"]:
+            head = "No check failed."
         else:
-            head = "No leak found." if counts["pass"] + counts["warn"] else "Nothing was checked."
-        words: dict[Status, str] = {"fail": "failed", "warn": "warnings", "pass": "passed", "not run": "not run"}
-        return f"{head} {', '.join(f'{counts[status]} {word}' for status, word in words.items())}."
+            head = "No leak found." if counts["pass"] else "Nothing was checked."
+        warnings = "warning" if counts["warn"] == 1 else "warnings"
+        words: dict[Status, str] = {"fail": "failed", "warn": warnings, "pass": "passed", "not run": "not run"}
+        numbers = ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+        later = any(check.code == _LEAK_INDEX and check.status == "warn" for check in self.checks)
+        return f"{head} {numbers}." + (" Not a split by time: training rows are later than test rows." if later else "")
 
     def text(self, detail: Detail = "table") -> str:
         """Return the verdict alone, with the checks that fail or warn, or with all checks.
@@ -437,8 +442,8 @@ class Audit:
             return "\n".join([self.verdict, "", *(line for check in self.checks for line in _lines(check, limit))])
         bad = [check for check in self.checks if check.status in ("fail", "warn")]
         lines = [line for check in bad for line in _short_lines(check, limit)]
-        idle = ", ".join(check.code for check in self.checks if check.status == "not run")
-        lines += [f"not run: {idle}"] if idle else []
+        idle = ", ".join(f"{check.code} {check.name}" for check in self.checks if check.status == "not run")
+        lines += textwrap.wrap(f"not run: {idle}", limit, subsequent_indent=" " * 10) if idle else []
         return "\n".join([self.verdict, *lines])
 
     def __repr__(self) -> str:
@@ -460,6 +465,8 @@ class Audit:
         ]
         return TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
 
+
+_LEAK_INDEX = "L8"  # of training rows that are later than test rows
 
 _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}
 
