@@ -202,7 +202,7 @@ def test_slices_are_in_their_natural_order_with_their_sizes(full, results):
             ("DE", "20"),
             ("–", "20"),
         ]
-        assert all(row.note == "20 users: no interval" and math.isnan(row.low) for row in forest.rows[1:])
+        assert all(row.note == "no interval" and math.isnan(row.low) for row in forest.rows[1:])
         assert [row.size for row in forest.rows] == [None, *[pytest.approx(1 / 3)] * 3]
 
 
@@ -268,7 +268,7 @@ class Tags(HTMLParser):
         self.open, self.wrong = [], []
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "link", "br"):
+        if tag not in ("meta", "link", "br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

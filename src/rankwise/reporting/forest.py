@@ -110,7 +110,7 @@ class Bar:
         if not axis.low <= point <= axis.high:
             places["point"] = None
         cut_low, cut_high = any(value < axis.low for value in ends), any(value > axis.high for value in ends)
-        return cls(**places, cut_low=cut_low, cut_high=cut_high)  # type: ignore[arg-type]
+        return cls(**places, cut_low=cut_low, cut_high=cut_high)
 
     @property
     def parts(self) -> list[tuple[str, float, float]]:
