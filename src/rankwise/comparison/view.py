@@ -12,6 +12,7 @@ import polars as pl
 
 from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
 from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, level_text, signed
+from rankwise.metrics.coverage import WIDE
 
 __all__ = [
     "CORRECTIONS",
@@ -493,13 +494,13 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = 
     notes = [method_line(table, settings), *sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += [*settings.get("plans", ()), *settings["unchecked"], *not_compared_notes(settings["not_compared"])]
-    lines = _caveats(table, settings)
-    more = [] if most is None or len(lines) <= most else [f"… and {len(lines) - most} more notes"]
+    lines = _caveats(table, settings, left_out=() if most is None else (WIDE,))
+    more = [] if most is None or len(lines) <= most else [f"… and {counted(len(lines) - most, 'more note')}"]
     return [note for note in (*notes, *labels_of(settings), *lines[:most], *more) if note]
 
 
-def _caveats(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return the flags of rows, each with the rows that have it."""
+def _caveats(table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()) -> list[str]:
+    """Return the flags of rows, each with the rows that have it, except those to be ``left_out``."""
     caveats: dict[str, dict[str, dict[str, None]]] = {}
     pairs: dict[str, set[str]] = {}
     for row in table.iter_rows(named=True):
@@ -507,7 +508,7 @@ def _caveats(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
         pairs.setdefault(metric, set()).add(pair)
         dropped = [row["dropped_because"]] if row["dropped_because"] else []
         for flag in (*row["flags"], *dropped):
-            if flag not in ("exploratory", ALL_LISTS):
+            if flag not in ("exploratory", ALL_LISTS, *left_out):
                 caveats.setdefault(flag, {}).setdefault(metric, {})[pair] = None
     return [
         f"{_listed([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
