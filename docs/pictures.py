@@ -1,7 +1,8 @@
 """The pictures of the documentation: ``python docs/pictures.py`` writes them into ``docs/images``.
 
-Charts come from `rankwise demo`; the pictures of a terminal and of a report need Chromium and the
-package playwright. The pictures are kept in the repository, so that the pages build without them.
+Charts come from `rankwise demo`; the pictures of a terminal and of a report need Chromium. The pictures are kept in
+the repository, so that the pages build without them. Beside each lies the text that it shows, which
+``tests/test_pictures.py`` holds against what the commands print today.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import html
 import io
+import math
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 import rankwise as rw
 from rankwise.cli.main import main as command_line
 from rankwise.experiments import demo
+from rankwise.reporting.report import Report
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = (
@@ -63,35 +67,62 @@ def charts(outcome: demo.Outcome) -> None:
         chart.save(IMAGES / f"{name}.svg")
 
 
-def terminal(folder: Path) -> str:
-    """Return a page that looks like a terminal with one evaluation."""
+def terminal_text(folder: Path) -> str:
+    """Return one evaluation as a terminal shows it: what is typed, and what is printed."""
     said = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         command_line(list(COMMAND))
     typed = " ".join(f"'{word}'" if "[" in word else word for word in COMMAND)
-    text = html.escape(f"$ rankwise {typed}\n{said.getvalue()}")
-    return (
-        "<body style='margin:0;background:#10151c;color:#d7dde5'>"
-        "<pre style='font:15px/1.5 monospace;padding:24px;margin:0;white-space:pre-wrap'>"
-        f"{text}</pre>"
-    )
+    return f"$ rankwise {typed}\n{said.getvalue()}"
+
+
+def report_text(page: Report) -> str:
+    """Return the first screen of a report as text: the verdict, the facts, and what was not looked at."""
+    head = page.head
+    facts = [f"{fact.title}: {fact.big} {fact.unit}\n  {fact.bold} {fact.rest}".rstrip() for fact in head.facts]
+    unseen = f"Not looked at: {' · '.join(head.unseen)}. All {len(page.gaps)} gaps"
+    kick = " · ".join(text for text in head.kick[:-1] if text)  # the last is the date of the evaluation
+    return "\n".join([kick, head.verdict, " ".join(head.more), *facts, unseen]) + "\n"
+
+
+def texts(outcome: demo.Outcome, folder: Path) -> dict[str, str]:
+    """Return the text of the pictures of a terminal and of a report, by the name of the picture."""
+    demo.save(outcome, folder)
+    return {"terminal": terminal_text(folder), "report": report_text(demo.page(outcome, demo.compared(outcome)))}
 
 
 def photographs(outcome: demo.Outcome) -> None:
-    """Write the pictures of a terminal and of the first page of a report."""
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as play:
+    """Write the pictures of a terminal and of the first page of a report, and their texts."""
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        demo.save(outcome, folder)
-        (folder / "terminal.html").write_text(terminal(folder), encoding="utf-8")
+        written = texts(outcome, folder)
+        for picture, text in written.items():
+            (IMAGES / f"{picture}.txt").write_text(text, encoding="utf-8")
+        lines = sum(1 + len(line) // _COLUMNS for line in written["terminal"].splitlines())
+        page = (
+            "<meta charset='utf-8'><body style='margin:0;background:#10151c;color:#d7dde5'>"
+            "<pre style='font:15px/1.5 monospace;padding:24px;margin:0;white-space:pre-wrap'>"
+            f"{html.escape(written['terminal'])}</pre>"
+        )
+        (folder / "terminal.html").write_text(page, encoding="utf-8")
         demo.page(outcome, demo.compared(outcome)).save(folder / "report.html")
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        for picture, size, whole in (("terminal", (1180, 300), True), ("report", (1180, 900), False)):
-            page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-            page.goto(f"file://{folder}/{picture}.html")
-            page.screenshot(path=IMAGES / f"{picture}.png", full_page=whole)
-        browser.close()
+        _photograph(folder / "terminal.html", 48 + math.ceil(22.5 * lines))
+        _photograph(folder / "report.html", 900)
+
+
+_COLUMNS = 125  # of a terminal as wide as the picture
+
+
+def _photograph(page: Path, height: int) -> None:
+    """Write the picture of a page, 1180 pixels wide."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("the pictures of a terminal and of a report need chromium")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size=1180,{height}"]
+    picture = IMAGES / f"{page.stem}.png"
+    subprocess.run(  # noqa: S603 - of a page that was just written
+        [chromium, *options, f"--screenshot={picture}", f"file://{page}"], check=True, capture_output=True, timeout=120
+    )
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def test_audit(folder):
     rankwise_here(folder, "split", "ratings.csv", "-o", "out")
     done = rankwise_here(folder, "audit", "out")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("No leak found. 0 failed, ")
+    assert done.stdout.startswith(("No leak found. ", "No check failed. "))
     assert rankwise_here(folder, "audit", "out", "-q").stdout == done.stdout.splitlines()[0] + "\n"
     full = " ".join(rankwise_here(folder, "audit", "out", "-v").stdout.split())
     assert "PASS L1" in full

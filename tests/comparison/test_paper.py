@@ -57,7 +57,7 @@ def test_a_table_of_systems(comparison):
     for clause in (
         "1,024 users",
         "paired t",
-        "Holm over 1 pairs",
+        "Holm over 1 pair)",
         "rating 4 or more",
         "381 users",
         "2025-08-07",

@@ -382,7 +382,7 @@ def test_movietweetings(opened, movietweetings, tmp_path):
     assert set(report.missing) <= {"metrics of groups", "the split", "the audit"}
     page = opened(report.save(tmp_path / "report.html"))
     said = page.locator("h1").inner_text()
-    assert re.match(r"random is worse than popularity on ndcg@10: [\d.]+ against [\d.]+, −\d+ %", said)
+    assert re.match(r"random is worse than popularity on ndcg@10: [\d.]+ against [\d.]+, −\d+\s%", said)
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     assert page.locator("#examples details details").count() >= 5
     page.locator(f"{VALUES} thead th button").nth(1).click()

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import Systems
-from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, system_view
+from rankwise.comparison.paper import Layout, PaperOptions, Width, latex_table, methods, paper_view
 from rankwise.comparison.rows import COLUMNS, PairRow, columns_of, table_of
 from rankwise.comparison.view import comparison_views
 from rankwise.core import __version__
@@ -147,6 +147,30 @@ def check_plain_design(settings: Mapping[str, Any], what: str, *, over_requests:
             f"{what} is about one result per system, over independent users",
             found=f"a comparison with {', '.join(design)}",
             hint="compare the results of one seed, on one data set",
+        )
+
+
+_OF_PAGES = ("columns", "label")  # what Markdown does not know
+_OF_SYSTEMS = ("digits", "percent")  # what pairs do not have: their differences have the decimals of the means
+
+
+def _check_options(form: str, options: PaperOptions) -> None:
+    """Raise if an option is passed that a format, or the layout of pairs, does not know."""
+    default = PaperOptions()
+    changed = [entry.name for entry in fields(options) if getattr(options, entry.name) != getattr(default, entry.name)]
+    if form not in ("latex", "markdown"):
+        unused, where = changed, f"the format {form!r}"
+    elif form == "markdown" and (pages := [name for name in changed if name in _OF_PAGES]):
+        unused, where = pages, "the format 'markdown'"
+    else:
+        pairs = options.layout == "pairs"
+        unused, where = [name for name in changed if pairs and name in _OF_SYSTEMS], "the layout 'pairs'"
+    if unused:
+        value = getattr(options, unused[0])
+        raise ParameterError(
+            f"{unused[0]} is no option of {where}",
+            found=f"{unused[0]}={value!r}",
+            hint=f"leave {unused[0]} out, or export as 'latex'" + (" in the layout 'systems'" * (form == "latex")),
         )
 
 
@@ -440,7 +464,7 @@ class Comparison(DetailedDisplay):
         caption: bool = True,
         layout: Layout = "systems",
     ) -> str:
-        r"""Return the comparison as text; the options are those of LaTeX.
+        r"""Return the comparison as text; the options are those of tables, in LaTeX and Markdown.
 
         Markdown and LaTeX are tables of systems by metrics, the baseline first and then the best: the best value in
         bold, the second underlined, raised + and − (against a baseline) or letters (of all pairs) for what is shown,
@@ -456,17 +480,24 @@ class Comparison(DetailedDisplay):
         metrics : list of str, optional
             The metrics of the table, in this order; by default all.
         digits : int, default=3
-            Significant digits.
+            Significant digits of values, in the layout of systems.
         percent : bool, default=False
-            Values times 100.
+            Values times 100, in the layout of systems.
         columns : {"page", "column"}, default="page"
-            ``table*`` over both columns of a page, or ``table``.
+            ``table*`` over both columns of a page, or ``table``; of LaTeX alone.
         label : str, default="rankwise-comparison"
-            The label, after ``tab:``.
+            The label, after ``tab:``; of LaTeX alone.
         caption : bool, default=True
             Whether there is a caption.
         layout : {"systems", "pairs"}, default="systems"
             Systems by metrics, or one row per pair with difference, interval, p and verdict.
+
+        Raises
+        ------
+        ParameterError
+            If an option is passed that the format, or the layout of pairs, does not know.
+        MetricError
+            If a metric was not compared.
 
         Examples
         --------
@@ -494,17 +525,18 @@ class Comparison(DetailedDisplay):
         check_choice("columns", columns, Width)
         check_choice("layout", layout, Layout)
         check_count(least=1, digits=digits)
+        names = None if metrics is None else [self._compared(name) for name in metrics]
+        options = PaperOptions(names, digits, percent, columns, label, caption, layout)
+        _check_options(format, options)
         if format == "methods":
             return methods(self.table, self.settings, self.results)
         if format == "latex":
-            names = None if metrics is None else [self._compared(name) for name in metrics]
-            options = PaperOptions(names, digits, percent, columns, label, caption, layout)
             return latex_table(self.table, self.settings, self.results, options)
         return export(
             format,
             self.to_dict,
             table=self._csv_table,
-            views=lambda: [system_view(self.table, self.settings, self.results)],
+            views=lambda: [paper_view(self.table, self.settings, self.results, options)],
         )
 
     def _compared(self, name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import polars as pl
 
 from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, check_plain_design, size_of
+from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, size_of
 from rankwise.comparison.rows import (
     ALL_LISTS,
     EffectSizes,
@@ -26,7 +26,7 @@ from rankwise.comparison.rows import (
     table_of,
     values_of,
 )
-from rankwise.comparison.view import group_name, listing, natural_key
+from rankwise.comparison.view import group_name, group_words, listing, natural_key
 from rankwise.core import __version__
 from rankwise.core.arguments import Missing, check_count, check_path
 from rankwise.core.saved_forms import DECISION
@@ -39,8 +39,10 @@ from rankwise.core.terminal import (
     TableView,
     brief,
     change,
+    count_of,
     finite,
     float_of,
+    level_text,
     signed,
 )
 from rankwise.errors import FileError, MetricError, ParameterError
@@ -167,7 +169,8 @@ class Decision(DetailedDisplay):
         """One row per metric and slice for readers: its check, or the worse one of two.
 
         Beside the columns of `checks` each has ``change``, ``change_low`` and ``change_high``, shares of the mean of
-        the baseline, ``said``, the outcome in words, and ``title``, the part of the rule that it belongs to.
+        the baseline, ``said``, the outcome in words, ``title``, the part of the rule that it belongs to, ``name``, its
+        metric and slice in words, and whether it is a slice ``below`` a row of its metric, which alone names that.
         """
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
@@ -205,7 +208,7 @@ class Decision(DetailedDisplay):
 
 
 def _slice(row: Mapping[str, Any]) -> str:
-    return "all users" if row["by"] is None else f"{row['by']} {group_name(row['group'])}"
+    return "all users" if row["by"] is None else group_words(row["by"], row["group"])
 
 
 _TITLES = {"success": "must improve", "guardrail": "may lose less than", "deterioration": "must not get worse"}
@@ -213,7 +216,7 @@ _SAID = {
     ("success", "passed"): "✓ better",
     ("guardrail", "passed"): "✓ within",
     ("guardrail", "failed"): "✕ loses",
-    ("deterioration", "no loss shown"): "· none shown",
+    ("deterioration", "no loss shown"): "· no loss shown",
 }
 """What a reader is told of an outcome; of any other, that it failed, is not shown or was not checked."""
 _OTHERWISE = {"failed": "✕ worse", "not shown": "? not shown", "not checked": "not checked"}
@@ -227,20 +230,36 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
         first = rows.setdefault((row["metric"], row["by"], row["group"]), dict(row))
         if row["outcome"] == "failed":
             first |= {"outcome": "failed", "p": row["p"]}
-    order = list(dict.fromkeys([*rule["success"], *rule["guardrails"], *rule["deterioration"]]))
-    slices = [None, *rule["slices"]]
-    merged = sorted(
-        rows.values(), key=lambda r: (order.index(r["metric"]), slices.index(r["by"]), natural_key(r["group"]))
-    )
-    for row in merged:
+    for row in rows.values():
         row["role"] = "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
         row["title"] = _TITLES[row["role"]]
         if row["role"] == "guardrail":
             row["title"] += f" {margin_text(rule['guardrails'][row['metric']])}"
+    merged = _under_titles(list(rows.values()), rule)
+    for before, row in zip([None, *merged], merged, strict=False):
+        named = before is not None and all(before[name] == row[name] for name in ("title", "metric"))
+        where = "" if row["by"] is None else group_words(row["by"], row["group"])
+        row["below"] = named and row["by"] is not None
+        row["name"] = where if row["below"] else ", ".join(filter(None, (row["metric"], where)))
         row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
         for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high")):
             row[name] = row[value] / abs(row["mean_baseline"]) if row["mean_baseline"] else math.nan
     return merged
+
+
+def _under_titles(rows: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows in the order of the rule, those of one title together."""
+    order = list(dict.fromkeys([*rule["success"], *rule["guardrails"], *rule["deterioration"]]))
+    roles, slices = list(_TITLES), [None, *rule["slices"]]
+    titles: list[str] = []
+    for row in sorted(rows, key=lambda row: (roles.index(row["role"]), order.index(row["metric"]))):
+        titles += [row["title"]] if row["title"] not in titles else []
+
+    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        metric = order.index(row["metric"])
+        return titles.index(row["title"]), metric, slices.index(row["by"]), natural_key(row["group"])
+
+    return sorted(rows, key=place)
 
 
 def _decision_view(
@@ -249,14 +268,12 @@ def _decision_view(
     """Return one row per metric and slice, under the part of the rule that it belongs to."""
     body: list[list[Cell]] = []
     last = ""
-    for at, row in enumerate(rows):
+    for row in rows:
         title = row["title"]
         if title != last:
             body.append([title, *[""] * (7 if full else 4)])
         last = title
-        name = f"  {row['metric']}" if row["by"] is None else f"    {row['by']} {group_name(row['group'])}"
-        if row["by"] is not None and (at == 0 or rows[at - 1]["metric"] != row["metric"]):
-            name = f"  {row['metric']}, {name.strip()}"
+        name = f"{'    ' if row['below'] else '  '}{row['name']}"
         users = f"{row['users']:,}"
         said = Marked(row["said"], _TONES.get(row["said"][0], ""))
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
@@ -270,8 +287,14 @@ def _decision_view(
         if "–" in limits:
             size = f"{signed(row['difference'], places(row))} ({interval_text(row, signed)})"
         body.append([name, users, means, size, *more, said])
-    head = ["", "users", "from → to", "change (95 % interval)", *(["difference", "interval", "p"] if full else []), ""]
-    head[3] = f"change ({100 - 100 * rule['alpha']:g} % interval)"
+    head = [
+        "",
+        "users",
+        "from → to",
+        f"change ({level_text(1 - rule['alpha'])} interval)",
+        *(["difference", "interval", "p"] if full else []),
+        "",
+    ]
     return TableView(head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2))
 
 
@@ -616,7 +639,7 @@ def _decided(
     checks = [*success, *_guardrails(rule, rows)]
     checks += _deterioration(rule, rows, checks)
     outcome = _decision_outcome(checks)
-    reasons = _reasons(outcome, checks, rule, unguarded)
+    reasons = _reasons(outcome, checks, rule, unguarded, small)
     table = table_of(checks, Check)
     record = {
         "rankwise": __version__,
@@ -858,21 +881,20 @@ def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]
 
 
 def _reasons(
-    outcome: Outcome, checks: Sequence[Check], rule: Rule, unguarded: Sequence[Mapping[str, Any]]
+    outcome: Outcome, checks: Sequence[Check], rule: Rule, unguarded: Sequence[Mapping[str, Any]], small: Sequence[str]
 ) -> list[str]:
     """Return the verdict in a sentence, the other reasons, and what no rule guards."""
     better = [check.metric for check in checks if check.role == "success" and check.outcome == "passed"]
     if outcome == "stop":
         reasons = _losses([check for check in checks if check.outcome == "failed"], rule)
     elif outcome == "ship":
-        rails, where = listing(list(rule.guardrails), "guardrails"), " in every slice" if rule.slices else ""
-        holds = f", and {rails} {'holds' if len(rule.guardrails) == 1 else 'hold'}{where}"
+        holds = f", and {_where_rails_hold(checks, rule, small)}" if rule.guardrails else "; nothing else is guarded"
         gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
-        reasons = [gain + (holds if rule.guardrails else "; nothing else is guarded") + "."]
+        reasons = [f"{gain}{holds}."]
         rails_flags = (f"{c.metric}: {flag}." for c in checks if c.role == "guardrail" for flag in c.flags)
         reasons += dict.fromkeys(rails_flags)
     else:
-        gaps = [_gap(check) for check in _open_checks(checks)]
+        gaps = [_gap(check, rule) for check in _open_checks(checks)]
         names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
         said = f"{names} {'are' if several else 'is'}{'' if better else ' not shown to be'} better"
         why = f"{said}, but {gaps.pop(0)}" if better else said
@@ -888,15 +910,34 @@ def _reasons(
     return reasons
 
 
+def _where_rails_hold(checks: Sequence[Check], rule: Rule, small: Sequence[str]) -> str:
+    """Return which guardrails hold, and in how many of the slices: only a checked slice is one."""
+    passed = [check for check in checks if check.role == "guardrail" and check.outcome == "passed"]
+    places: dict[str, list[str]] = {}
+    for metric in rule.guardrails:
+        inside = sum(check.metric == metric and check.by is not None for check in passed)
+        every = inside + len(small)
+        where = f" in {inside} of {every} slices, the others being too small" if small else " in every slice"
+        where = where if inside else " over all users alone"
+        places.setdefault(where if rule.slices else "", []).append(metric)
+    named = ((listing(names, "guardrails"), len(names), where) for where, names in places.items())
+    return ", and ".join(f"{names} {'holds' if count == 1 else 'hold'}{where}" for names, count, where in named)
+
+
+_NAMED_LOSSES = 6
+
+
 def _losses(worse: Sequence[Check], rule: Rule) -> list[str]:
-    """Return what is worse in sentences, the largest loss over all users first."""
-    first = min(worse, key=lambda check: (check.by is not None, -_relative(check)))
-    others = [check for check in worse if check is not first]
+    """Return what is worse in sentences: a metric of success first, then the largest loss over all users."""
+    order = sorted(worse, key=lambda check: (check.by is not None, check.metric not in rule.success, -_relative(check)))
+    first, others = order[0], order[1:]
     within = [f"{check.metric} for {_slice(asdict(check))}" for check in others if check.by is not None]
+    if len(within) > _NAMED_LOSSES:
+        within = [*within[:_NAMED_LOSSES], count_of(len(within) - _NAMED_LOSSES, "more slice")]
     return [
         f"Keep {rule.baseline}: {rule.system} {_loss(first, rule)}.",
-        *(f"It also {_loss(check, rule)}." for check in others if check.by is None),
-        *([f"Worse as well: {listing(within, 'slices')}."] if within else []),
+        *(f"It {_loss(check, rule, also='also ')}." for check in others if check.by is None),
+        *([f"Worse as well: {listing(within, named=len(within))}."] if within else []),
     ]
 
 
@@ -904,26 +945,32 @@ def _relative(check: Check) -> float:
     return abs(check.difference / check.mean_baseline) if check.mean_baseline else 0.0
 
 
-def _loss(check: Check, rule: Rule) -> str:
+def _loss(check: Check, rule: Rule, also: str = "") -> str:
     """Return what a metric loses, and how much is allowed."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
     share = change(_relative(check)).removeprefix("+") if check.mean_baseline else brief(abs(check.difference))
     if check.metric in rule.guardrails:
-        what = f"loses {share} of {check.metric}" if check.difference < 0 else f"raises {check.metric} by {share}"
-        return f"{what}{inside}; {margin_text(rule.guardrails[check.metric])} is allowed"
+        verb = f"loses {share} of {check.metric}" if check.difference < 0 else f"raises {check.metric} by {share}"
+        return f"{also}{verb}{inside}; {margin_text(rule.guardrails[check.metric])} is allowed"
     means = f"{brief(check.mean_baseline)} → {brief(check.mean_system)}"
-    return f"is worse on {check.metric}{inside}: {means}"
+    return f"is {also}worse on {check.metric}{inside}: {means}"
 
 
-def _gap(check: Check) -> str:
+def _gap(check: Check, rule: Rule) -> str:
     """Return what is not shown, and how many users would show it."""
     inside = "" if check.by is None else f" for {_slice(asdict(check))}"
     if check.outcome == "not checked":
         return f"{check.metric} is not checked{inside} ({check.users:,} users): {(*check.flags, 'no value')[0]}"
     what = "to hold" if check.role == "guardrail" else "to be no worse"
     needed = "" if check.users_needed is None else f"; about {check.users_needed:,} needed"
-    no_margin = next((f"; {flag}" for flag in check.flags if "is no margin" in flag), "")
+    no_margin = "".join(f"; {flag}" for flag in _no_margin(check, rule))
     return f"{check.metric} is not shown {what}{inside} ({check.users:,} users{needed}{no_margin})"
+
+
+def _no_margin(check: Check, rule: Rule) -> list[str]:
+    """Return why the margin of a guardrail is none: a share of a baseline of 0."""
+    margin = rule.guardrails.get(check.metric) if check.role == "guardrail" else None
+    return margin_flags(margin, check.mean_baseline) if check.mean_baseline == 0 else []
 
 
 def _inputs(result: Result) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from rankwise.comparison.alignment import align_users
 from rankwise.comparison.comparison import Comparison, check_plain_design, margin_of, size_of
 from rankwise.core.saved_forms import LOOKS
-from rankwise.core.terminal import as_json
+from rankwise.core.terminal import as_json, level_text
 from rankwise.errors import FileError, ParameterError
 from rankwise.results.intervals import range_of
 from rankwise.results.sampling_unit import SamplingUnit
@@ -147,7 +147,7 @@ def _looked(
         }
     )
     why = f"look {len(before)}, {pairs.n:,} users: difference {pairs.mean:+.4f}, "
-    why += f"{100 * interval.confidence:.6g} % confidence sequence, valid at all looks, "
+    why += f"{level_text(interval.confidence)} confidence sequence, valid at all looks, "
     why += f"from {interval.low:+.4f} to {interval.high:+.4f}, margin {size:.4g}"
     return InterimAnalysis(row["system"], row["baseline"], row["metric"], outcome, why)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
@@ -13,23 +13,44 @@ from rankwise.comparison.alignment import marks
 from rankwise.comparison.rows import IN_SYSTEM_TABLE, interval_text, is_missing, p_value, places
 from rankwise.comparison.view import (
     CORRECTIONS,
-    group_name,
+    group_words,
     labels_of,
     listing,
     means_by_system,
+    pair_name,
     sample_notes,
     sample_of,
     system_order,
     tests_of,
 )
 from rankwise.core import __version__
-from rankwise.core.terminal import Cell, Marked, Style, TableView, brief, decimals, latex_text, signed
+from rankwise.core.terminal import (
+    Cell,
+    Marked,
+    Style,
+    TableView,
+    brief,
+    count_of,
+    decimals,
+    latex_text,
+    level_text,
+    signed,
+)
 from rankwise.errors import MetricError, printable
-from rankwise.results.display import evaluated_population, split_words
+from rankwise.results.display import evaluated_population, relevance_rule, split_words
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 
-__all__ = ["Layout", "PaperOptions", "Width", "latex_table", "methods", "system_view"]
+__all__ = [
+    "Layout",
+    "PaperOptions",
+    "Width",
+    "latex_table",
+    "left_out_users",
+    "methods",
+    "paper_view",
+    "unserved_words",
+]
 
 Layout: TypeAlias = Literal["systems", "pairs"]
 Width: TypeAlias = Literal["column", "page"]
@@ -58,13 +79,13 @@ _ACRONYMS = (
 class PaperOptions:
     """How a table of a paper looks; `Comparison.export` describes each option."""
 
-    metrics: Sequence[str] | None
-    digits: int
-    percent: bool
-    columns: Width
-    label: str
-    caption: bool
-    layout: Layout
+    metrics: Sequence[str] | None = None
+    digits: int = 3
+    percent: bool = False
+    columns: Width = "page"
+    label: str = "rankwise-comparison"
+    caption: bool = True
+    layout: Layout = "systems"
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,11 @@ class _Column:
     metric: str
     rows: Sequence[Mapping[str, Any]]
     better: bool | None
+
+    @property
+    def title(self) -> str:
+        """The metric, and the group of users or the data set."""
+        return f"{self.metric}, {self.block}" if self.block else self.metric
 
 
 def _columns(table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence[str] | None) -> list[_Column]:
@@ -89,7 +115,7 @@ def _columns(table: pl.DataFrame, settings: Mapping[str, Any], metrics: Sequence
         if settings["data_sets"]:
             block = "mean of data sets" if row["group"] is None else str(row["group"])
         else:
-            block = "" if settings["by"] is None else f"{settings['by']} {group_name(row['group'])}"
+            block = "" if settings["by"] is None else group_words(settings["by"], row["group"])
         rows.setdefault((block, row["metric"]), []).append(row)
     blocks = list(dict.fromkeys(block for block, _ in rows))
     return [
@@ -145,18 +171,40 @@ def _cells(
     }
 
 
-def system_view(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> TableView:
-    """Return systems by metrics for Markdown: best and second marked, and what is significantly better or worse."""
-    options = PaperOptions(None, 3, False, "page", "", True, "systems")
-    columns, order, letters, baseline = _columns(table, settings, None), *_named(table, settings)
+def paper_view(
+    table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result], options: PaperOptions
+) -> TableView:
+    """Return the table of a paper for Markdown: systems by metrics, or pairs, and the caption below."""
+    columns = _columns(table, settings, options.metrics)
+    if options.layout == "pairs":
+        view = _pairs_as_view(columns, settings)
+    else:
+        view = _systems_as_view(columns, table, settings, options)
+    captions = _caption(
+        table, settings, results, columns, bold="Best in bold, second underlined.", layout=options.layout
+    )
+    caption = " ".join(captions) if options.caption else ""
+    return replace(view, notes=settings.get("plans", ()), caption=caption, label=options.label)
+
+
+def _pairs_as_view(columns: Sequence[_Column], settings: Mapping[str, Any]) -> TableView:
+    """Return one row per pair: difference, interval, p and verdict."""
+    head = ("metric", "pair", "difference", f"{level_text(1 - settings['alpha'])} interval", "p", "verdict")
+    rows = [(column.title, *_pair_cells(row)) for column in columns for row in column.rows]
+    return TableView(head, rows, left=(0, 1, 5))
+
+
+def _systems_as_view(
+    columns: Sequence[_Column], table: pl.DataFrame, settings: Mapping[str, Any], options: PaperOptions
+) -> TableView:
+    """Return systems by metrics: best and second marked, and what is significantly better or worse."""
+    order, letters, baseline = _named(table, settings)
     cells = [_cells(column, order, letters, baseline, options) for column in columns]
-    heads = [f"{column.metric}, {column.block}" if column.block else column.metric for column in columns]
     rows: list[tuple[Cell, ...]] = [
         (system if baseline is not None else f"{system} ({letters[system]})", *(column[system] for column in cells))
         for system in order
     ]
-    caption = " ".join(_caption(table, settings, results, columns, bold="Best in bold, second underlined."))
-    return TableView(("", *heads), rows, settings.get("plans", ()), caption=caption, label="rankwise-comparison")
+    return TableView(("", *(column.title for column in columns)), rows)
 
 
 def _named(table: pl.DataFrame, settings: Mapping[str, Any]) -> tuple[list[str], dict[str, str], str | None]:
@@ -229,33 +277,34 @@ def _system_lines(
 
 def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list[str]:
     """Return the lines of a table of pairs: difference, interval, p and verdict."""
-    heads = ["Metric", "Pair", "Difference", f"{100 - 100 * settings['alpha']:g}\\% interval", "$p$", "Verdict"]
+    heads = ["Metric", "Pair", "Difference", _tex(f"{level_text(1 - settings['alpha'])} interval"), "$p$", "Verdict"]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
         name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
-        for row in column.rows:
-            pair = f"{row['system']} − {row['baseline']}"
-            texts = [
-                name,
-                pair,
-                signed(row["difference"], places(row)),
-                interval_text(row, signed),
-                p_value(row["p_adjusted"]),
-            ]
-            lines.append(" & ".join(map(_tex, [*texts, str(row["verdict"])])) + r" \\")
+        texts = ([name, *_pair_cells(row)] for row in column.rows)
+        lines.extend(" & ".join(map(_tex, cells)) + r" \\" for cells in texts)
     return lines
+
+
+def _pair_cells(row: Mapping[str, Any]) -> list[str]:
+    """Return the name of a pair, its difference, interval, p-value and verdict."""
+    size = signed(row["difference"], places(row))
+    return [pair_name(row), size, interval_text(row, signed), p_value(row["p_adjusted"]), str(row["verdict"])]
 
 
 def _short(metric: str) -> str:
     """Return the name of a metric as papers write it.
 
-    >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("recall@5")
-    ('NDCG@10', 'Catalog coverage@10', 'Recall@5')
+    >>> _short("ndcg@10"), _short("catalog_coverage@10"), _short("intra_list_diversity(distance=jaccard)@10")
+    ('NDCG@10', 'Catalog coverage@10', 'Intra-list diversity (distance jaccard)@10')
     """
     name, at, rest = metric.partition("@")
     head, bracket, parameters = name.partition("(")
-    head = head.upper() if head in _ACRONYMS else head.replace("_", " ").capitalize()
-    return f"{head}{bracket}{parameters}{at}{rest}"
+    head = (
+        head.upper() if head in _ACRONYMS else head.replace("intra_list", "intra-list").replace("_", " ").capitalize()
+    )
+    parameters = f" ({parameters.replace('=', ' ').replace('_', ' ')}" if bracket else ""
+    return f"{head}{parameters}{at}{rest}"
 
 
 def _latex_cell(cell: Marked) -> str:
@@ -288,7 +337,7 @@ def _caption(
 ) -> list[str]:
     """Return the sentences of a caption: what is shown, marks, tests, correction, users, rules, data and version."""
     _, letters, baseline = _named(table, settings)
-    users = sample_of([row for column in columns for row in column.rows], settings)
+    users = _users_of_rows([row for column in columns for row in column.rows], settings)
     spread = ", ± standard deviation between seeds" if settings["seeds"] else ""
     test = f"{tests_of(table)}, two-sided, level {settings['alpha']:g}"
     if layout == "pairs":
@@ -300,14 +349,40 @@ def _caption(
         else:
             named = ", ".join(f"{letter} {system}" for system, letter in letters.items())
             parts.append(text(f"Raised letters: better than that system ({named}; {test})."))
-    family, others = _families(table)
-    method = CORRECTIONS.get(settings["correction"], "no correction")
-    primary = f"{_short(settings['primary'])} is the primary metric ({method} over {family} pairs)"
-    rest = f"; the other metrics are exploratory (Benjamini–Hochberg over {others})" if others else ""
+    _, others = _families(table)
+    primary = f"{_short(settings['primary'])} is the primary metric ({_correction(table, settings)})"
+    rest = f"; {_exploratory(settings)} are exploratory (Benjamini–Hochberg over {others})" if others else ""
     parts.append(text(f"{primary}{rest}."))
     parts += [text(note) for note in (*sample_notes(table, settings), *(f"{label}." for label in labels_of(settings)))]
     parts += [text(clause) for clause in _data_clauses(results)]
     return [*parts, text(f"rankwise {__version__}.")]
+
+
+def _users_of_rows(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return how many users rows are about: in all, or in each group of users or data set."""
+    if settings["data_sets"]:
+        rows = [row for row in rows if row["group"] is not None] or rows
+    spread = sample_of([{**row, "users": row["users"] or 0} for row in rows], settings)
+    each = "data set" if settings["data_sets"] else "" if settings["by"] is None else "group"
+    return f"{spread} in each {each}" if each else spread
+
+
+def _correction(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+    """Return how p-values of the primary metric are corrected, and over how many pairs.
+
+    Pairs within groups of users count as well, and pairs that were compared earlier.
+    """
+    method, earlier = CORRECTIONS.get(settings["correction"]), settings.get("earlier", 0)
+    if method is None:
+        return "not corrected"
+    pairs = f"{method} over {count_of(_families(table)[0] + earlier, 'pair')}"
+    inside = "" if settings["by"] is None else f" and groups by {settings['by']}"
+    return f"{pairs}{inside}" + (f", {earlier:,} of them compared earlier on this test set" if earlier else "")
+
+
+def _exploratory(settings: Mapping[str, Any]) -> str:
+    """Return what is exploratory: the other metrics, and of data sets also each alone."""
+    return "the other metrics and each data set alone" if settings["data_sets"] else "the other metrics"
 
 
 def _families(table: pl.DataFrame) -> tuple[int, int]:
@@ -329,13 +404,20 @@ def _shared(results: Mapping[str, Result], say: Callable[[Result], str]) -> str:
 
 
 def _relevant(result: Result) -> str:
-    threshold = result.provenance["settings"].get("relevance_threshold")
+    threshold = result.provenance.get("settings", {}).get("relevance_threshold")
     return "" if threshold is None else f"Relevant: rating {threshold:g} or more."
 
 
 def _left_out(result: Result) -> str:
-    left = result.counts.get("truth_users_without_relevant_items", 0)
-    return f"{left:,} {result.sampling_unit.rows} without a relevant item are left out." if left else ""
+    left, row = left_out_users(result), result.sampling_unit.row
+    return f"{count_of(left, row)} without a relevant item {'is' if left == 1 else 'are'} left out." if left else ""
+
+
+def left_out_users(result: Result) -> int:
+    """Return how many users of the ground truth are in no mean, because no item is relevant to them."""
+    if result.provenance.get("settings", {}).get("population") not in ("truth", "both"):
+        return 0
+    return result.counts.get("truth_users_without_relevant_items", 0)
 
 
 def _split(result: Result) -> str:
@@ -357,7 +439,7 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
     clauses = [
         _compared_clause(settings, table, results),
         _lists_clause(results),
-        _population_clause(results),
+        _population_clause(table, settings, results),
         _metric_clause(settings, results),
         _test_clause(table, settings),
         *sample_notes(table, settings),
@@ -394,80 +476,141 @@ def _lists_clause(results: Mapping[str, Result]) -> str:
     """Return from which candidates the lists were ranked, and where they were cut."""
     ranked = {"" if r.protocol is None else r.protocol.candidates for r in results.values()} or {""}
     candidates = ranked.pop() if len(ranked) == 1 else ""
+    rules = dict.fromkeys(map(_relevance, results.values())) or {_missing("relevance"): None}
+    said = rules.popitem()[0] if len(rules) == 1 else f"{_missing('one rule of relevance, because results differ')}."
+    return f"Candidates: {candidates or _missing('the candidate set')}; {_cut(results)}. {said}"
+
+
+def _cut(results: Mapping[str, Result]) -> str:
+    """Return the cut-offs of metrics; lists are known to be whole only where an evaluation says so."""
     cutoffs = sorted({k for result in results.values() for metric in result.metrics for k in metric.k})
-    cut = (
-        f"metrics were cut at {listing([str(k) for k in cutoffs], 'values of k', 6)}"
-        if cutoffs
-        else "lists were not cut"
-    )
-    relevant = _shared(results, _relevant) if results else ""
-    rule = relevant.removeprefix("Relevant: ").rstrip(".")
-    said = f"Test rows with a {rule} are relevant." if rule else "Every row of the ground truth is relevant."
-    said = said if results else _missing("relevance")
-    return f"Candidates: {candidates or _missing('the candidate set')}; {cut}. {said}"
+    if cutoffs:
+        return f"metrics were cut at {listing([str(k) for k in cutoffs], 'values of k', 6)}"
+    known = bool(results) and all("recommendations" in r.provenance.get("inputs", {}) for r in results.values())
+    return "lists were not cut" if known else _missing("cut-offs")
 
 
-def _population_clause(results: Mapping[str, Result]) -> str:
+def _relevance(result: Result) -> str:
+    """Return which rows of the ground truth are relevant, as the evaluation recorded it."""
+    provenance = result.provenance
+    rule = relevance_rule(provenance.get("settings", {}), provenance.get("inputs", {}))
+    if not rule:
+        return f"{_missing('relevance')}."
+    if (text := _relevant(result)) and "grades" not in provenance["settings"]:
+        return f"Test rows with a {text.removeprefix('Relevant: ').rstrip('.')} are relevant."
+    everything = "relevant: every row of the ground truth"
+    return "Every row of the ground truth is relevant." if rule == everything else f"{rule[0].upper()}{rule[1:]}."
+
+
+_WHOM = {
+    "truth": "with a relevant item",
+    "both": "with a relevant item and a list",
+    "recommended": "with a list",
+    "judged": "of the ground truth",
+    "judged_both": "of the ground truth with a list",
+    "all": "with a relevant item or a list",
+}
+
+
+def _population_clause(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
     """Return whom means are over, who is left out, and what a missing list counts."""
     if not results:
         return f"Means are over {_missing('the users counted')}."
     unit = next(iter(results.values())).sampling_unit
     rows = [{"users": r.counts.get(unit.rows, 0), "clusters": r.counts.get("users")} for r in results.values()]
     populations = {str(evaluated_population(result.provenance)) for result in results.values()}
-    whom = {
-        "truth": " with a relevant item",
-        "both": " with a relevant item and a list",
-        "recommended": " with a list",
-        "all": " with a relevant item or a list",
-    }.get(populations.pop() if len(populations) == 1 else "", "")
-    text = f"Means are over the {sample_of(rows, unit.recorded())}{whom}"
-    left = max(r.counts.get("truth_users_without_relevant_items", 0) for r in results.values())
-    text += f"; {left:,} {unit.rows} without one are left out" if left else ""
+    whom = _WHOM.get(populations.pop() if len(populations) == 1 else "", _missing("which users count"))
+    text = f"Means are over the {sample_of(rows, unit.recorded())} {whom}"
+    left = max(map(left_out_users, results.values()))
+    text += f"; {count_of(left, unit.row)} without one {'is' if left == 1 else 'are'} left out" if left else ""
     without = {name: r.counts.get("users_without_list", 0) for name, r in results.items()}
     if most := max(without.values()):
         who = listing([name for name, count in without.items() if count])
-        text += f"; a {unit.row} without a list ({most:,} for {who}) scores 0"
+        cells = table.sort("primary", descending=True, maintain_order=True)["metric"].unique(maintain_order=True)
+        said = unserved_words(results, cells.to_list(), settings["missing"])
+        text += f"; a {unit.row} without a list ({most:,} for {who}) {said}" if said else ""
     return f"{text}."
+
+
+def unserved_words(results: Mapping[str, Result], cells: Sequence[str], missing: str = "error") -> str:
+    """Return what users without a list count in metrics, as their per-user values say; empty where none has any.
+
+    ``missing`` is that of a comparison, in which users without a value may count 0.
+    """
+    outcomes: dict[str, list[str]] = {}
+    for cell in cells:
+        values = [_unserved_values(result, cell) for result in results.values()]
+        found = [each for each in values if each is not None and len(each)]
+        if found:
+            outcomes.setdefault(_unserved_outcome(pl.concat(found), missing), []).append(cell)
+    if len(outcomes) == 1 and "scores 0" in outcomes:
+        return "scores 0"
+    return " and ".join(f"{said} in {listing(names, 'metrics', 6)}" for said, names in outcomes.items())
+
+
+def _unserved_values(result: Result, cell: str) -> pl.Series | None:
+    """Return the values of the units without a list; None where the result does not know them."""
+    if "list_length" not in result.units.columns or cell not in result.units.columns:
+        return None
+    return result.units.filter(pl.col("list_length") == 0)[cell].cast(pl.Float64)
+
+
+def _unserved_outcome(values: pl.Series, missing: str) -> str:
+    """Return what users without a list count, whose values of one metric these are."""
+    if values.is_nan().all():
+        return "has no value, which counts as 0," if missing == "zero" else "has no value"
+    known = values.filter(~values.is_nan()).unique()
+    one = f"scores {brief(float(known[0]))}" if len(known) == 1 else "scores differently by user"
+    return one if not values.is_nan().any() else f"{one}, or has no value,"
 
 
 def _metric_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
     """Return the primary metric with its parameters."""
     name = settings["primary"]
     parameters: Iterable[tuple[str, Any]] = ()
+    recorded = False
     for result in results.values():
-        metric = next((m for m in result.metrics if name in m.cells), None)
-        if metric is not None:
-            parameters = result.provenance.get("metrics", {}).get(str(metric), {}).items()
+        metric = next((str(m) for m in result.metrics if name in m.cells), "")
+        if metric in (evaluated := result.provenance.get("metrics", {})):
+            parameters, recorded = evaluated[metric].items(), True
             break
     texts = [
         f"{key.replace('_', ' ')} {str(value).replace('_', ' ')}"
         for key, value in parameters
         if value not in ("()", None)
     ]
-    definition = f" ({', '.join(texts)})" if texts else "" if results else f" ({_missing('its parameters')})"
+    definition = f" ({', '.join(texts)})" if texts else "" if recorded else f" ({_missing('its parameters')})"
     return f"{_short(name)}{definition} is the primary metric."
 
 
 def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
-    family, others = _families(table)
+    _, others = _families(table)
     primary = table.filter(pl.col("primary"))
-    method = CORRECTIONS.get(settings["correction"])
-    correction = (
-        f"corrected over {family} {'pair' if family == 1 else 'pairs'} by {method}" if method else "not corrected"
-    )
     text = f"For each pair the mean difference was tested with a {tests_of(primary)} test (two-sided, α = "
-    text += f"{settings['alpha']:g}; {correction})" + (f" within groups by {settings['by']}" if settings["by"] else "")
-    metrics = table.filter(~pl.col("primary"))["metric"].n_unique()
-    rest = f"; {metrics} further metrics are exploratory ({others} pairs, Benjamini–Hochberg)" if others else ""
-    earlier = settings.get("earlier", 0)
-    before = f" {earlier:,} pairs compared earlier on the same test set are corrected for." if earlier else ""
-    return f"{text}{rest}.{before}"
+    text += f"{settings['alpha']:g}; {_corrected(table, settings)})"
+    text += f" within groups by {settings['by']}" if settings["by"] else ""
+    further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
+    names = [count_of(len(further), "further metric")] if further else []
+    names += ["each data set alone"] if settings["data_sets"] else []
+    verb = "is" if len(names) == 1 and len(further) <= 1 else "are"
+    rest = f"; {' and '.join(names)} {verb} exploratory ({count_of(others, 'pair')}, Benjamini–Hochberg)"
+    return f"{text}{rest if others and names else ''}."
+
+
+def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
+    """Return over how many pairs p-values of the primary metric are corrected, as a clause."""
+    method, earlier = CORRECTIONS.get(settings["correction"]), settings.get("earlier", 0)
+    if method is None:
+        return "not corrected"
+    before = f", of which {earlier:,} {'was' if earlier == 1 else 'were'} compared earlier on the same test set"
+    pairs = count_of(_families(table)[0] + earlier, "pair")
+    return f"corrected over {pairs} by {method}{before if earlier else ''}"
 
 
 def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
     """Return what the intervals are, and where they come from the jackknife."""
-    text = f"Intervals are {100 - 100 * settings['alpha']:g} % and of one pair alone."
+    text = f"Intervals are {level_text(1 - settings['alpha'])} and of one pair alone."
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:
         text += (
@@ -478,14 +621,21 @@ def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result])
 
 def _power_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     """Return the difference that would have been found, of the pair that needs the largest."""
-    rows = [row for row in table.filter(pl.col("primary")).to_dicts() if not is_missing(row["minimum_detectable"])]
+    primary = table.filter(pl.col("primary")).to_dicts()
+    rows = [row for row in primary if not is_missing(row["minimum_detectable"])]
     rows = [row for row in rows if math.isfinite(row["minimum_detectable"])]
     if not rows:
         return ""
     row = max(rows, key=lambda row: row["minimum_detectable"])
-    size, who = brief(row["minimum_detectable"]), f"{row['system']} against {row['baseline']}"
-    sample = SamplingUnit.of_comparison(settings).counted_in(row)
+    size, who = brief(row["minimum_detectable"]), f"{row['system']} against {row['baseline']}{_inside(row, settings)}"
+    unit = SamplingUnit.of_comparison(settings)
+    sample = count_of(row["data_sets"], "data set") if row["data_sets"] else unit.counted_in(row)
     return f"With {sample} a difference of {size} ({who}) would be found with a probability of 0.8."
+
+
+def _inside(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return the group of users that a row is about, in words; empty for all of them."""
+    return "" if settings["by"] is None else f" for {group_words(settings['by'], row['group'])}"
 
 
 def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
@@ -497,7 +647,7 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
         p = p_value(row["p_adjusted"], settings["alpha"])
         value = f"{signed(row['difference'], places(row))}, interval {interval_text(row, signed)}"
         sign = "" if p.startswith("<") else "= "
-        inside = "" if row["group"] is None else f" for {settings['by']} {group_name(row['group'])}"
+        inside = _inside(row, settings)
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
         numbers = f"{value}, {adjusted} {sign}{p.replace('<', '< ')}"
         texts.append(f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers}).")

@@ -11,14 +11,16 @@ from typing import Any
 import polars as pl
 
 from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
-from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, signed
-from rankwise.results.sampling_unit import SamplingUnit, count_of
+from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, count_of, level_text, signed
+from rankwise.metrics.coverage import WIDE
+from rankwise.results.sampling_unit import SamplingUnit
 
 __all__ = [
     "CORRECTIONS",
     "comparison_views",
     "costs",
     "group_name",
+    "group_words",
     "labels_of",
     "lead_sentence",
     "leader_first",
@@ -188,6 +190,15 @@ def group_name(group: str | None) -> str:
     return "–" if group is None else group
 
 
+def group_words(by: str, group: str | None) -> str:
+    """Return whom a row within a group of users is about, in words.
+
+    >>> group_words("country", "AT"), group_words("country", None)
+    ('country AT', 'users without country')
+    """
+    return f"users without {by}" if group is None else f"{by} {group}"
+
+
 def _nothing(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence for a comparison in which no pair differs, and what would have been found."""
     metric, same = rows[0]["metric"], sum(row["verdict"] == "equivalent" for row in rows)
@@ -223,7 +234,7 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     'B beats A on ndcg@10: 0.331 against 0.321, +3.1 % (1.2 to 5.0).'
     """
     one, other, metric = row["system"], row["baseline"], row["metric"]
-    inside = "" if settings["by"] is None else f" for {settings['by']} {group_name(row['group'])}"
+    inside = "" if settings["by"] is None else f" for {group_words(settings['by'], row['group'])}"
     on = f"on {metric}{inside}{_sample_counts(row)}"
     means = f"{brief(row['mean_system'])} against {brief(row['mean_baseline'])}, {_size(row)}"
     verdict = row["verdict"]
@@ -373,7 +384,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     head = f"{dicts[0]['metric']}, {unit.counted(users[0])}" if len(users) == 1 else str(dicts[0]["metric"])
     names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
     names["users"] = unit.rows
-    level = f"{100 - 100 * settings['alpha']:g} % interval"
+    level = f"{level_text(1 - settings['alpha'])} interval"
     heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
     body: list[list[Cell]] = []
     if by_system:
@@ -471,7 +482,7 @@ def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     if pairs > 1:
         where = "" if settings["by"] is None else f" and groups by {settings['by']}"
         text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
-    text += f"; {100 - 100 * settings['alpha']:g} % intervals of one pair alone."
+    text += f"; {level_text(1 - settings['alpha'])} intervals of one pair alone."
     return text + (f" Exploratory: Benjamini–Hochberg over {len(others)}." if len(others) else "")
 
 
@@ -480,13 +491,13 @@ def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = 
     notes = [method_line(table, settings), *sample_notes(table, settings), *_ranks(settings), *_reuse(settings)]
     notes += [", ".join(f"{name}: {source}" for name, source in settings["sources"].items())]
     notes += [*settings.get("plans", ()), *settings["unchecked"], *not_compared_notes(settings["not_compared"])]
-    lines = _caveats(table, settings)
-    more = [] if most is None or len(lines) <= most else [f"… and {len(lines) - most} more notes"]
+    lines = _caveats(table, settings, left_out=() if most is None else (WIDE,))
+    more = [] if most is None or len(lines) <= most else [f"… and {count_of(len(lines) - most, 'more note')}"]
     return [note for note in (*notes, *labels_of(settings), *lines[:most], *more) if note]
 
 
-def _caveats(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
-    """Return the flags of rows, each with the rows that have it."""
+def _caveats(table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequence[str] = ()) -> list[str]:
+    """Return the flags of rows, each with the rows that have it, except those to be ``left_out``."""
     caveats: dict[str, dict[str, dict[str, None]]] = {}
     pairs: dict[str, set[str]] = {}
     for row in table.iter_rows(named=True):
@@ -494,7 +505,7 @@ def _caveats(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
         pairs.setdefault(metric, set()).add(pair)
         dropped = [row["dropped_because"]] if row["dropped_because"] else []
         for flag in (*row["flags"], *dropped):
-            if flag not in ("exploratory", ALL_LISTS):
+            if flag not in ("exploratory", ALL_LISTS, *left_out):
                 caveats.setdefault(flag, {}).setdefault(metric, {})[pair] = None
     return [
         f"{_listed([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
@@ -524,7 +535,7 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
         for row in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    level = f"{100 - 100 * settings['alpha']:g} %"
+    level = level_text(1 - settings["alpha"])
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
     return [f"Ranks, together with {level} confidence{about}: {', '.join(texts)}{more}."]
 

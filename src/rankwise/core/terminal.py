@@ -35,6 +35,7 @@ __all__ = [
     "as_json",
     "brief",
     "change",
+    "count_of",
     "csv_text",
     "decimals",
     "export",
@@ -43,6 +44,7 @@ __all__ = [
     "html",
     "latex",
     "latex_text",
+    "level_text",
     "markdown",
     "number",
     "plain",
@@ -206,6 +208,31 @@ def change(value: float | None, *, unit: str = " %", tiny: int = 1) -> str:
     places = 0 if abs(100 * value) >= 9.95 else 1 if abs(100 * value) >= 0.05 else tiny
     text = f"{100 * value:+,.{places}f}"
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun, in the singular for one.
+
+    >>> count_of(1, "user"), count_of(1200, "request")
+    ('1 user', '1,200 requests')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def level_text(confidence: float) -> str:
+    """Return a confidence level in per cent: as it is, or with four digits where it needs many, but never 100.
+
+    >>> level_text(0.95), level_text(1 - 0.001), level_text(1 - 0.05 / 3), level_text(1 - 1e-7)
+    ('95 %', '99.9 %', '98.33 %', '99.99999 %')
+    """
+    level = 100 * confidence
+    text = f"{level:.6g}"
+    if abs(float(text) - level) > 1e-9 and level < 99.99:
+        text = f"{level:.4g}"
+    digits = 7
+    while float(text) >= 100 > level and digits < 16:
+        text, digits = f"{level:.{digits}g}", digits + 1
+    return f"{text} %"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

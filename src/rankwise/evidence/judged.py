@@ -12,11 +12,10 @@ import polars as pl
 
 from rankwise.comparison.alignment import check_choices, check_comparable, check_ids, systems_of
 from rankwise.core.arguments import Sampled, check_choice
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, count_of, finite, level_text, number
 from rankwise.errors import InputError, MetricError, ParameterError
 from rankwise.results.intervals import group_column
 from rankwise.results.result import Result
-from rankwise.results.sampling_unit import count_of
 from rankwise.stats.differences import Floats, check_level
 from rankwise.stats.prediction_powered import PredictionPowered, prediction_powered
 from rankwise.tables.requests import REQUEST, users_of_requests
@@ -69,7 +68,7 @@ class JudgedResult(TableDisplay):
         share = f"{labelled}, declared a random sample, and {others}"
         notes = [
             *self.settings.get("plans", ()),
-            f"{share}; {self.settings['confidence']:.0%} prediction-powered intervals of one row alone",
+            f"{share}; {level_text(self.settings['confidence'])} prediction-powered intervals of one row alone",
             "judge alone: biased by an unknown amount, so without an interval; as good as: that many labelled users",
             *(["users are the sample: their requests are not independent"] if "requests" in self.settings else []),
             *self.table["flags"].explode().drop_nulls().unique(maintain_order=True),

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.core.arguments import check_path
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, ParameterError, nearest
 from rankwise.stats.differences import Interval, check_level
 from rankwise.stats.errors_in_variables import (
@@ -67,7 +67,7 @@ class MetricValidation(TableDisplay):
         n, level = self.table["launches"][0], 1 - self.settings["confidence"]
         few = f": few, so that intervals are wide; below {_FEWEST} none is given a verdict" if n < _FEW else ""
         several = f", over {len(self.table)} metrics by Holm" if len(self.table) > 1 else ""
-        intervals = f"slope and correlation of true effects, with {1 - level:.0%} likelihood-ratio intervals; "
+        intervals = f"slope and correlation of true effects, with {level_text(1 - level)} likelihood-ratio intervals; "
         signs = "signs: the probability that true effects agree in sign; observed: how many launches did, which "
         return [
             f"{n} launches{few}",

@@ -16,7 +16,7 @@ from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.comparison.pairwise import ClusteredPairwiseTests, bounds_of, check_zero, ranks_of_users
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import Missing, check_choice, check_positive
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
 from rankwise.errors import MetricError, ParameterError
 from rankwise.results.result import Result
 from rankwise.stats.differences import Floats, Interval, check_level
@@ -78,7 +78,7 @@ class RankAgreement(TableDisplay):
             f"{both} of {len(self.pairs)} pairs are shown in both orders, {counts['swapped']} of them swapped{share}"
         )
         single = f"{counts['first only']} by the first alone, {counts['second only']} by the second alone"
-        limits = f"{self.tau.confidence:.0%} limits: over all orders that agree with the pairs shown; "
+        limits = f"{level_text(self.tau.confidence)} limits: over all orders that agree with the pairs shown; "
         return [
             f"first: {first}; second: {second}; {samples}",
             f"{in_both}; {single}, {counts['neither']} by neither",

@@ -50,7 +50,8 @@ __all__ = [
     "Validity",
 ]
 
-_WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
+WIDE = "of distinct items the jackknife interval is 1.3 to 1.7 times as wide as it needs to be"
+"""The caveat of an interval that is too wide: no claim rests on it, so that short outputs leave it to long ones."""
 """Items that only one group of users has vary less than the jackknife takes them to."""
 
 
@@ -62,7 +63,7 @@ class _DistinctItems(Catalogue):
     Herlocker et al. 2004, Evaluating Collaborative Filtering Recommender Systems, ACM TOIS 22(1).
     """
 
-    jackknife_caveat: ClassVar[str] = _WIDE
+    jackknife_caveat: ClassVar[str] = WIDE
 
     def of_counts(self, counts: Array, catalogue_size: int) -> float:
         """Return the number of items recommended at least once."""

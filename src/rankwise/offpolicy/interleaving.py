@@ -14,7 +14,7 @@ import polars as pl
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_choice
 from rankwise.core.saved_forms import INTERLEAVING
-from rankwise.core.terminal import TableView
+from rankwise.core.terminal import TableView, level_text
 from rankwise.errors import ColumnError, InputError, ParameterError
 from rankwise.offpolicy.exposures import OnMissing, check_outcomes, read_log, read_outcomes, read_rows
 from rankwise.offpolicy.result import SavedTables, doubts_of, limits_text, notes_of, signed
@@ -81,7 +81,7 @@ class Interleaving(SavedTables):
         users = len(self.per_user)
         requests, credit = int(self.per_user["requests"].sum()), self.settings["credit"]
         head = f"{requests:,} requests of {users:,} users. Credit: {credit}. Test: {self.settings['test']} over users."
-        notes = [f"{head} Intervals: {1 - self.settings['alpha']:.0%}."]
+        notes = [f"{head} Intervals: {level_text(1 - self.settings['alpha'])}."]
         notes += [
             f"{row['team']} has {row['share']:.1%} of the credit of both; a difference of this size is found with "
             f"{row['users_needed']:,} users"

@@ -16,7 +16,7 @@ import polars as pl
 from rankwise.comparison.rows import p_value
 from rankwise.core.arguments import check_path
 from rankwise.core.saved_forms import OFF_POLICY, SavedForm
-from rankwise.core.terminal import TableDisplay, TableView, finite, number
+from rankwise.core.terminal import TableDisplay, TableView, finite, level_text, number
 from rankwise.errors import MissingValueError, ParameterError
 from rankwise.offpolicy.exposures import CHECK
 from rankwise.offpolicy.intervals import METHOD
@@ -383,7 +383,7 @@ def _notes(result: OffPolicy) -> list[str]:
         (
             f"{logged['n']:,} requests of {logged['users']:,} users; reward {number(logged['value'])} per {per}, "
             f"from {low:g} to {high:g}{taken}. Values: {_ESTIMATORS[settings['estimator']]}{slates}. "
-            f"Intervals: {1 - settings['alpha']:.0%}, {METHOD} as heavy as the heaviest."
+            f"Intervals: {level_text(1 - settings['alpha'])}, {METHOD} as heavy as the heaviest."
         )
     ]
     notes += [

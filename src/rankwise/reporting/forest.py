@@ -9,9 +9,10 @@ from typing import Any
 
 from rankwise.core.terminal import change, decimals, signed
 
-__all__ = ["Axis", "Bar", "Board", "BoardCell", "Forest", "ForestRow", "Stack", "percent_axis", "value_axis"]
+__all__ = ["Axis", "Bar", "Board", "BoardCell", "Forest", "ForestRow", "Stack", "fitting", "percent_axis", "value_axis"]
 
 _PAD = 0.08  # of the axis beyond the ends of intervals
+_FAR = 5.0  # times as far as every other row is a row that an axis is not made for
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -54,6 +55,26 @@ class Axis:
         return [(self.at(number * step), self.text(number * step)) for number in range(first, last + 1)]
 
 
+def fitting(rows: Iterable[Sequence[float]], least: float) -> list[float]:
+    """Return the values of the rows that an axis is made for: without rows that would turn all others into dots.
+
+    These reach beyond ``least``, and more than five times as far as every other row; the axis cuts their marks off.
+
+    >>> fitting([(-0.02, 0.04), (0.1, 0.3), (150.0, 190.0)], least=1.0)
+    [-0.02, 0.04, 0.1, 0.3]
+    >>> fitting([(150.0, 190.0)], least=1.0)
+    [150.0, 190.0]
+    """
+    kept = sorted((row for row in rows if any(map(math.isfinite, row))), key=_reach)
+    while len(kept) > 1 and _reach(kept[-1]) > max(least, _FAR * _reach(kept[-2])):
+        kept.pop()
+    return [value for row in kept for value in row]
+
+
+def _reach(row: Sequence[float]) -> float:
+    return max(abs(value) for value in row if math.isfinite(value))
+
+
 def percent_axis(values: Iterable[float]) -> Axis:
     """Return the axis of relative differences."""
     return Axis.of(values, change)
@@ -66,6 +87,9 @@ def value_axis(values: Iterable[float]) -> Axis:
     return Axis.of(values, lambda value: signed(value, max(places, 0)))
 
 
+_ENDS = ("point", "low", "high", "thin_low", "thin_high")
+
+
 @dataclass(frozen=True)
 class Bar:
     """The places of an interval on an axis, in per cent: a thick part, a thin one around it, and a point."""
@@ -75,12 +99,18 @@ class Bar:
     high: float | None = None
     thin_low: float | None = None
     thin_high: float | None = None
+    cut_low: bool = False
+    cut_high: bool = False
 
     @classmethod
     def on(cls, axis: Axis, point: float, low: float, high: float, thin: tuple[float, float] | None = None) -> Bar:
-        """Return the places of an estimate with its limits; NaN has none."""
+        """Return the places of an estimate with its limits, and where the axis cuts them off; NaN has none."""
         ends = (point, low, high, *(thin or (math.nan, math.nan)))
-        return cls(*(axis.at(value) if math.isfinite(value) else None for value in ends))
+        places = dict(zip(_ENDS, (axis.at(value) if math.isfinite(value) else None for value in ends), strict=True))
+        if not axis.low <= point <= axis.high:
+            places["point"] = None
+        cut_low, cut_high = any(value < axis.low for value in ends), any(value > axis.high for value in ends)
+        return cls(**places, cut_low=cut_low, cut_high=cut_high)
 
     @property
     def parts(self) -> list[tuple[str, float, float]]:

@@ -13,7 +13,7 @@ import polars as pl
 from rankwise.comparison.decision import Decision
 from rankwise.comparison.rows import is_missing, named_p
 from rankwise.core import __version__
-from rankwise.core.terminal import TableView, brief, change, number, signed
+from rankwise.core.terminal import TableView, brief, change, level_text, number, signed
 from rankwise.errors import ParameterError
 from rankwise.offpolicy.result import LOGGED, OffPolicy, limits_text, of_all_requests, worth
 from rankwise.reporting.forest import Forest, ForestRow, value_axis
@@ -109,7 +109,7 @@ class LoggedPlots:
 
     @property
     def _intervals(self) -> str:
-        return f"{100 - 100 * self._result.settings['alpha']:g} % intervals by user"
+        return f"{level_text(1 - self._result.settings['alpha'])} intervals by user"
 
     def values(self, *, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw the value of every policy with its interval and support.
@@ -232,7 +232,7 @@ def _facts(result: OffPolicy, row: Mapping[str, Any]) -> list[Fact]:
     size = signed(row["difference"]) if math.isnan(lift) else change(lift)
     means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])} per {result.per}"
     tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
-    limits = f"{100 - 100 * alpha:g}\u00a0% interval of the difference {limits_text(row['low'], row['high'])}."
+    limits = f"{level_text(1 - alpha)} interval of the difference {limits_text(row['low'], row['high'])}."
     gain = Fact("Difference", size, f"{means}, {system} against {baseline}.", limits, tone=tone)
     flips = row["flips_at"]
     turns = Fact("Robust", "Yes", "No clip of the weights turns the sign.")
@@ -273,7 +273,7 @@ def logged_blocks(result: OffPolicy) -> list[Block]:
     """Return the differences, the values with their support, the sensitivity and the weights."""
     rows = _forest_rows(result)
     axis = value_axis([value for row in rows for value in (row.point, row.low, row.high)])
-    intervals = f"{100 - 100 * result.settings['alpha']:g} % intervals"
+    intervals = f"{level_text(1 - result.settings['alpha'])} intervals"
     figure = Figure("logged-differences", result.verdict, pair_frame(result), charts_of_pairs)
     values, _ = result.views
     blocks: list[Block] = [

@@ -20,12 +20,12 @@ from rankwise.comparison.rows import interval_text, is_missing, named_p, places
 from rankwise.comparison.view import group_name, natural_key, verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
-from rankwise.core.terminal import brief, change, number, signed
+from rankwise.core.terminal import brief, change, count_of, level_text, number, signed
 from rankwise.errors import MetricError, ParameterError, RankwiseError, UsageError, nearest, printable
 from rankwise.metrics.base import parse
 from rankwise.metrics.inputs import label
 from rankwise.results.result import Result
-from rankwise.results.sampling_unit import SamplingUnit, count_of
+from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import Floats
 
 if TYPE_CHECKING:
@@ -59,9 +59,12 @@ __all__ = [
 ]
 
 
+_ALPHA = 0.05  # of the intervals of a result alone: a comparison has a level of its own
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its 95 % confidence interval; ``missing`` says why there is no interval."""
+    """A value and its confidence interval; ``missing`` says why there is no interval."""
 
     value: float
     low: float = math.nan
@@ -76,16 +79,16 @@ class Estimate:
 
 
 class Estimates:
-    """The estimates of several results, kept after the first time they are asked for."""
+    """The estimates of several results at one level, kept after the first time they are asked for."""
 
-    def __init__(self, results: Mapping[str, Result]) -> None:
-        self.results = results
+    def __init__(self, results: Mapping[str, Result], alpha: float = _ALPHA) -> None:
+        self.results, self.alpha = results, alpha
         self._estimates: dict[tuple[object, ...], Estimate] = {}
         self._slices: dict[str, dict[tuple[object, object], dict[str, Any]]] = {}
 
     def only(self, systems: Iterable[str]) -> Estimates:
         """Return the estimates of some systems; what one of the two knows, the other knows."""
-        subset = Estimates({name: self.results[name] for name in systems})
+        subset = Estimates({name: self.results[name] for name in systems}, self.alpha)
         subset._estimates, subset._slices = self._estimates, self._slices
         return subset
 
@@ -112,7 +115,7 @@ class Estimates:
             return Estimate(math.nan, missing="not evaluated")
         value = result.values[cell] if by is None else self._of_group(system, cell, by, group)
         try:
-            interval = result.interval(cell, by=by, group=group)
+            interval = result.interval(cell, confidence=1 - self.alpha, by=by, group=group)
         except RankwiseError as error:
             return Estimate(value, missing=error.what)
         if math.isnan(interval.low):
@@ -396,10 +399,10 @@ def charts() -> Any:
     return charts
 
 
-def _subtitle(text: str, sample: str = "") -> str:
-    """Return the lines below a title: what is drawn of how many users, and by what."""
+def _subtitle(text: str, alpha: float, sample: str = "") -> str:
+    """Return the lines below a title: what is drawn of how many users, with which intervals, and by what."""
     who = f", {sample}" if sample else ""
-    return f"{text}{who}, 95 % intervals\nrankwise {__version__}"
+    return f"{text}{who}, {level_text(1 - alpha)} intervals\nrankwise {__version__}"
 
 
 class ResultPlots:
@@ -488,7 +491,8 @@ class ResultPlots:
             group=pl.format("{} ({})", "group", "users")
         )
         few = f"; the {MOST_GROUPS} largest of {len(columns[by]):,}" if len(columns[by]) > MOST_GROUPS else ""
-        look, subtitle = charts().look_of(size, theme), _subtitle(f"Mean {cell}, number of users in brackets{few}")
+        look = charts().look_of(size, theme)
+        subtitle = _subtitle(f"Mean {cell}, number of users in brackets{few}", self._estimates.alpha)
         chart: Chart = charts().slice_chart(frame, f"{cell} by {by}", look=look, subtitle=subtitle)
         return chart
 
@@ -538,6 +542,7 @@ class ComparisonPlots:
     def __init__(self, table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[str, Result]) -> None:
         self._table, self._settings, self._results = table, settings, results
         self._primary: str = settings["primary"]
+        self._estimates = Estimates(results, settings["alpha"])
 
     def differences(self, *metrics: str, size: Size = "web", theme: Theme = "light") -> Chart:
         """Draw paired differences with their confidence intervals; by default of the primary metric.
@@ -565,7 +570,7 @@ class ComparisonPlots:
             if row["group"] is None and (level := at_its_level(row, self._settings, self._results)) is not None
         }
         unit = SamplingUnit.of_comparison(self._settings)
-        base = self._settings["baseline"]
+        base, alpha = self._settings["baseline"], self._settings["alpha"]
         name, baseline = names[0] if len(names) == 1 else "several metrics", f" from {base}" if base else ""
         title = (
             verdict_sentences(self._table, self._settings)[0] if names == [self._primary] else f"Difference{baseline}"
@@ -578,6 +583,7 @@ class ComparisonPlots:
             title=title,
             subtitle=_subtitle(
                 f"Difference in mean {name}{baseline}",
+                alpha,
                 unit.counted_in(rows.row(0, named=True)) if rows["users"].n_unique() == 1 else "",
             ),
             panel="metric" if len(names) > 1 else None,
@@ -643,7 +649,7 @@ class ComparisonPlots:
             look=charts().look_of(size, theme),
             axis=f"difference in mean {cell}",
             title=name,
-            subtitle=_subtitle("Number of users in brackets; verdicts corrected over groups"),
+            subtitle=_subtitle("Number of users in brackets; verdicts corrected over groups", settings["alpha"]),
             panel="system",
         )
         return chart
@@ -695,7 +701,7 @@ class ComparisonPlots:
             look=charts().look_of(size, theme),
             axis=f"change in % of {decision.record['rule']['baseline']}",
             title=decision.verdict,
-            subtitle=_subtitle("Shaded: not allowed"),
+            subtitle=_subtitle("Shaded: not allowed", decision.record["rule"]["alpha"]),
             percent=True,
             limit=True,
         )
@@ -765,7 +771,7 @@ class ComparisonPlots:
         """
         first = next(iter(self._needed().values()))
         up, across = first.cell(y or self._primary), first.cell(x)
-        frame = pareto_frame(Estimates(self._results), up, [across])
+        frame = pareto_frame(self._estimates, up, [across])
         chart: Chart = charts().pareto_chart(
             frame,
             y=up,
@@ -773,7 +779,9 @@ class ComparisonPlots:
             right=first.direction(across),
             baseline=self._settings["baseline"],
             look=charts().look_of(size, theme),
-            subtitle=_subtitle("The dashed line joins the systems that no other beats on both"),
+            subtitle=_subtitle(
+                "The dashed line joins the systems that no other beats on both", self._settings["alpha"]
+            ),
         )
         return chart
 
@@ -791,7 +799,7 @@ class ComparisonPlots:
         """
         results = self._needed()
         name = reliability_name(results, metric)
-        frame, look = reliability_frame(Estimates(results), name), charts().look_of(size, theme)
+        frame, look = reliability_frame(self._estimates, name), charts().look_of(size, theme)
         chart: Chart = charts().reliability_chart(
             frame, look=look, title="Observed against predicted rates", subtitle=name
         )
@@ -812,7 +820,7 @@ class ComparisonPlots:
         results = self._needed()
         best = max(results, key=lambda name: results[name].values.get(self._primary, -math.inf))
         marked = [name for name in dict.fromkeys((self._settings["baseline"], best)) if name is not None]
-        return _curve(Estimates(results), metrics, size, theme, marked)
+        return _curve(self._estimates, metrics, size, theme, marked)
 
     def _needed(self) -> Mapping[str, Result]:
         if not self._results:
@@ -914,5 +922,5 @@ def _curve(estimates: Estimates, metrics: Sequence[str], size: Size, theme: Them
     frame = curve_frame(estimates, {name: curves[name] for name in names})
     who = f"Bands: {' and '.join(banded)}" if banded else "Mean over users"
     look = charts().look_of(size, theme)
-    chart: Chart = charts().curve_chart(frame, look=look, banded=banded, subtitle=_subtitle(who))
+    chart: Chart = charts().curve_chart(frame, look=look, banded=banded, subtitle=_subtitle(who, estimates.alpha))
     return chart

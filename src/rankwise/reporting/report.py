@@ -275,7 +275,24 @@ def _template() -> Template:
         # Every text is on one line and can be encoded; markup is text that was escaped already.
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
+    environment.filters |= {"breaks": _breakable, "together": _unbroken}
     return environment.from_string(text)
+
+
+_AFTER = re.compile(r"(?<=[_/(,=])(?=.)")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%)")
+
+
+def _breakable(text: str) -> Any:
+    """Return a name that may wrap at its parts, and nowhere else: never within a number or a word."""
+    import markupsafe
+
+    return markupsafe.Markup("<wbr>").join(_AFTER.split(printable(text)))
+
+
+def _unbroken(text: str) -> str:
+    """Return a sentence in which no number is parted from its per cent sign."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def _every(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -414,7 +431,17 @@ def make_report(
     tables = {role: source for role, source in (tables or {}).items() if source is not None}
     check_columns(columns, ["recommendations", "truth", "train", "items"])
     lists = Lists(results, dict(runs or {}), tables, columns)
-    material = ReportData(Estimates(results), main, table, not_compared, settings, lists, checks, decision, other_views)
+    material = ReportData(
+        Estimates(results, settings.get("alpha", 0.05)),
+        main,
+        table,
+        not_compared,
+        settings,
+        lists,
+        checks,
+        decision,
+        other_views,
+    )
     heading = title or f"{', '.join(results) if len(results) < 6 else f'{len(results)} systems'}: {main}"
     sections = sections_of(material)
     at = next(number for number, part in enumerate(sections) if part.name == "examples")
@@ -468,7 +495,7 @@ def report(
     ----------
     results : Result, Comparison, OffPolicy, list of Result, or mapping of str to Result
         The results to report. Several results are compared; in a list they are called A, B, …. Of the result of
-        `rankwise.off_policy` all other arguments but ``title`` and ``decision`` are unused.
+        `rankwise.off_policy` a report takes ``title`` and ``decision`` alone.
     primary : str, optional
         The primary metric; by default that of the comparison.
     baseline : str, optional
@@ -512,6 +539,10 @@ def report(
     True
     """
     if isinstance(results, OffPolicy):
+        others = {"primary": primary, "baseline": baseline, "recommendations": recommendations or None}
+        others |= {"truth": truth, "train": train, "items": items, "columns": columns or None, "audit": audit}
+        others |= {"evidence": None if evidence == () else evidence}
+        _check_unused(others)
         return _of_log(results, title, decision)
     named, comparison, why = _compared(results, primary, baseline)
     truth, train = truth_and_train(truth, train, columns)
@@ -528,6 +559,17 @@ def report(
         decision=decision,
         evidence=evidence,
     )
+
+
+def _check_unused(options: Mapping[str, Any]) -> None:
+    """Raise if an option is passed that a report of logged impressions does not know."""
+    passed = [name for name, value in options.items() if value is not None]
+    if passed:
+        raise ParameterError(
+            "a report of logged impressions has no such option",
+            found=", ".join(f"{name}=" for name in passed),
+            hint=f"leave {passed[0]}= out: the log has its policies, its baseline and its rewards",
+        )
 
 
 def _of_log(result: OffPolicy, title: str | None, decision: Any) -> Report:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.decision import Decision
-from rankwise.core.terminal import Marked, TableView, number
+from rankwise.core.terminal import Marked, TableView, level_text, number
 from rankwise.errors import MetricError, RankwiseError
 from rankwise.metrics.base import FAMILIES, Metric
 from rankwise.metrics.description import Description
@@ -349,6 +349,11 @@ class ReportData:
         return next(iter(self.results.values())).sampling_unit
 
     @property
+    def level(self) -> str:
+        """The level of the intervals of single values: that of the comparison, if there is one."""
+        return level_text(1 - self.estimates.alpha)
+
+    @property
     def alone(self) -> bool:
         """Whether there is one result, which nothing is compared with."""
         return len(self.results) == 1
@@ -486,10 +491,13 @@ def audit(material: ReportData) -> list[Block]:
         ]
         for row in material.audit.iter_rows(named=True)
     ]
-    bad = material.audit["status"].is_in(["fail", "warn"]).sum()
+    statuses = material.audit["status"].to_list()
+    words = (("fail", "failed"), ("warn", "warned"), ("pass", "passed"), ("not run", "not run"))
+    counts = [f"{statuses.count(status)} {word}" for status, word in words if status in statuses]
+    bad = "fail" in statuses or "warn" in statuses
     view = TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
-    text = f"{len(rows)} checks for leakage: {bad} warn or fail."
-    return [Text(text, strong=bool(bad)), Grid(view, sortable=True)]
+    text = f"{len(rows)} checks for leakage: {', '.join(counts)}."
+    return [Text(text, strong=bad), Grid(view, sortable=True)]
 
 
 def conventions(material: ReportData) -> list[Block]:

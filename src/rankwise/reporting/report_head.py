@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from rankwise.comparison.decision import margin_text
-from rankwise.comparison.rows import is_missing, named_p
-from rankwise.comparison.view import CORRECTIONS, costs, listing, system_order, verdict_sentences
-from rankwise.core.terminal import brief, change
+from rankwise.comparison.paper import left_out_users, unserved_words
+from rankwise.comparison.rows import interval_text, is_missing, named_p, places
+from rankwise.comparison.view import CORRECTIONS, costs, group_words, listing, system_order, verdict_sentences
+from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
-from rankwise.results.sampling_unit import count_of
 
 __all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure", "towards"]
 
@@ -71,14 +71,13 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         row = next(row for row in decision.rows if row["role"] == "success")
         rule = decision.record["rule"]
         pair = _pair(material, rule["system"], rule["baseline"])
-        facts = [_gain(row, decision.rows), _decision_cost(decision), _for_whom(material, row["metric"], pair)]
+        gain = _gain(row, decision.rows, rule["alpha"])
+        facts = [gain, _decision_cost(material, row["metric"]), _for_whom(material, row["metric"], pair)]
         more = decision.reasons[1:]
         return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
-    cost = costs(material.pairs, material.settings)
-    texts = {text for _, text in cost}
-    return Head(
-        kick, "", said[0], [text for text in said[1:] if text not in texts], _pair_facts(material, cost), unseen
-    )
+    texts = {text for _, text in costs(material.pairs, material.settings)}
+    more = [text for text in said[1:] if text not in texts]
+    return Head(kick, "", said[0], more, _pair_facts(material), unseen)
 
 
 def _users_of(result: Result) -> int:
@@ -134,7 +133,8 @@ def _of_results(material: ReportData) -> str:
     texts = []
     for name in material.estimates.systems[:3]:
         estimate = material.estimates.of(name, material.primary)
-        limits = "" if math.isnan(estimate.low) else f" ({brief(estimate.low)} to {brief(estimate.high)})"
+        span = f"{material.level} interval {brief(estimate.low)} to {brief(estimate.high)}"
+        limits = "" if math.isnan(estimate.low) else f" ({span})"
         counts = material.results[name].counts
         sample = (
             count_of(estimate.users, "user") if estimate.users and "requests" not in counts else sample_text(counts)
@@ -148,10 +148,7 @@ def _single_facts(material: ReportData) -> list[Fact]:
     """Return whom the values of a result are about."""
     result = next(iter(material.results.values()))
     counts = result.counts
-    left = counts.get("users_without_relevant_items", 0) + counts.get("truth_users_without_relevant_items", 0)
-    left = max(
-        left and counts.get("truth_users_without_relevant_items", 0), counts.get("users_without_relevant_items", 0)
-    )
+    left = left_out_users(result)
     columns = [] if result.slices is None else result.slices["by"].unique(maintain_order=True).to_list()
     groups = 0 if result.slices is None else len(result.slices)
     without, unit = counts.get("users_without_list", 0), result.sampling_unit
@@ -164,9 +161,7 @@ def _single_facts(material: ReportData) -> list[Fact]:
             else "All have a list.",
         ),
         Fact(
-            f"{unit.rows.title()} left out",
-            f"{left:,}",
-            "have no relevant item." if left else f"Every {unit.row} has a relevant item.",
+            f"{unit.rows.title()} left out", f"{left:,}", "have no relevant item." if left else _nobody_left_out(result)
         ),
         Fact(
             "Slices",
@@ -177,37 +172,77 @@ def _single_facts(material: ReportData) -> list[Fact]:
     ]
 
 
-def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Fact:
-    """Return the gain that a decision is about, and which guardrails hold."""
-    means = f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}."
-    limits = f"95 % interval {change(row['change_low'], unit='')} to {change(row['change_high'])}."
+def _nobody_left_out(result: Result) -> str:
+    """Return why no user is left out, as far as the result says it."""
+    population = result.provenance.get("settings", {}).get("population")
+    row = result.sampling_unit.row
+    return f"Every {row} has a relevant item." if population in ("truth", "both") else f"No {row} is left out."
+
+
+def _means(row: Mapping[str, Any]) -> str:
+    return f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
+
+
+def _size(row: Mapping[str, Any], names: tuple[str, str, str], level: str) -> tuple[str, str]:
+    """Return the size of a difference and its interval: in per cent of the baseline, or as it is where that is 0."""
+    relative, low, high = (row[name] for name in names)
+    if not is_missing(relative):
+        known = not is_missing(low) and not is_missing(high)
+        limits = f"{level} interval {change(low, unit='')} to {change(high)}." if known else ""
+        return change(relative), limits
+    limits = interval_text(row, signed)
+    return signed(row["difference"], places(row)), "" if limits == "–" else f"{level} interval {limits}."
+
+
+def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], alpha: float) -> Fact:
+    """Return the difference that a decision is about, and which guardrails hold."""
+    size, limits = _size(row, ("change", "change_low", "change_high"), level_text(1 - alpha))
     within = [r["metric"] for r in rows if r["role"] == "guardrail" and r["by"] is None and r["outcome"] == "passed"]
-    held = f" {listing(within, 'guardrails')}: within the margin." if within else ""
+    held = f"{listing(within, 'guardrails')}: within the margin." if within else ""
     tone = {"passed": "better", "failed": "worse"}.get(row["outcome"], "")
-    return Fact("Gain", change(row["change"]), means, limits + held, tone=tone)
+    return Fact("Difference", size, f"{_means(row)}.", f"{limits} {held}".strip(), tone=tone)
 
 
-def _decision_cost(decision: Any) -> Fact:
-    """Return the largest loss that decides, and what no rule guards."""
-    failed = [row for row in decision.rows if row["outcome"] == "failed" and row["by"] is None]
-    unguarded = decision.record.get("unguarded", [])
-    words = ""
-    if unguarded:
-        row = unguarded[0]
-        words = f"Not guarded: {row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}."
+def _decision_cost(material: ReportData, success: str) -> Fact:
+    """Return the largest loss beside the metric of success: one that decides, or one that no rule guards."""
+    decision = material.decision
+    assert decision is not None
+    rule, unguarded = decision.record["rule"], decision.record.get("unguarded", [])
+    words = f"Not guarded: {_means(unguarded[0])}." if unguarded else ""
+    failed = [row for row in decision.rows if row["outcome"] == "failed"]
+    failed = [row for row in failed if row["metric"] != success or row["by"] is not None]
     if failed:
-        row = max(failed, key=lambda row: 0.0 if math.isnan(row["change"]) else abs(row["change"]))
-        means = f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}."
-        margin = decision.record["rule"]["guardrails"].get(row["metric"])
-        allowed = "" if margin is None else f"Allowed: {margin_text(margin)}. "
-        return Fact("Cost", change(row["change"]), means, allowed + words, tone="worse")
+        row = max(failed, key=lambda row: (row["by"] is None, 0.0 if math.isnan(row["change"]) else abs(row["change"])))
+        margin = rule["guardrails"].get(row["metric"])
+        allowed = "" if margin is None else f"Allowed: {margin_text(margin)}."
+        inside = "" if row["by"] is None else f", {group_words(row['by'], row['group'])}"
+        size, _ = _size(row, ("change", "change_low", "change_high"), "")
+        return Fact("Cost", size, f"{_means(row)}{inside}.", f"{allowed} {words}".strip(), tone="worse")
     if unguarded:
-        return Fact("Cost", change(_float(unguarded[0]["lift"])), words, "No rule looks at it.", tone="worse")
-    return Fact("Cost", "none shown", "No other metric is shown to be worse.")
+        size, _ = _size(unguarded[0], ("lift", "low", "high"), "")
+        return Fact("Cost", size, words, "No rule looks at it.", tone="worse")
+    return _cost_of_pair(material, rule["system"], rule["baseline"], success, {*rule["guardrails"]})
 
 
-def _float(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _cost_of_pair(
+    material: ReportData, system: str, other: str, metric: str, guarded: Collection[str] = frozenset()
+) -> Fact:
+    """Return the other metric on which a system loses most in place of another one, if it is shown to lose on any."""
+    table = pl.DataFrame() if material.pairs is None else material.pairs
+    rows = [row for row in table.iter_rows(named=True) if {row["system"], row["baseline"]} == {system, other}]
+    rows = [towards(row, other) for row in rows if row["group"] is None and row["metric"] != metric]
+    worse = [row for row in rows if row["verdict"] == "worse" and row["metric"] not in guarded]
+    if worse:
+        row = max(worse, key=lambda row: 0.0 if is_missing(row["lift"]) else abs(row["lift"]))
+        size, _ = _size(row, ("lift", "lift_low", "lift_high"), "")
+        others = [each["metric"] for each in worse if each is not row]
+        also = f" Also worse: {listing(others, 'metrics')}." if others else ""
+        return Fact("Cost", size, f"{_means(row)}.", f"Exploratory, and not guarded.{also}", tone="worse")
+    if not rows and not guarded:
+        return Fact("Cost", "unknown", "No other metric was compared.")
+    tested = {row["metric"] for row in rows} | {*guarded}
+    which = f"any of {len(tested)} other metrics" if len(tested) > 1 else next(iter(tested))
+    return Fact("Cost", "none shown", f"{system} is not shown to be worse on {which}.")
 
 
 def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) -> Fact:
@@ -248,7 +283,7 @@ def sure(p: float, alpha: float) -> str:
     return "Clear" if p < alpha / 10 else "Barely" if p < alpha else "Not shown"
 
 
-def _pair_facts(material: ReportData, cost: Sequence[tuple[dict[str, Any], str]]) -> list[Fact]:
+def _pair_facts(material: ReportData) -> list[Fact]:
     """Return the facts of the best system against the baseline, or against the best of the others."""
     order = system_order(_primary(material), material.settings)
     baseline = material.settings["baseline"]
@@ -257,17 +292,9 @@ def _pair_facts(material: ReportData, cost: Sequence[tuple[dict[str, Any], str]]
     if row is None:  # groups of users: each has a verdict of its own
         return []
     tone = {"better": "better", "worse": "worse"}.get(row["verdict"], "")
-    limits = [row["lift_low"], row["lift_high"]]
-    size = "" if any(map(is_missing, limits)) else f"95 % interval {change(limits[0], unit='')} to {change(limits[1])}."
-    means = f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
-    gain = Fact("Difference", change(row["lift"]), f"{means}, {system} against {other}.", size, tone=tone)
-    losses = [(r, text) for r, text in cost if system in (r["system"], r["baseline"])]
-    if losses:
-        lost = towards(losses[0][0], other)
-        text = f"{lost['metric']} {brief(lost['mean_baseline'])} → {brief(lost['mean_system'])}."
-        price = Fact("Cost", change(lost["lift"]), text, "Exploratory, and not guarded.", tone="worse")
-    else:
-        price = Fact("Cost", "none shown", f"{system} is not shown to be worse on another metric.")
+    size, limits = _size(row, ("lift", "lift_low", "lift_high"), level_text(1 - alpha))
+    gain = Fact("Difference", size, f"{_means(row)}, {system} against {other}.", limits, tone=tone)
+    price = _cost_of_pair(material, system, other, row["metric"])
     p, pairs = row["p_adjusted"], len(_primary(material))
     method = CORRECTIONS.get(material.settings["correction"])
     over = f" over {pairs} pairs ({method})" if pairs > 1 and method else ""
@@ -294,10 +321,10 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
         names = listing([name for name, count in without.items() if count])
         rows = material.unit.rows
         all_rows = max(r.counts.get(rows, 0) for r in results.values())
-        text = (
-            f"{most:,} of {all_rows:,} {rows} get no list from {names}, and score 0. "
-            "Add a fallback, or report them apart."
-        )
+        cells = [material.primary, *(cell for cell in material.single_cells if cell != material.primary)]
+        said = unserved_words(results, cells, material.settings.get("missing", "error"))
+        text = f"{most:,} of {all_rows:,} {rows} get no list from {names}{f'; each {said}' if said else ''}."
+        text += " Add a fallback, or report them apart."
         found.append(
             Gap(f"{count_of(most, material.unit.row)} without a list", text, "rankwise evaluate … --warm-and-cold")
         )
@@ -316,10 +343,11 @@ def gaps(material: ReportData, missing: Mapping[str, str]) -> list[Gap]:
     if any(result.split for result in results.values()):
         text = "One split. The order of systems can change with the date: several windows would show it."
         found.append(Gap("another date", text, "rankwise split … --by windows"))
-    left = max((r.counts.get("truth_users_without_relevant_items", 0) for r in results.values()), default=0)
+    left = max(map(left_out_users, results.values()), default=0)
     if left:
         rows = material.unit.rows
-        text = f"{count_of(left, material.unit.row)} have no relevant item, and are in no mean."
+        have = f"{count_of(left, material.unit.row)} {'has' if left == 1 else 'have'} no relevant item, and"
+        text = f"{have} {'is' if left == 1 else 'are'} in no mean."
         found.append(Gap("users who do not count" if rows == "users" else f"{rows} that do not count", text))
     if not any(r.slices is not None for r in results.values()):
         text = "No groups of users were evaluated: a mean can hide who loses."

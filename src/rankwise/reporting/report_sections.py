@@ -16,10 +16,32 @@ from rankwise.comparison.decision import Decision
 from rankwise.comparison.paper import methods
 from rankwise.comparison.rows import interval_text, is_missing, named_p, places
 from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
-from rankwise.core.terminal import Cell, Marked, TableView, brief, change, decimals, number, signed
+from rankwise.core.terminal import (
+    Cell,
+    Marked,
+    TableView,
+    brief,
+    change,
+    count_of,
+    decimals,
+    level_text,
+    number,
+    signed,
+)
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
-from rankwise.reporting.forest import Axis, Bar, Board, BoardCell, Forest, ForestRow, Stack, percent_axis, value_axis
+from rankwise.reporting.forest import (
+    Axis,
+    Bar,
+    Board,
+    BoardCell,
+    Forest,
+    ForestRow,
+    Stack,
+    fitting,
+    percent_axis,
+    value_axis,
+)
 from rankwise.reporting.plots import (
     FEWEST_USERS,
     MOST_GROUPS,
@@ -98,17 +120,20 @@ def checks(made: Decision) -> list[Block]:
     """Return the checks of a decision in per cent of the baseline, with what is not allowed shaded."""
     rule, rows = made.record["rule"], made.rows
     names = ("change", "change_low", "change_high")
-    whole = [row[name] for row in rows for name in names if row["by"] is None and not math.isnan(row[name])]
-    far = 3 * max(map(abs, whole), default=1.0)  # slices of few users do not decide the scale
+    limits = [_not_allowed(row, made) or 0.0 for row in rows]
+    whole = fitting([[row[name] for name in names] for row in rows if row["by"] is None], least=1.0)
+    far = 3 * max((abs(value) for value in (*whole, *limits) if not math.isnan(value)), default=1.0)
     inside = [row[name] for row in rows for name in names if row["by"] is not None and abs(row[name]) <= far]
-    axis = percent_axis([*whole, *inside])
+    axis = percent_axis([*whole, *inside, *limits])
     drawn: list[ForestRow] = []
+    title = ""
     for row in rows:
-        if row["title"] not in (one.name for one in drawn if one.heading):
+        if row["title"] != title:
             drawn.append(ForestRow(row["title"], heading=True))
+        title = row["title"]
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
-    text += f"{100 - 100 * rule['alpha']:g} % intervals. Shaded: not allowed."
+    text += f"{level_text(1 - rule['alpha'])} intervals. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
     draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
@@ -123,12 +148,9 @@ def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
 
 def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
     """Return one metric, within one slice, of a decision."""
-    users = f"{row['users']:,} users" if row["by"] is None else f"{row['users']:,}"
-    name = str(row["metric"]) if row["by"] is None else group_name(row["group"])
-    margin, mean, up = row["margin"], row["mean_baseline"], row["metric"] not in made.record["lower_is_better"]
-    limit = (0.0 if row["role"] != "guardrail" else -margin / abs(mean) if margin and mean else None) if up else None
-    if not up:
-        limit = 0.0 if row["role"] != "guardrail" else margin / abs(mean) if margin and mean else None
+    users = f"{row['users']:,}" if row["below"] else count_of(row["users"], "user")
+    several = len(made.record["rule"]["slices"]) > 1
+    name = group_name(row["group"]) if row["below"] and not several else row["name"]
     empty = row["outcome"] == "not checked" or not row["users"]
     needed = "" if row["users_needed"] is None else f"about {row['users_needed']:,} users needed"
     p = "" if row["role"] != "success" or is_missing(row["p"]) else named_p("p", row["p"], made.record["rule"]["alpha"])
@@ -145,10 +167,21 @@ def _decision_row(row: Mapping[str, Any], made: Decision) -> ForestRow:
         outcome_small=needed or p,
         tone=tone,
         note=next(iter(row["flags"]), "no value") if empty else "" if row["mean_baseline"] else "no per cent of 0",
-        limit=limit,
-        limit_above=not up,
-        indented=row["by"] is not None,
+        limit=_not_allowed(row, made),
+        limit_above=row["metric"] in made.record["lower_is_better"],
+        indented=row["below"],
     )
+
+
+def _not_allowed(row: Mapping[str, Any], made: Decision) -> float | None:
+    """Return the end of the changes that a check does not allow, as a share of the baseline; None where it has none."""
+    if row["role"] != "guardrail":
+        return 0.0
+    margin, mean = row["margin"], row["mean_baseline"]
+    if not margin or not mean:
+        return None
+    share = float(margin / abs(mean))
+    return share if row["metric"] in made.record["lower_is_better"] else -share
 
 
 def systems(material: ReportData) -> list[Block]:
@@ -166,16 +199,12 @@ def systems(material: ReportData) -> list[Block]:
         note = "baseline" if name == baseline else "candidate" if name == candidate else ""
         rows.append((place, name, note, "cand" if note else "", [column[1][name] for column in columns]))
     heads = [column[0] for column in columns]
-    notes = [f"Bars: {_level(material)} intervals of one system."]
+    notes = [f"Bars: {material.level} intervals of one system."]
     if baseline is not None:
         notes.append(f"▲▼: shown to be better or worse than {baseline}.")
     if ranks:
         notes.append("Ranks are confidence intervals, together.")
     return [Text(" ".join(notes)), Board(heads, rows)]
-
-
-def _level(material: ReportData) -> str:
-    return f"{100 - 100 * float(material.settings.get('alpha', 0.05)):g} %"
 
 
 def _span(low: int, high: int) -> str:
@@ -263,7 +292,7 @@ def differences(material: ReportData) -> list[Block]:
     ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
     sample = material.unit.counted_in(rows[0])
     text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
-    text += f" Thick: {_level(material)} interval of one pair."
+    text += f" Thick: {material.level} interval of one pair."
     if any(row.thin for row in drawn):
         text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
     up = material.direction(material.primary) is not False
@@ -309,11 +338,9 @@ def other_metrics(material: ReportData) -> list[Block]:
             text = f"{change(pairs[name]['lift'])} {_MARKS.get(verdict, '·')}"
             cells.append(Marked(text, "better" if verdict == "better" else "worse" if verdict == "worse" else ""))
         body.append(cells)
-    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to 1 in 20 of these verdicts is "
-    return [
-        Text(f"{text}expected to be false."),
-        Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS),
-    ]
+    share = f"{100 * float(material.settings['alpha']):g} % of the differences shown are expected to be false."
+    text = f"Exploratory: change against {other}, ▲ better, ▼ worse, · not shown; up to {share}"
+    return [Text(text), Grid(TableView(["metric", other, *names], body), compact=len(names) < _SYSTEMS)]
 
 
 def for_whom(material: ReportData) -> list[Block]:
@@ -420,7 +447,7 @@ def _panel_row(
         value=value,
         outcome="" if few else row["verdict"],
         tone="" if few else _tone(row["verdict"]),
-        note=f"{users} users: no interval" if few else "",
+        note="no interval" if few else "",
         strong=strong,
         size=size,
     )
@@ -434,7 +461,7 @@ def _slice_values(material: ReportData, by: str, sizes: Sequence[tuple[str | Non
     drawn = dict(list(drawn.items())[:_SYSTEMS])
     ends = [v for panel in drawn.values() for row in panel for v in (row.point, row.low, row.high) if not row.note]
     axis = Axis.of(ends, lambda value: brief(value, decimals(*ends)), zero=False)
-    text = f"{material.primary} by {by}, with 95 % intervals; bars below the names are shares of users."
+    text = f"{material.primary} by {by}, with {material.level} intervals; bars below the names are shares of users."
     return [Text(text), Panels([Forest(panel, axis, form="mini", title=name) for name, panel in drawn.items()])]
 
 
@@ -452,7 +479,7 @@ def _value_row(material: ReportData, name: str, by: str, group: str | None, user
         low=math.nan if few else estimate.low,
         high=math.nan if few else estimate.high,
         value=brief(estimate.value),
-        note=f"{users} users: no interval" if few else "",
+        note="no interval" if few else "",
         size=size,
     )
 
@@ -474,13 +501,14 @@ def trade_offs(material: ReportData) -> list[Block]:
         frame = pareto_frame(material.drawn, y, [x])
         draw = partial(charts().pareto_chart, y=y, up=up, right=material.direction(x), baseline=baseline, small=True)
         figures.append(Figure(f"trade-off-{x}", f"{y} against {x}", frame, draw))
-    text = f"{y} against metrics beyond accuracy, with 95 % intervals; the dashed line joins the systems that no other "
-    return [Text(f"{text}beats on both.{material.left_out}"), Panels(figures)]
+    text = f"{y} against metrics beyond accuracy, with {material.level} intervals; "
+    text += "the dashed line joins the systems that no other beats on both."
+    return [Text(text + material.left_out), Panels(figures)]
 
 
 def _slices(name: str, caption: str, frame: pl.DataFrame, material: ReportData) -> Figure:
     with_intervals = frame["low"].null_count() < len(frame)
-    ending = ", with 95 % confidence intervals." if with_intervals else "; no intervals are known."
+    ending = f", with {material.level} confidence intervals." if with_intervals else "; no intervals are known."
     caption += ending + material.left_out
     return Figure(name, caption, frame, lambda data: charts().slice_chart(data, material.primary))
 
@@ -529,10 +557,11 @@ def _thirds(
     if absent is not None:
         numbered = numbered.with_columns(pl.col("number").fill_null(absent))
     metrics = [metric for r in material.results.values() for metric in r.metrics]
+    confidence = 1 - material.estimates.alpha
     for label, inside in _groups(numbered.drop_nulls("number")):
         for system, frame in systems.items():
             group = frame.join(inside, on="user", how="semi")["value"]
-            interval = interval_of(cell, math.nan, group, None, 0.95, "auto", 10_000, 0, metrics)
+            interval = interval_of(cell, math.nan, group, None, confidence, "auto", 10_000, 0, metrics)
             estimate = Estimate(interval.estimate, interval.low, interval.high)
             text = f"{system}, {label} {what} ({len(group):,} users): {cell} = {estimate}"
             rows.append(
@@ -769,8 +798,8 @@ def curves(material: ReportData) -> list[Block]:
         Figure(f"curve-{name}", f"{name}@k", curve_frame(material.drawn, {name: cells}), draw)
         for name, cells in chosen.items()
     ]
-    text = f"Values at the evaluated cut-offs k; bands: 95 % intervals of {listing(list(dict.fromkeys(marked)))}."
-    return [Text(text + material.left_out), Panels(figures)]
+    bands = f"bands: {material.level} intervals of {listing(list(dict.fromkeys(marked)))}"
+    return [Text(f"Values at the evaluated cut-offs k; {bands}.{material.left_out}"), Panels(figures)]
 
 
 def _thinned(cells: Mapping[int, str]) -> dict[int, str]:

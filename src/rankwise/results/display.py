@@ -27,6 +27,7 @@ __all__ = [
     "footnote",
     "moment_text",
     "plan_statements",
+    "relevance_rule",
     "result_views",
     "sample_text",
     "short_lists",
@@ -299,7 +300,7 @@ def footnote(
         sizes += f", {row['clipped_share']:.1%} clipped at {row['clip']:g}" if "clip" in row else ""
         largest = f"largest weight {row['largest_weight_share']:.1%}"
         notes.append(f"{name}: effective sample size {sizes}, {largest}")
-    rules = [_convention_rule(provenance), _relevance_rule(settings, inputs)]
+    rules = [_convention_rule(provenance), relevance_rule(settings, inputs)]
     notes += _population_notes(provenance)
     if settings.get("weights") is not None:
         weights, unweighted = settings["weights"], provenance.get("unweighted")
@@ -452,7 +453,7 @@ def _exceptions(counts: Mapping[str, int], population: str | None, in_id_order: 
     ``in_id_order`` are the metrics that take tied items in order of id.
     """
     words = _COUNTS | {
-        name: name.replace("_", " ")
+        name: _without_fact(name)
         for name in counts
         if name.startswith(("recommendations_without_", "users_without_group"))
     }
@@ -502,6 +503,19 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
+def _without_fact(name: str) -> str:
+    """Return the words of a count of rows without a fact; its column is named where it is called otherwise.
+
+    >>> _without_fact("recommendations_without_categories(categories)")
+    'recommendations without categories'
+    >>> _without_fact("recommendations_without_categories(genres)")
+    "recommendations without categories (column 'genres')"
+    """
+    fact, bracket, column = name.removesuffix(")").partition("(")
+    fact = fact.replace("_", " ")
+    return fact if not bracket or fact.endswith(f" {column}") else f"{fact} (column {column!r})"
+
+
 _PARTS = {
     "recommendations_outside_catalogue": {
         "recommended_items_outside_catalogue": "distinct items",
@@ -548,7 +562,7 @@ def _exception(name: str, rule: Mapping[str, str], settings: Mapping[str, Any]) 
     return f"{name}: {', '.join(differs)}"
 
 
-def _relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+def relevance_rule(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """Return the rule by which items are relevant, in words."""
     if "truth" not in inputs:
         return ""

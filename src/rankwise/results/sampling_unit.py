@@ -10,20 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
-__all__ = ["REQUESTS", "USERS", "SamplingUnit", "count_of"]
+from rankwise.core.terminal import count_of
+
+__all__ = ["REQUESTS", "USERS", "SamplingUnit"]
 
 Row: TypeAlias = Literal["user", "request"]
 _FEW_CLUSTERS = 10
 """Clusters below which the variance between them is hardly known."""
-
-
-def count_of(count: int, noun: str) -> str:
-    """Return a count with its noun, in the singular for one.
-
-    >>> count_of(1, "user"), count_of(1200, "request")
-    ('1 user', '1,200 requests')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)

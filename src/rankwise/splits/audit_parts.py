@@ -420,10 +420,14 @@ class Audit:
         counts = Counter(check.status for check in self.checks)
         if failed:
             head = f"Leaks: {', '.join(failed)}."
+        elif counts["warn"]:
+            head = f"No check failed.{self._about_time}"
         else:
-            head = f"No leak found.{self._about_time}" if counts["pass"] + counts["warn"] else "Nothing was checked."
-        words: dict[Status, str] = {"fail": "failed", "warn": "warnings", "pass": "passed", "not run": "not run"}
-        return f"{head} {', '.join(f'{counts[status]} {word}' for status, word in words.items())}."
+            head = f"No leak found.{self._about_time}" if counts["pass"] else "Nothing was checked."
+        warnings = "warning" if counts["warn"] == 1 else "warnings"
+        words: dict[Status, str] = {"fail": "failed", "warn": warnings, "pass": "passed", "not run": "not run"}
+        numbers = ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+        return f"{head} {numbers}."
 
     @property
     def _about_time(self) -> str:
@@ -450,8 +454,8 @@ class Audit:
             return "\n".join([self.verdict, "", *(line for check in self.checks for line in _lines(check, limit))])
         bad = [check for check in self.checks if check.status in ("fail", "warn")]
         lines = [line for check in bad for line in _short_lines(check, limit)]
-        idle = ", ".join(check.code for check in self.checks if check.status == "not run")
-        lines += [f"not run: {idle}"] if idle else []
+        idle = ", ".join(f"{check.code} {check.name}" for check in self.checks if check.status == "not run")
+        lines += textwrap.wrap(f"not run: {idle}", limit, subsequent_indent=" " * 10) if idle else []
         return "\n".join([self.verdict, *lines])
 
     def __repr__(self) -> str:
@@ -473,6 +477,8 @@ class Audit:
         ]
         return TableView(["check", "verdict", "number", "what was found"], rows, left=(0, 1, 3))
 
+
+_LEAK_INDEX = "L8"  # of training rows that are later than test rows
 
 _COLUMNS = {"code": pl.String, "name": pl.String, "status": pl.String, "value": pl.Float64, "said": pl.String}
 

@@ -454,7 +454,9 @@ class DerivedStatistics:
         elif not self.deviation:
             flags.append("zero variance")
         elif self.nonzero < FEW:
-            flags.append(f"only {self.nonzero} {'pairs differ' if self.paired else 'values are not 0'}")
+            one = ("pair differs", "value is not 0")
+            several = ("pairs differ", "values are not 0")
+            flags.append(f"only {self.nonzero} {(one if self.nonzero == 1 else several)[not self.paired]}")
         return tuple(flags)
 
     @property

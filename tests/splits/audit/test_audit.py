@@ -404,7 +404,7 @@ def test_what_cannot_be_audited():
 
 def test_displays():
     found = rw.audit(TRAIN, TEST)
-    assert repr(found).startswith("No leak found. 0 failed, ")
+    assert repr(found).startswith("No leak found. 15 passed, 7 not run.")
     assert found.text("full").splitlines()[2].startswith("PASS")
     assert found.text("verdict") == found.verdict == repr(found).splitlines()[0]
     assert found.export("markdown").count("\n") == 24
