@@ -40,11 +40,10 @@ from rankwise.comparison.pairwise import (
     PairwiseTests,
     bounds_of,
     combine_data_sets,
-    joint_ranks,
     ranks_are_approximate,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import PairRow, with_verdict
+from rankwise.comparison.rows import Corrected, PairRow, with_verdict
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -67,7 +66,7 @@ from rankwise.stats.bounded_means import BoundedMean
 from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
-from rankwise.stats.many_systems import adjust
+from rankwise.stats.many_systems import adjust, level_left
 
 __all__ = [
     "MEANS_OF_GROUPS",
@@ -257,7 +256,7 @@ def compare(
             raise MetricError(f"{main} cannot be compared on every data set", found=why)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     rows = correct_rows(rows, correction, alpha, joint=joint, earlier=earlier_tests)
-    ranks = _ranks(systems, families[0], rows, main) if by is None else []
+    ranks = _ranks(families[0], rows, main, correction) if by is None else []
     single = by is None and _are_single(systems, clusters)
     leads = _leads(families[0], [row for row in rows if row.primary]) if single else []
     settings = {
@@ -372,14 +371,26 @@ def _are_single(systems: Systems, clusters: str | None) -> bool:
     return not systems.several_seeds and not systems.data_sets and clusters is None
 
 
-def _ranks(systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str) -> list[SystemRank]:
-    """Return the ranks of all systems on the primary metric; empty where they are not known."""
-    if _are_single(systems, family.clusters) and all(
-        result.is_mean_of_users(main) for result in systems.results.values()
-    ):
-        return joint_ranks(family, main)
-    primary = [row for row in rows if row.primary]
-    return ranks_of_pairs(primary, family.joint_alpha, better=family.better(main))
+def _ranks(family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str, correction: Family) -> list[SystemRank]:
+    """Return the ranks of all systems on the primary metric, from the verdicts of pairs.
+
+    Pairs without the baseline are a second family: they are tested where the first one, of which all words are in
+    the table, leaves no pair open. So the error rate of all of them together is that of the correction.
+    """
+    primary, further = [row for row in rows if row.primary], list[PairRow]()
+    pairs = {(row.baseline, row.system) for row in primary}
+    others = [pair for pair in pairs_of(list(family.seeds or family.results), None) if not {pair, pair[::-1]} & pairs]
+    decided = all(row.test.verdict in ("better", "worse") for row in primary)
+    if others and decided and main == family.main and primary[0].data_sets.data_sets is None:
+        second = replace(family, pairs=others, tests=len(others) + family.earlier)
+        further = correct_rows(
+            second.rows(main),
+            correction,
+            family.alpha,
+            joint=correction in JOINT and family.aligned(main) is not None,
+            earlier=(family.earlier, 0),
+        )
+    return ranks_of_pairs(primary, family.alpha, better=family.better(main), further=further)
 
 
 def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
@@ -545,7 +556,7 @@ def _rows(
 def correct_rows(
     rows: Sequence[PairRow], correction: Family, alpha: float, *, joint: bool = False, earlier: Sequence[int] = (0, 0)
 ) -> list[PairRow]:
-    """Return rows with adjusted p-values and verdicts.
+    """Return rows with adjusted p-values and verdicts, and intervals of the level that the correction leaves.
 
     Of the primary metric they are corrected over pairs and groups, of all others together. Holm
     stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
@@ -556,21 +567,26 @@ def correct_rows(
         places = [at for at, row in enumerate(rows) if row.primary is primary]
         family = [rows[at] for at in places]
         method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
+        adjusted, level = _adjusted([row.test.p for row in family], method, before, alpha)
         if primary and joint:  # adjusted for these pairs already
             more = 1 + before / max(len(family), 1)
             adjusted = [min(row.test.p_adjusted * more, 1.0) for row in family]
-        else:
-            adjusted = _adjusted([row.test.p for row in family], method, before)
-        equivalent = _adjusted([row.equivalence.p_equivalence for row in family], method, before)
-        for at, row, *p in zip(places, family, adjusted, equivalent, strict=True):
-            corrected[at] = with_verdict(row, *p, error_rate=_RATES[method], alpha=alpha)
+        of_margins = [row.equivalence.p_equivalence for row in family]
+        equivalent, margin_level = _adjusted(of_margins, method, before, alpha)
+        together = primary and (joint or _RATES[method] == "family-wise")
+        for at, row, p, p_equivalence in zip(places, family, adjusted, equivalent, strict=True):
+            made = Corrected(p, level, p_equivalence, margin_level, _RATES[method], together)
+            corrected[at] = with_verdict(row, made, alpha)
     return [corrected[at] for at in range(len(rows))]
 
 
-def _adjusted(p: list[float], method: Any, earlier: int) -> list[float]:
-    """Return adjusted p-values in a family with earlier tests, none of which was significant."""
-    adjusted: list[float] = adjust([*p, *[1.0] * earlier], method)[: len(p)].tolist()
-    return adjusted
+def _adjusted(p: list[float], method: Any, earlier: int, alpha: float) -> tuple[list[float], float]:
+    """Return adjusted p-values in a family with earlier tests, none of which was significant, and the level left."""
+    if not p:
+        return [], alpha
+    together = [*p, *[1.0] * earlier]
+    adjusted: list[float] = adjust(together, method)[: len(p)].tolist()
+    return adjusted, level_left(together, method, alpha)
 
 
 _TINY = 1e-6

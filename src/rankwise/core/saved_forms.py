@@ -157,6 +157,25 @@ def _rows_with_verdicts(content: Any) -> Any:
     return {**content, "pairs": list(pairs)}
 
 
+_MARGIN_LIMITS = ("margin_low", "margin_high", "margin_lift_low", "margin_lift_high")
+
+
+def _rows_with_levels(content: Any) -> Any:
+    """Return a comparison whose intervals have a level, and whose wins are users for whom the system is better.
+
+    Older ones have the interval of a pair alone.
+    """
+    settings = content["settings"]
+    confidence, directions = 1 - settings["alpha"], settings.get("directions", {})
+    rows = []
+    for row in content["pairs"]:
+        more = {"confidence": confidence, "low_alone": row["low"], "high_alone": row["high"]}
+        if directions.get(row["metric"]) is False and not row.get("data_sets"):
+            more |= {"wins": row["losses"], "losses": row["wins"]}
+        rows.append({**row, **more, **dict.fromkeys(_MARGIN_LIMITS)})
+    return {**content, "pairs": rows}
+
+
 def _table_with_verdicts(table: str) -> Upgrade:
     """Return an upgrade of a folder of tables to the verdicts of today."""
 
@@ -200,8 +219,8 @@ COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    5,
-    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts),
+    6,
+    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts, _rows_with_levels),
     unversioned=1,
 )
 DECISION = SavedForm(

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from rankwise.comparison.decision import margin_text
-from rankwise.comparison.rows import is_missing, named_p
+from rankwise.comparison.rows import is_missing, level_text, named_p, oriented
 from rankwise.comparison.view import CORRECTIONS, costs, listing, system_order, verdict_sentences
 from rankwise.core.terminal import brief, change
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import split_words
 
-__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure", "towards"]
+__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         row = next(row for row in decision.rows if row["role"] == "success")
         rule = decision.record["rule"]
         pair = _pair(material, rule["system"], rule["baseline"])
-        facts = [_gain(row, decision.rows), _decision_cost(decision), _for_whom(material, row["metric"], pair)]
+        facts = [_gain(row, decision.rows), _decision_cost(decision), _for_whom(row["metric"], pair)]
         more = decision.reasons[1:]
         return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
     cost = costs(material.pairs, material.settings)
@@ -89,36 +89,11 @@ def _primary(material: ReportData) -> pl.DataFrame:
     return material.pairs.filter(pl.col("primary"))
 
 
-_OPPOSITE = {"better": "worse", "worse": "better"}
-
-
-def towards(row: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Return a row of a comparison as one with ``system`` as its baseline, which is one side of its pair.
-
-    >>> row = {"system": "a", "baseline": "b", "difference": 0.1, "low": 0.0, "high": 0.3, "verdict": "better",
-    ...        "mean_system": 0.5, "mean_baseline": 0.4, "lift": 0.25, "lift_low": None, "lift_high": None,
-    ...        "wins": 3, "losses": 1}
-    >>> turned = towards(row, "a")
-    >>> turned["system"], turned["difference"], turned["high"], turned["verdict"], turned["lift"]
-    ('b', -0.1, 0.0, 'worse', -0.2)
-    """
-    if row["baseline"] == system:
-        return dict(row)
-    swapped = {"system": row["baseline"], "baseline": row["system"]}
-    swapped |= {"mean_system": row["mean_baseline"], "mean_baseline": row["mean_system"]}
-    swapped |= {"difference": -row["difference"], "low": 0.0 - row["high"], "high": 0.0 - row["low"]}
-    swapped |= {"wins": row["losses"], "losses": row["wins"]}
-    mean = row["mean_system"]
-    lift = swapped["difference"] / mean if mean else math.nan
-    swapped |= {"lift": round(lift, 12), "lift_low": math.nan, "lift_high": math.nan}
-    return {**row, **swapped, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
-
-
 def _pair(material: ReportData, system: str, baseline: str) -> dict[str, Any] | None:
     """Return the row of a pair on the primary metric, if it was compared over all users."""
     for row in _primary(material).iter_rows(named=True):
         if row["group"] is None and {row["system"], row["baseline"]} == {system, baseline}:
-            return towards(row, baseline)
+            return oriented(row, baseline)
     return None
 
 
@@ -193,13 +168,11 @@ def _float(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) -> Fact:
+def _for_whom(metric: str, row: Mapping[str, Any] | None) -> Fact:
     """Return how many users gain and lose."""
     if row is None or row["wins"] is None:
         return Fact("For whom", "–", f"{metric} has no value for each user.")
     gain, same, lose = row["wins"], row["ties"], row["losses"]
-    if material.direction(metric) is False:
-        gain, lose = lose, gain
     total = max(gain + same + lose, 1)
     shares = f"{100 * gain / total:.0f} gain, {100 * lose / total:.0f} lose"
     rest = f"{same:,} see no difference in {metric}."
@@ -241,12 +214,14 @@ def _pair_facts(material: ReportData, cost: Sequence[tuple[dict[str, Any], str]]
         return []
     tone = {"better": "better", "worse": "worse"}.get(row["verdict"], "")
     limits = [row["lift_low"], row["lift_high"]]
-    size = "" if any(map(is_missing, limits)) else f"95 % interval {change(limits[0], unit='')} to {change(limits[1])}."
+    size = ""
+    if not any(map(is_missing, limits)):
+        size = f"{level_text(row['confidence'])} interval {change(limits[0], unit='')} to {change(limits[1])}."
     means = f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
     gain = Fact("Difference", change(row["lift"]), f"{means}, {system} against {other}.", size, tone=tone)
     losses = [(r, text) for r, text in cost if system in (r["system"], r["baseline"])]
     if losses:
-        lost = towards(losses[0][0], other)
+        lost = oriented(losses[0][0], other)
         text = f"{lost['metric']} {brief(lost['mean_baseline'])} → {brief(lost['mean_system'])}."
         price = Fact("Cost", change(lost["lift"]), text, "Exploratory, and not guarded.", tone="worse")
     else:
@@ -258,7 +233,7 @@ def _pair_facts(material: ReportData, cost: Sequence[tuple[dict[str, Any], str]]
         certainty = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     else:
         certainty = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, two-sided.")
-    return [gain, price, _for_whom(material, row["metric"], row), certainty]
+    return [gain, price, _for_whom(row["metric"], row), certainty]
 
 
 _OFFLINE = Gap(
