@@ -76,6 +76,7 @@ __all__ = [
     "Test",
     "check_options",
     "compare",
+    "compared_rows",
     "correct_rows",
     "pairs_of",
     "power",
@@ -199,7 +200,34 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    passed = systems_of(results)
+    options: dict[str, Any] = {"baseline": baseline, "by": by, "primary": primary, "metrics": metrics, "alpha": alpha}
+    options |= {"test": test, "correction": correction, "margin": margin, "missing": missing, "seeds": seeds}
+    options |= {"clusters": clusters, "n_resamples": n_resamples, "seed": seed, "earlier": earlier, "force": force}
+    passed, rows, settings = compared_rows(results, **options)
+    return Comparison.make(passed, rows, settings)
+
+
+def compared_rows(
+    results: Sequence[SystemResults | Mapping[str, SystemResults]],
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    primary: str | None = None,
+    metrics: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    test: Test = "auto",
+    correction: Family = "holm",
+    margin: Margin = None,
+    missing: Missing = "error",
+    seeds: SeedDesign = "auto",
+    clusters: str | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+    earlier: int = 0,
+    force: bool = False,
+) -> tuple[Systems, list[PairRow], dict[str, Any]]:
+    """Return the systems, rows and settings of a comparison; the rows have their limits at any level."""
+    passed = systems_of(tuple(results))
     systems, clusters = passed.by_unit(), "user" if clusters is None and passed.has_requests else clusters
     if baseline is None and systems.in_order:
         baseline = next(iter(systems.names))
@@ -284,7 +312,7 @@ def compare(
     }
     plans = plan_statements(result.provenance for result in every.values())
     settings |= ({"plans": plans} if plans else {}) | ({"earlier": int(earlier)} if earlier else {})
-    return Comparison.make(passed, rows, settings | _test_sets(every))
+    return passed, rows, settings | _test_sets(every)
 
 
 def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:

@@ -138,7 +138,10 @@ def _single_facts(material: ReportData) -> list[Fact]:
 def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Fact:
     """Return the gain that a decision is about, and which guardrails hold."""
     means = f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}."
-    limits = f"95 % interval {change(row['change_low'], unit='')} to {change(row['change_high'])}."
+    limits = ""
+    if not any(map(is_missing, (row["change_low"], row["change_high"]))):
+        limits = f"{level_text(row['confidence'])} interval "
+        limits += f"{change(row['change_low'], unit='')} to {change(row['change_high'])}."
     within = [r["metric"] for r in rows if r["role"] == "guardrail" and r["by"] is None and r["outcome"] == "passed"]
     held = f" {listing(within, 'guardrails')}: within the margin." if within else ""
     tone = {"passed": "better", "failed": "worse"}.get(row["outcome"], "")

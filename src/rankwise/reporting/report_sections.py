@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.compare import compare
-from rankwise.comparison.decision import Decision
+from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
 from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, oriented, places
 from rankwise.comparison.view import (
@@ -115,12 +115,20 @@ def checks(made: Decision) -> list[Block]:
             drawn.append(ForestRow(row["title"], heading=True))
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
-    text += f"{100 - 100 * rule['alpha']:g} % intervals. Shaded: not allowed."
+    text += f"{_levels_text(rows)}. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
     draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
     figure = Figure("decision", made.verdict, decision_frame(made), draw)
     return [Text(text), Forest(drawn, axis, heads=("change", "outcome"), figure=figure), *few]
+
+
+def _levels_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the confidence levels of the intervals of a decision; if several, with the parts of the rule."""
+    levels = levels_of(rows)
+    if len(levels) < 2:
+        return f"{next(iter(levels), '')} intervals".strip()
+    return "intervals of " + ", ".join(f"{level} ({', '.join(titles)})" for level, titles in levels.items())
 
 
 def charts_of(frame: pl.DataFrame, **options: Any) -> Any:

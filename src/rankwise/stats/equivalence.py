@@ -300,7 +300,7 @@ def _where_p_is(p: Callable[[float, int], float], centre: float, step: float, ta
             if not p(far, side) > tail:
                 break
             near, far = far, centre + 2 * (far - centre)
-        if not step > 0 or not p(far, side) <= tail:
+        if not step > 0 or not p(near, side) > tail >= p(far, side):
             return math.nan, math.nan
         limits.append(_root_of_p(p, side, near, far, tail))
     return limits[0], limits[1]
