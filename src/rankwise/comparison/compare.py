@@ -18,6 +18,8 @@ from rankwise.comparison.alignment import (
     Systems,
     align_users,
     check_ids,
+    check_slices,
+    chosen_cells,
     common_cells,
     default_primary,
     paired_seeds,
@@ -245,13 +247,14 @@ def compared_rows(
         seed=seed,
         earlier=earlier,
     )
-    paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
+    chosen = None if metrics is None else chosen_cells(next(iter(every.values())), metrics, primary)
+    paired = paired_seeds(systems, seeds, force=force, cells=chosen)
     means_only = None if by is None else MEANS_OF_GROUPS
     cells, main, not_compared = common_cells(every, metrics, primary, means_only=means_only)
     first = next(iter(every.values()))
-    margin = margins_by_cell(margin, first)
-    parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
+    margin = margins_by_cell(margin, first, cells)
+    parts, pairs = _parts(systems, by, force=force), pairs_of(list(systems.names), baseline)
     sizes = (len(parts), len(cells), systems)
     tests, exploratory = _family_sizes(len(pairs) + earlier, *sizes)
     earlier_tests = tuple(a - b for a, b in zip((tests, exploratory), _family_sizes(len(pairs), *sizes), strict=True))
@@ -387,11 +390,11 @@ def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple
     return pairs, pairs * (parts * cells + cells - 1)
 
 
-def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Result]]:
+def _parts(systems: Systems, by: str | None, *, force: bool) -> dict[str | None, dict[str, Result]]:
     """Return all results, or those of each group of users, or on each data set."""
     if systems.data_sets:
         return {data_set: systems.on(data_set) for data_set in systems.data_sets}
-    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
+    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by, force=force)
 
 
 def _are_single(systems: Systems, clusters: str | None) -> bool:
@@ -495,11 +498,11 @@ def _sources(systems: Systems) -> dict[str, str]:
     return sources
 
 
-def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+def _in_groups(results: Mapping[str, Result], by: str, *, force: bool = False) -> dict[str | None, dict[str, Result]]:
     """Return the results of each group of users: the values that are means of its users."""
     check_ids(results)
     if is_truth_slice(by):
-        return _in_slices(results, by)
+        return _in_slices(results, by, force=force)
     tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
     groups = groups_in(tables, by)
     if len(groups) > _MANY_GROUPS:
@@ -514,7 +517,7 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     }
 
 
-def _in_slices(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+def _in_slices(results: Mapping[str, Result], by: str, *, force: bool) -> dict[str | None, dict[str, Result]]:
     """Return the results within each slice of relevant items."""
     for name, result in results.items():
         if result.sliced is None or by not in result.sliced["by"]:
@@ -523,6 +526,8 @@ def _in_slices(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
                 found=", ".join([] if result.slices is None else result.slices["by"].unique()) or "no slices",
                 hint=f"evaluate every model with by={by!r}",
             )
+    if not force:
+        check_slices(results, by)
     first = next(iter(results.values()))
     assert first.slices is not None
     groups = first.slices.filter(pl.col("by") == by, pl.col("users") > 0)["group"].to_list()

@@ -19,6 +19,7 @@ from rankwise.comparison.comparison import (
     Margin,
     check_margin,
     check_plain_design,
+    check_within_range,
     margin_flags,
     margin_test,
     size_of,
@@ -585,6 +586,8 @@ class Rule:
     def canonical(self, result: Result) -> Rule:
         """Return the rule with the canonical names of metrics."""
         cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
+        for name, margin in self.guardrails.items():
+            check_within_range(margin, cells[name], result)
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))

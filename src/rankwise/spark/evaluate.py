@@ -125,7 +125,7 @@ def compare(
         _check(named)
     cells, main, not_compared = common_cells(named, metrics, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
-    margins = margins_by_cell(margin, first)
+    margins = margins_by_cell(margin, first, cells)
     pairs = pairs_of(list(named), baseline)
     for cell in cells:
         check_zero(cell, missing, first.direction(cell))
