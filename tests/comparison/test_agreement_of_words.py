@@ -20,7 +20,7 @@ from tools import deep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-CELLS = ("ndcg@5", "fallout@10", "surprisal@10", "rmse")
+CELLS = ("ndcg@5", "fallout@10", "novelty@10", "rmse")
 """Two metrics with a bound and two without; of each kind one whose lower values are better."""
 FAMILIES = ("holm", "bonferroni", "hochberg", "bh", "by", "none", "max_t", "tukey")
 TESTS = ("auto", "auto", "auto", "bounded", "t", "sign_flip", "bootstrap", "wilcoxon", "sign")

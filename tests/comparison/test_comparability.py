@@ -80,7 +80,7 @@ def evaluated(options):
     if more.get("convention") == "elliot":
         metrics = "Precision@5"
     if "catalogue" in options or "items" in options:  # which no other metric reads
-        metrics = ["catalog_coverage@5", "ndcg@5"]
+        metrics = ["ndcg@5", "catalog_coverage@5"]
     return rw.evaluate(lists, TRUTH, metrics, train=TRAIN, users=GROUPS, **more)
 
 
