@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import marks
-from rankwise.comparison.rows import IN_SYSTEM_TABLE, interval_text, is_missing, p_value, places
+from rankwise.comparison.rows import IN_SYSTEM_TABLE, deciding_p, interval_text, is_missing, level_text, p_value, places
 from rankwise.comparison.view import (
     CORRECTIONS,
     group_name,
     labels_of,
+    level_of,
     listing,
     means_by_system,
     sample_notes,
@@ -172,7 +173,7 @@ def latex_table(
     """
     columns = _columns(table, settings, options.metrics)
     lines = (
-        _pair_lines(columns, settings)
+        _pair_lines(columns)
         if options.layout == "pairs"
         else _system_lines(table, settings, columns, options)
     )
@@ -224,9 +225,11 @@ def _system_lines(
     return lines
 
 
-def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list[str]:
+def _pair_lines(columns: Sequence[_Column]) -> list[str]:
     """Return the lines of a table of pairs: difference, interval, p and verdict."""
-    heads = ["Metric", "Pair", "Difference", f"{100 - 100 * settings['alpha']:g}\\% interval", "$p$", "Verdict"]
+    level = level_of([row for column in columns for row in column.rows])
+    interval = "Interval" if math.isnan(level) else _tex(f"{level_text(level)} interval")
+    heads = ["Metric", "Pair", "Difference", interval, "Adjusted $p$", "Verdict"]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
         name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
@@ -236,8 +239,9 @@ def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list
                 name,
                 pair,
                 signed(row["difference"], places(row)),
-                interval_text(row, signed),
-                p_value(row["p_adjusted"]),
+                interval_text(row, signed)
+                + ("" if row["confidence"] == level else f" ({level_text(row['confidence'])})"),
+                p_value(deciding_p(row)),
             ]
             lines.append(" & ".join(map(_tex, [*texts, str(row["verdict"])])) + r" \\")
     return lines
@@ -359,7 +363,7 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
         _metric_clause(settings, results),
         _test_clause(table, settings),
         *sample_notes(table, settings),
-        _interval_clause(settings, results),
+        _interval_clause(results),
         _power_clause(table),
         *_result_clauses(table, settings),
         _version_clause(results),
@@ -463,9 +467,9 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     return f"{text}{rest}.{before}"
 
 
-def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+def _interval_clause(results: Mapping[str, Result]) -> str:
     """Return what the intervals are, and where they come from the jackknife."""
-    text = f"Intervals are {100 - 100 * settings['alpha']:g} % and of one pair alone."
+    text = "Intervals are of the test and the level of the verdict that they stand beside."
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:
         text += (
@@ -491,8 +495,9 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
     said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
     texts = []
     for row in table.filter(pl.col("primary")).to_dicts()[:6]:
-        p = p_value(row["p_adjusted"], settings["alpha"])
-        value = f"{signed(row['difference'], places(row))}, interval {interval_text(row, signed)}"
+        p = p_value(deciding_p(row), settings["alpha"])
+        level = "" if is_missing(row["confidence"]) else f"{level_text(row['confidence'])} "
+        value = f"{signed(row['difference'], places(row))}, {level}interval {interval_text(row, signed)}"
         sign = "" if p.startswith("<") else "= "
         inside = "" if row["group"] is None else f" for {settings['by']} {group_name(row['group'])}"
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
