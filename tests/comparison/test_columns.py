@@ -49,7 +49,7 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     shutil.copytree(SOURCE, copy / "rankwise", ignore=shutil.ignore_patterns("__pycache__"))
     rows = copy / "rankwise" / "comparison" / "rows.py"
     text = rows.read_text(encoding="utf-8")
-    end = "    lift_high: float = math.nan\n"
+    end = '    lift: float = column(math.nan, "change", change_text, leaves=5)\n'
     assert text.count(end) == 1
     computed = "_means((before, after), pairs.mean, alone, wide, 1 - alpha)"
     assert text.count(computed) == 1
