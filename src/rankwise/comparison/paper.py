@@ -172,11 +172,7 @@ def latex_table(
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX.
     """
     columns = _columns(table, settings, options.metrics)
-    lines = (
-        _pair_lines(columns)
-        if options.layout == "pairs"
-        else _system_lines(table, settings, columns, options)
-    )
+    lines = _pair_lines(columns) if options.layout == "pairs" else _system_lines(table, settings, columns, options)
     captions = _caption(
         table, settings, results, columns, bold=r"\textbf{Best}, \underline{second}.", text=_tex, layout=options.layout
     )
