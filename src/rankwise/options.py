@@ -99,9 +99,10 @@ def members(population: Population, relevant: Any, listed: Any, judged: Any) -> 
     return relevant | listed
 
 
-Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted"]
+Agreement: TypeAlias = Literal["equal", "per_metric", "ties", "where_counted", "where_read"]
 """What `rankwise.compare` needs of an option of two results: equal values; equal values for every
-metric that both have; the rule for ties; or equal values where something was counted in both."""
+metric that both have; the rule for ties; equal values where something was counted in both; or equal
+values where a metric that is compared reads what the option is about."""
 
 
 Scope: TypeAlias = Literal["population", "lists", "relevance", "tables"]
@@ -344,6 +345,7 @@ class Choices:
         'seen if it is not given; ``"train"``: those of ``train`` only.',
         choices=CatalogueRule,
         scope="tables",
+        agreement="where_read",
         not_on={"torch": "the catalogue is that of the columns, or items="},
     )
 

@@ -49,12 +49,12 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     shutil.copytree(SOURCE, copy / "rankwise", ignore=shutil.ignore_patterns("__pycache__"))
     rows = copy / "rankwise" / "comparison" / "rows.py"
     text = rows.read_text(encoding="utf-8")
-    end = "    lift_high: float = math.nan\n"
+    end = '    lift: float = column(math.nan, "change", change_text, leaves=5)\n'
     assert text.count(end) == 1
-    computed = "Means(before, after, pairs.mean, *limits, *_lift(pairs, bounds, confidence, by_bound=by_bound))"
+    computed = "_means((before, after), pairs.mean, alone, wide, 1 - alpha)"
     assert text.count(computed) == 1
     text = text.replace(end, end.rstrip("\n") + PAIR)
-    more = computed.replace("))", "), spread_baseline=pairs.covariance[1, 1], spread_system=77.5)")
+    more = f"replace({computed}, spread_baseline=pairs.covariance[1, 1], spread_system=77.5)"
     rows.write_text(text.replace(computed, more), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)],

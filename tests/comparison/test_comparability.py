@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -78,11 +79,41 @@ def evaluated(options):
     metrics = "P@5" if "convention" in options else ["ndcg@5", "recall@2"]
     if more.get("convention") == "elliot":
         metrics = "Precision@5"
+    if "catalogue" in options or "items" in options:  # which no other metric reads
+        metrics = ["ndcg@5", "catalog_coverage@5"]
     return rw.evaluate(lists, TRUTH, metrics, train=TRAIN, users=GROUPS, **more)
 
 
 def pair_of(options):
     return {name: evaluated(one) for name, one in zip(("left", "right"), options, strict=True)}
+
+
+def test_a_catalogue_that_no_compared_metric_reads_may_differ():
+    """NDCG is the same number with any catalogue; coverage is not."""
+    one = rw.evaluate(SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, items=range(20), jackknife=4)
+    other = rw.evaluate(SCORED, TRUTH, ["ndcg@5", "catalog_coverage@5"], train=TRAIN, catalogue="train", jackknife=4)
+    assert rw.compare(one, other, metrics="ndcg@5")["B"]["difference"] == 0
+    for metrics in (None, ["ndcg@5", "catalog_coverage@5"]):
+        with pytest.raises(ParameterError, match="different settings of catalogue"):
+            rw.compare(one, other, metrics=metrics)
+
+
+def test_slices_of_one_name_are_the_same_slices():
+    """Results that say how they were sliced are compared within slices only if they say the same."""
+    items = {"item": list(range(20)), "genre": ["a", "b"] * 10}
+    one, other = (rw.evaluate(SCORED, TRUTH, "ndcg@5", items=items, by="item:genre") for _ in range(2))
+    digests = [{"slice_digests": {"item:genre": digest}} for digest in ("abc", "def")]
+    one, same, other = (
+        replace(result, provenance=result.provenance | more)
+        for result, more in ((one, digests[0]), (other, digests[0]), (other, digests[1]))
+    )
+    rw.compare(one, same, by="item:genre")
+    with pytest.raises(ParameterError, match="sliced differently by item:genre"):
+        rw.compare(one, other, by="item:genre")
+    with pytest.raises(ParameterError, match="sliced differently by item:genre"):
+        rw.decide({"a": one, "b": other}, success="ndcg@5", deterioration="ndcg@5", slices="item:genre")
+    rw.compare(one, other, by="item:genre", force=True)
+    rw.compare(one, other)
 
 
 def test_every_option_has_an_example():

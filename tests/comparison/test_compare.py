@@ -42,7 +42,9 @@ def test_every_number_of_a_row():
     assert row["mean_baseline"] == pytest.approx(y.mean())
     assert row["difference"] == pytest.approx((x - y).mean())
     test, interval = stats.paired_t(x, y), stats.t_interval(x, y)
-    assert (row["p"], row["low"], row["high"]) == (test.p, interval.low, interval.high)
+    assert (row["p"], row["low_alone"], row["high_alone"]) == (test.p, interval.low, interval.high)
+    corrected = stats.t_interval(x, y, confidence=row["confidence"])  # one of two pairs is shown: both at 97.5 %
+    assert (row["confidence"], row["low"], row["high"]) == (0.975, corrected.low, corrected.high)
     effect = stats.effect(x, y)
     for name in ("d_z", "cliffs_delta", "wins", "ties", "losses"):
         assert row[name] == pytest.approx(getattr(effect, name))
@@ -507,7 +509,7 @@ def test_a_comparison_for_each_group_corrected_over_groups():
         alone = rw.compare({"A": table(len(y), **{"recall@2": y}), "B": table(len(x), **{"recall@2": x})})["B"]
         for name in ("mean_baseline", "mean_system", "difference", "p", "users"):
             assert row[name] == alone[name], name
-        assert (row["low"], row["high"]) == (alone["low"], alone["high"])
+        assert (row["low_alone"], row["high_alone"]) == (alone["low_alone"], alone["high_alone"])
     assert rows["p_adjusted"].to_list() == pytest.approx(stats.adjust(rows["p"].to_numpy(), "holm").tolist())
     others = found.table.filter(~pl.col("primary"))
     assert others["metric"].unique().to_list() == ["mrr@2"]

@@ -115,7 +115,7 @@ def test_every_clause_of_the_method_is_recorded(comparison):
         "paired t test (two-sided, α = 0.05; corrected over 1 pair by Holm)",
         "2 further metrics are exploratory (2 pairs, Benjamini–Hochberg)",
         "jackknife over 16 groups",
-        f"knn was better than pop_1 (+{row['difference']:.4f}, interval +{row['low']:.4f} to +{row['high']:.4f}, adjusted p < 0.0001)",
+        f"knn was better than pop_1 (+{row['difference']:.4f}, 95 % interval +{row['low']:.4f} to +{row['high']:.4f}, adjusted p < 0.0001)",
         f"rankwise {rw.__version__} (split {comparison.results['knn'].split['id'][:12]}; [not recorded: hashes of the lists])",
     ):
         assert clause in text, clause

@@ -145,7 +145,9 @@ def test_every_reward_of_a_rule_has_the_slices_and_the_level(clicks):
     with pytest.raises(ParameterError, match="rev has no slices by segment"):
         rw.decide({"clicks": sliced, "rev": whole}, success="clicks", guardrails={"rev": 0.5}, slices="segment")
     with pytest.raises(ParameterError, match="not estimated at the level of the decision"):
-        rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward")
+        rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward", alpha=0.05)
+    inherited = rw.decide(with_reward(pl.col("reward"), alpha=0.5), success="reward")
+    assert inherited.record["rule"]["alpha"] == 0.5
 
 
 def test_a_log_is_compared_where_it_is_evaluated(clicks):

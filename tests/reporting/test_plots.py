@@ -16,9 +16,9 @@ from rankwise.errors import MetricError, ParameterError, UsageError
 from rankwise.reporting import charts
 from rankwise.reporting.plots import (
     Estimates,
-    at_its_level,
     curve_frame,
     curves_of,
+    decided_limits,
     difference_frame,
     gains,
     histogram_frame,
@@ -100,8 +100,8 @@ def test_slices_are_the_results(results):
 
 
 def test_differences_are_the_rows(comparison):
-    frame = difference_frame(comparison.table.to_dicts(), comparison.settings, {})
-    columns = ["difference", "low", "high"]
+    frame = difference_frame(comparison.table.to_dicts(), comparison.settings)
+    columns = ["difference", "low_alone", "high_alone"]
     # A chart has no mark where the table has NaN: the limits of a difference that does not vary.
     rows = comparison.table.sort("metric", maintain_order=True).select(pl.col(columns).fill_nan(None)).rows()
     assert frame.select("value", "low", "high").rows() == rows
@@ -131,9 +131,10 @@ def test_the_thin_interval_agrees_with_the_verdict(correction, n):
     comparison = rw.compare(results, baseline="a", correction=correction)
     decided = 0
     for row in comparison.table.iter_rows(named=True):
-        low, high = at_its_level(row, comparison.settings, results) or (row["low"], row["high"])
+        low, high = decided_limits(row) or (row["low_alone"], row["high_alone"])
+        assert (low, high) == (row["low"], row["high"])
         assert (low > 0 or high < 0) == (row["verdict"] in ("better", "worse")), row
-        assert low <= row["low"] <= row["high"] <= high
+        assert low <= row["low_alone"] <= row["high_alone"] <= high
         decided += row["verdict"] != "not shown"
     assert n < 1_000 or 0 < decided < 4
 
@@ -141,9 +142,7 @@ def test_the_thin_interval_agrees_with_the_verdict(correction, n):
 def test_the_thin_interval_is_the_own_one_without_a_correction():
     results = many_systems()
     comparison = rw.compare(results, baseline="a", correction="none")
-    assert all(
-        at_its_level(row, comparison.settings, results) is None for row in comparison.table.iter_rows(named=True)
-    )
+    assert all(decided_limits(row) is None for row in comparison.table.iter_rows(named=True))
 
 
 def test_gains_are_differences_of_users():

@@ -157,7 +157,9 @@ def test_differences_are_the_rows_of_the_comparison(full, comparison):
         ).to_dicts()
         sign = 1 if pair["baseline"] == leader else -1
         assert row.point == pytest.approx(sign * pair["difference"])
-        assert [row.low, row.high] == pytest.approx(sorted(sign * pair[name] for name in ("low", "high")))
+        alone = sorted(sign * pair[name] for name in ("low_alone", "high_alone"))
+        assert [row.low, row.high] == pytest.approx(alone)
+        assert (row.thin or (row.low, row.high)) == pytest.approx(sorted(sign * pair[name] for name in ("low", "high")))
 
 
 @pytest.mark.slow

@@ -345,17 +345,18 @@ def _looked(comparison: Comparison, file: Path) -> list[tuple[str, str, str]]:
 def _outcomes(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return the outcome of every system against the baseline, in a sentence and with its numbers."""
     from rankwise.comparison.comparison import margin_of, size_of
-    from rankwise.comparison.rows import ALL_LISTS, interval_text, places
-    from rankwise.core.terminal import brief, signed
+    from rankwise.comparison.rows import ALL_LISTS
+    from rankwise.core.terminal import brief
     from rankwise.results.sampling_unit import SamplingUnit
 
     outcomes, by, margin = [], comparison.settings["by"], comparison.settings["margin"]
     unit = SamplingUnit.of_comparison(comparison.settings)
     for row in comparison.table.filter("primary").iter_rows(named=True):
-        outcome, said, *why = _outcome(row, comparison.settings["alpha"], unit)
+        up = comparison.settings["directions"].get(row["metric"])
+        outcome, said, *why = _outcome(row, comparison.settings["alpha"], unit, has_direction=up is not None)
         group = "" if by is None else f" for {by} {row['group']}"
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
-        sizes = f"{means}, {signed(row['difference'], places(row))} ({interval_text(row)})"
+        sizes = f"{means}, {_size_text(row, outcome, comparison.settings['alpha'])}"
         allowed = size_of(margin_of(margin, row["metric"]), row["mean_baseline"])
         limit = [] if allowed is None else [f"allowed {_allowed(margin_of(margin, row['metric']), allowed)}"]
         flags = [flag for flag in row["flags"] if flag != ALL_LISTS]
@@ -372,13 +373,35 @@ def _allowed(margin: float | str | None, size: float) -> str:
     return f"{margin_text(margin)} ({brief(size)})" if isinstance(margin, str) else brief(size)
 
 
-def _outcome(row: dict[str, Any], alpha: float, unit: SamplingUnit) -> tuple[str, ...]:
+def _size_text(row: dict[str, Any], outcome: str, alpha: float) -> str:
+    """Return the difference, and its change in per cent, with intervals of the test and the level that decided.
+
+    A margin is tested one-sided at alpha, so that its interval has the level 1 − 2 alpha.
+    """
+    from rankwise.comparison.rows import interval_text, places
+    from rankwise.core.terminal import change, level_text, signed
+
+    of_word = outcome == "failed" or row["p_non_inferior"] != row["p_non_inferior"]
+    of_word = of_word or (row["verdict"] == "better" and row["p_non_inferior"] >= alpha)
+    prefix = "" if of_word else "margin_"
+    shown = {**row, "low": row[f"{prefix}low"], "high": row[f"{prefix}high"]}
+    level = level_text(row["confidence"] if of_word else 1 - 2 * alpha)
+    limits = interval_text(shown, signed)
+    size = f"{signed(row['difference'], places(row))} ({level} interval {limits})"
+    ends = [row[f"{prefix}lift_low"], row[f"{prefix}lift_high"]]
+    if limits == "–" or any(end is None or end != end for end in ends):
+        return size
+    return f"{size}, {change(row['lift'])} ({change(ends[0], unit='')} to {change(ends[1], unit='')})"
+
+
+def _outcome(row: dict[str, Any], alpha: float, unit: SamplingUnit, *, has_direction: bool = True) -> tuple[str, ...]:
     """Return whether a system passed, failed, or neither was shown, in words, and what would show it."""
     p = row["p_non_inferior"]
     if row["p"] != row["p"] or unit.users_in(row) < 2:
         return "not shown", "could not be tested against", "fewer than two users, or no variance"
     if row["verdict"] == "different":
-        return "failed", "differs from", "for this metric neither direction is better"
+        why = "the median of the differences is on the other side of 0 than their mean"
+        return "failed", "differs from", why if has_direction else "for this metric neither direction is better"
     if row["verdict"] == "better" and (p != p or p < alpha) and not (p != p and row["p_bound"] >= alpha):
         return "passed", "is better than"
     if p == p and p < alpha:

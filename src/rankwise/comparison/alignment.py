@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -34,6 +34,8 @@ __all__ = [
     "check_comparable",
     "check_digests",
     "check_ids",
+    "check_slices",
+    "chosen_cells",
     "common_cells",
     "default_primary",
     "different_truth",
@@ -204,15 +206,18 @@ _TABLES = {
 _FORCE = "; force=True compares them anyway"
 
 
-def check_comparable(results: Mapping[str, Result]) -> None:
-    """Raise if values are different quantities, so that their difference means nothing."""
+def check_comparable(results: Mapping[str, Result], cells: Collection[str] | None = None) -> None:
+    """Raise if values are different quantities, so that their difference means nothing.
+
+    ``cells`` are the values that are compared; by default all.
+    """
     check_ids(results)
-    check_choices(results)
+    check_choices(results, cells)
     _check_truth(results)
     check_digests(results)
 
 
-def check_choices(results: Mapping[str, Result]) -> None:
+def check_choices(results: Mapping[str, Result], cells: Collection[str] | None = None) -> None:
     """Raise if results are of other candidates, splits, settings or tables; users are not read."""
     _check_users(results)
     _check_candidates(results)
@@ -231,7 +236,10 @@ def check_choices(results: Mapping[str, Result]) -> None:
         "evaluate all under the same convention",
     )
     for entry in compared_options().values():
-        _CHECKS[entry.metadata["agreement"]](entry, results)
+        if entry.metadata["agreement"] == "where_read":
+            _check_where_read(entry, results, cells)
+        else:
+            _CHECKS[entry.metadata["agreement"]](entry, results)
 
 
 def check_digests(results: Mapping[str, Result]) -> None:
@@ -298,6 +306,47 @@ def _check_per_metric(entry: Field[Any], results: Mapping[str, Result]) -> None:
     for metric in sorted(metrics):
         values = {name: _rule(result, metric, entry.name) for name, result in results.items()}
         _check_option(entry.name, {name: rule for name, rule in values.items() if rule is not None})
+
+
+def _check_where_read(entry: Field[Any], results: Mapping[str, Result], cells: Collection[str] | None) -> None:
+    """Raise if an option differs between results with a common metric that reads what it is about."""
+    for cell in set.intersection(*(set(result.values) for result in results.values())):
+        metrics = [metric for result in results.values() for metric in result.metrics if cell in metric.cells]
+        if (cells is None or cell in cells) and any(m.reads.catalogue or m.reads.facts for m in metrics):
+            _check_option(entry.name, _settings(results, entry.name))
+
+
+def check_slices(results: Mapping[str, Result], by: str) -> None:
+    """Raise if results were sliced by the same name and another definition: other labels of items, or other rows.
+
+    ``provenance["slice_digests"]`` has the digest of each slicing: which slice every item, or row, is in. Results that
+    do not say, such as those of older versions, are compared.
+    """
+    every = {name: result.provenance.get("slice_digests", {}).get(by) for name, result in results.items()}
+    digests = {name: digest for name, digest in every.items() if digest is not None}
+    _check_same(
+        digests,
+        {name: f"slices of digest {str(digest)[:8]}" for name, digest in digests.items()},
+        f"these results were sliced differently by {by}",
+        "evaluate every model with the same tables of items, training data and ground truth",
+    )
+
+
+def chosen_cells(result: Result, metrics: str | Sequence[str], primary: str | None) -> list[str]:
+    """Return the canonical names of the metrics that were asked for, the primary one too.
+
+    Raises
+    ------
+    MetricError
+        If none was asked for, or a result does not have one.
+    """
+    names = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else [metrics]
+    if not names:
+        raise MetricError(
+            "metrics=[] names no metric",
+            hint="leave metrics out to compare every metric that the results have in common",
+        )
+    return [result.cell(name) for name in (*names, *([] if primary is None else [primary]))]
 
 
 def _check_where_counted(entry: Field[Any], results: Mapping[str, Result]) -> None:
@@ -420,9 +469,7 @@ def common_cells(
     cells = [cell for cell, reason in reasons.items() if reason is None]
     not_compared = {cell: reason for cell, reason in reasons.items() if reason is not None}
     if metrics is not None:
-        names = list(metrics) if isinstance(metrics, Iterable) else [metrics]
-        names = [metrics] if isinstance(metrics, str) else names
-        cells, not_compared = list(dict.fromkeys(first.cell(name) for name in names)), {}
+        cells, not_compared = list(dict.fromkeys(chosen_cells(first, metrics, None))), {}
     if not cells:
         raise _nothing_in_common(results, not_compared, means_only)
     main = default_primary(first, cells)
@@ -665,7 +712,7 @@ def _check_data_sets(systems: Systems) -> None:
             )
 
 
-def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
+def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool, cells: Collection[str] | None = None) -> bool:
     """Return whether seed i of all systems belongs together; raise if results do not compare.
 
     By default they belong together where each seed has a split of its own, or ground truths in
@@ -680,27 +727,27 @@ def paired_seeds(systems: Systems, seeds: SeedDesign, *, force: bool) -> bool:
     if force:
         return seeds == "paired"
     if seeds == "paired":
-        _check_seed_by_seed(systems, sets)
+        _check_seed_by_seed(systems, sets, cells)
         return True
     try:
         for data_set in sets:
-            check_comparable(systems.on(data_set))
+            check_comparable(systems.on(data_set), cells)
     except UsageError as error:
         if seeds == "independent" or not as_many:
             raise
         try:
-            _check_seed_by_seed(systems, sets)
+            _check_seed_by_seed(systems, sets, cells)
         except UsageError:
             raise error from None
         return True
     return False
 
 
-def _check_seed_by_seed(systems: Systems, sets: Sequence[str]) -> None:
+def _check_seed_by_seed(systems: Systems, sets: Sequence[str], cells: Collection[str] | None) -> None:
     """Raise unless the results of all systems for one seed can be compared."""
     for data_set in sets:
         for names in zip(*systems.seeds(data_set).values(), strict=True):
-            check_comparable({name: systems.results[name] for name in names})
+            check_comparable({name: systems.results[name] for name in names}, cells)
 
 
 def marks(count: int) -> list[str]:

@@ -18,6 +18,8 @@ from rankwise.comparison.alignment import (
     Systems,
     align_users,
     check_ids,
+    check_slices,
+    chosen_cells,
     common_cells,
     default_primary,
     paired_seeds,
@@ -40,11 +42,10 @@ from rankwise.comparison.pairwise import (
     PairwiseTests,
     bounds_of,
     combine_data_sets,
-    joint_ranks,
     ranks_are_approximate,
     ranks_of_pairs,
 )
-from rankwise.comparison.rows import PairRow, with_verdict
+from rankwise.comparison.rows import Corrected, PairRow, with_verdict
 from rankwise.core.arguments import (
     Family,
     Missing,
@@ -67,7 +68,7 @@ from rankwise.stats.bounded_means import BoundedMean
 from rankwise.stats.differences import MANY, Differences, Floats, check_level, fewest_for_t
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.equivalence import fewest_users, power_of_t, variance_interval
-from rankwise.stats.many_systems import adjust
+from rankwise.stats.many_systems import adjust, level_left
 
 __all__ = [
     "MEANS_OF_GROUPS",
@@ -77,6 +78,7 @@ __all__ = [
     "Test",
     "check_options",
     "compare",
+    "compared_rows",
     "correct_rows",
     "pairs_of",
     "power",
@@ -200,7 +202,34 @@ def compare(
     >>> row["mean_baseline"], row["mean_system"], row["difference"]
     (0.5, 0.75, 0.25)
     """
-    passed = systems_of(results)
+    options: dict[str, Any] = {"baseline": baseline, "by": by, "primary": primary, "metrics": metrics, "alpha": alpha}
+    options |= {"test": test, "correction": correction, "margin": margin, "missing": missing, "seeds": seeds}
+    options |= {"clusters": clusters, "n_resamples": n_resamples, "seed": seed, "earlier": earlier, "force": force}
+    passed, rows, settings = compared_rows(results, **options)
+    return Comparison.make(passed, rows, settings)
+
+
+def compared_rows(
+    results: Sequence[SystemResults | Mapping[str, SystemResults]],
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    primary: str | None = None,
+    metrics: str | Sequence[str] | None = None,
+    alpha: float = 0.05,
+    test: Test = "auto",
+    correction: Family = "holm",
+    margin: Margin = None,
+    missing: Missing = "error",
+    seeds: SeedDesign = "auto",
+    clusters: str | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+    earlier: int = 0,
+    force: bool = False,
+) -> tuple[Systems, list[PairRow], dict[str, Any]]:
+    """Return the systems, rows and settings of a comparison; the rows have their limits at any level."""
+    passed = systems_of(tuple(results))
     systems, unit = passed.by_unit(), passed.sampling_unit.within(clusters)
     clusters = unit.clusters
     if baseline is None and systems.in_order:
@@ -219,13 +248,14 @@ def compare(
         seed=seed,
         earlier=earlier,
     )
-    paired = paired_seeds(systems, seeds, force=force)
     every = systems.results
+    chosen = None if metrics is None else chosen_cells(next(iter(every.values())), metrics, primary)
+    paired = paired_seeds(systems, seeds, force=force, cells=chosen)
     means_only = None if by is None else MEANS_OF_GROUPS
     cells, main, not_compared = common_cells(every, metrics, primary, means_only=means_only)
     first = next(iter(every.values()))
-    margin = margins_by_cell(margin, first)
-    parts, pairs = _parts(systems, by), pairs_of(list(systems.names), baseline)
+    margin = margins_by_cell(margin, first, cells)
+    parts, pairs = _parts(systems, by, force=force), pairs_of(list(systems.names), baseline)
     sizes = (len(parts), len(cells), systems)
     tests, exploratory = _family_sizes(len(pairs) + earlier, *sizes)
     earlier_tests = tuple(a - b for a, b in zip((tests, exploratory), _family_sizes(len(pairs), *sizes), strict=True))
@@ -258,7 +288,7 @@ def compare(
             raise MetricError(f"{main} cannot be compared on every data set", found=why)
     joint = correction in JOINT and all(r.is_mean_of_users(main) for r in every.values())
     rows = correct_rows(rows, correction, alpha, joint=joint, earlier=earlier_tests)
-    ranks = _ranks(systems, families[0], rows, main) if by is None else []
+    ranks = _ranks(families[0], rows, main, correction) if by is None else []
     single = by is None and _are_single(systems, clusters)
     leads = _leads(families[0], [row for row in rows if row.primary]) if single else []
     settings = {
@@ -286,7 +316,7 @@ def compare(
     }
     plans = plan_statements(result.provenance for result in every.values())
     settings |= ({"plans": plans} if plans else {}) | ({"earlier": int(earlier)} if earlier else {})
-    return Comparison.make(passed, rows, settings | _test_sets(every))
+    return passed, rows, settings | _test_sets(every)
 
 
 def _leads(family: ClusteredPairwiseTests, rows: Sequence[PairRow]) -> list[dict[str, Any]]:
@@ -361,11 +391,11 @@ def _family_sizes(pairs: int, parts: int, cells: int, systems: Systems) -> tuple
     return pairs, pairs * (parts * cells + cells - 1)
 
 
-def _parts(systems: Systems, by: str | None) -> dict[str | None, dict[str, Result]]:
+def _parts(systems: Systems, by: str | None, *, force: bool) -> dict[str | None, dict[str, Result]]:
     """Return all results, or those of each group of users, or on each data set."""
     if systems.data_sets:
         return {data_set: systems.on(data_set) for data_set in systems.data_sets}
-    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by)
+    return {None: dict(systems.results)} if by is None else _in_groups(systems.results, by, force=force)
 
 
 def _are_single(systems: Systems, clusters: str | None) -> bool:
@@ -373,14 +403,26 @@ def _are_single(systems: Systems, clusters: str | None) -> bool:
     return not systems.several_seeds and not systems.data_sets and clusters is None
 
 
-def _ranks(systems: Systems, family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str) -> list[SystemRank]:
-    """Return the ranks of all systems on the primary metric; empty where they are not known."""
-    if _are_single(systems, family.clusters) and all(
-        result.is_mean_of_users(main) for result in systems.results.values()
-    ):
-        return joint_ranks(family, main)
-    primary = [row for row in rows if row.primary]
-    return ranks_of_pairs(primary, family.joint_alpha, better=family.better(main))
+def _ranks(family: ClusteredPairwiseTests, rows: Sequence[PairRow], main: str, correction: Family) -> list[SystemRank]:
+    """Return the ranks of all systems on the primary metric, from the verdicts of pairs.
+
+    Pairs without the baseline are a second family: they are tested where the first one, of which all words are in
+    the table, leaves no pair open. So the error rate of all of them together is that of the correction.
+    """
+    primary, further = [row for row in rows if row.primary], list[PairRow]()
+    pairs = {(row.baseline, row.system) for row in primary}
+    others = [pair for pair in pairs_of(list(family.seeds or family.results), None) if not {pair, pair[::-1]} & pairs]
+    decided = all(row.test.verdict in ("better", "worse") for row in primary)
+    if others and decided and main == family.main and primary[0].data_sets.data_sets is None:
+        second = replace(family, pairs=others, tests=len(others) + family.earlier)
+        further = correct_rows(
+            second.rows(main),
+            correction,
+            family.alpha,
+            joint=correction in JOINT and family.aligned(main) is not None,
+            earlier=(family.earlier, 0),
+        )
+    return ranks_of_pairs(primary, family.alpha, better=family.better(main), further=further)
 
 
 def _seeds(systems: Systems, *, paired: bool) -> dict[str, Any] | None:
@@ -458,11 +500,11 @@ def _sources(systems: Systems) -> dict[str, str]:
     return sources
 
 
-def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+def _in_groups(results: Mapping[str, Result], by: str, *, force: bool = False) -> dict[str | None, dict[str, Result]]:
     """Return the results of each group of users: the values that are means of its users."""
     check_ids(results)
     if is_truth_slice(by):
-        return _in_slices(results, by)
+        return _in_slices(results, by, force=force)
     tables = shared_groups({name: result.per_user for name, result in results.items()}, by)
     groups = groups_in(tables, by)
     if len(groups) > _MANY_GROUPS:
@@ -477,7 +519,7 @@ def _in_groups(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
     }
 
 
-def _in_slices(results: Mapping[str, Result], by: str) -> dict[str | None, dict[str, Result]]:
+def _in_slices(results: Mapping[str, Result], by: str, *, force: bool) -> dict[str | None, dict[str, Result]]:
     """Return the results within each slice of relevant items."""
     for name, result in results.items():
         if result.sliced is None or by not in result.sliced["by"]:
@@ -486,6 +528,8 @@ def _in_slices(results: Mapping[str, Result], by: str) -> dict[str | None, dict[
                 found=", ".join([] if result.slices is None else result.slices["by"].unique()) or "no slices",
                 hint=f"evaluate every model with by={by!r}",
             )
+    if not force:
+        check_slices(results, by)
     first = next(iter(results.values()))
     assert first.slices is not None
     groups = first.slices.filter(pl.col("by") == by, pl.col("users") > 0)["group"].to_list()
@@ -547,7 +591,7 @@ def _rows(
 def correct_rows(
     rows: Sequence[PairRow], correction: Family, alpha: float, *, joint: bool = False, earlier: Sequence[int] = (0, 0)
 ) -> list[PairRow]:
-    """Return rows with adjusted p-values and verdicts.
+    """Return rows with adjusted p-values and verdicts, and intervals of the level that the correction leaves.
 
     Of the primary metric they are corrected over pairs and groups, of all others together. Holm
     stands in for tests of all pairs together where there are no per-user values. ``earlier`` tests
@@ -558,21 +602,26 @@ def correct_rows(
         places = [at for at, row in enumerate(rows) if row.primary is primary]
         family = [rows[at] for at in places]
         method: Any = ("holm" if correction in JOINT else correction) if primary else "bh"
+        adjusted, level = _adjusted([row.test.p for row in family], method, before, alpha)
         if primary and joint:  # adjusted for these pairs already
             more = 1 + before / max(len(family), 1)
             adjusted = [min(row.test.p_adjusted * more, 1.0) for row in family]
-        else:
-            adjusted = _adjusted([row.test.p for row in family], method, before)
-        equivalent = _adjusted([row.equivalence.p_equivalence for row in family], method, before)
-        for at, row, *p in zip(places, family, adjusted, equivalent, strict=True):
-            corrected[at] = with_verdict(row, *p, error_rate=_RATES[method], alpha=alpha)
+        of_margins = [row.equivalence.p_equivalence for row in family]
+        equivalent, margin_level = _adjusted(of_margins, method, before, alpha)
+        together = primary and (joint or _RATES[method] == "family-wise")
+        for at, row, p, p_equivalence in zip(places, family, adjusted, equivalent, strict=True):
+            made = Corrected(p, level, p_equivalence, margin_level, _RATES[method], together)
+            corrected[at] = with_verdict(row, made, alpha)
     return [corrected[at] for at in range(len(rows))]
 
 
-def _adjusted(p: list[float], method: Any, earlier: int) -> list[float]:
-    """Return adjusted p-values in a family with earlier tests, none of which was significant."""
-    adjusted: list[float] = adjust([*p, *[1.0] * earlier], method)[: len(p)].tolist()
-    return adjusted
+def _adjusted(p: list[float], method: Any, earlier: int, alpha: float) -> tuple[list[float], float]:
+    """Return adjusted p-values in a family with earlier tests, none of which was significant, and the level left."""
+    if not p:
+        return [], alpha
+    together = [*p, *[1.0] * earlier]
+    adjusted: list[float] = adjust(together, method)[: len(p)].tolist()
+    return adjusted, level_left(together, method, alpha)
 
 
 _TINY = 1e-6

@@ -25,6 +25,7 @@ from rankwise.core.saved_forms import COMPARISON
 from rankwise.core.terminal import Detail, DetailedDisplay, Format, TableView, as_json, export, finite, float_of
 from rankwise.errors import FileError, MetricError, ParameterError
 from rankwise.metrics.base import parse
+from rankwise.results.intervals import range_of
 from rankwise.results.methods import comparison_plots, report_comparison
 from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
@@ -41,6 +42,7 @@ __all__ = [
     "check_difference",
     "check_margin",
     "check_plain_design",
+    "check_within_range",
     "folder_names",
     "is_comparison",
     "margin_flags",
@@ -58,11 +60,39 @@ Margin: TypeAlias = float | str | Mapping[str, float | str] | None
 """The largest difference that does not matter: a number, or a share such as ``"1%"``."""
 
 
-def margins_by_cell(margin: Margin, result: Result) -> float | str | dict[str, Any] | None:
-    """Return margins by the canonical names of metrics, or the one margin of all metrics."""
+def margins_by_cell(margin: Margin, result: Result, cells: Iterable[str] = ()) -> float | str | dict[str, Any] | None:
+    """Return margins by the canonical names of metrics, or the one margin of all metrics, of those compared."""
     if isinstance(margin, Mapping):
-        return {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
-    return None if margin is None else check_margin(margin)
+        margins = {result.cell(name): check_margin(size) for name, size in margin.items() if size is not None}
+        for cell, size in margins.items():
+            check_within_range(size, cell, result)
+        return margins
+    if margin is None:
+        return None
+    checked = check_margin(margin)
+    for cell in cells:
+        check_within_range(checked, cell, result)
+    return checked
+
+
+def check_within_range(margin: float | str, cell: str, result: Result) -> None:
+    """Raise if a margin allows every loss: one as large as the range of the metric, or as the mean of the baseline.
+
+    Where lower values are better, a loss of more than the mean of the baseline is possible.
+    """
+    low, high = range_of(result.metrics, cell)
+    if isinstance(margin, str):
+        everything = result.direction(cell) is not False and low >= 0 and float(margin.removesuffix("%")) >= 100
+        largest = "100%"
+    else:
+        everything, largest = margin >= high - low, f"{high - low:g}"
+    if everything:
+        raise ParameterError(
+            f"a margin of {margin} allows every loss of {cell}: no difference is larger than {largest}",
+            where=cell,
+            found=f"{margin!r}",
+            hint="write a share of the baseline's mean, such as '1%', or a number smaller than the range of the metric",
+        )
 
 
 def check_margin(size: float | str) -> float | str:

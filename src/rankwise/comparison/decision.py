@@ -13,11 +13,21 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import polars as pl
 
-from rankwise.comparison.compare import compare
-from rankwise.comparison.comparison import Comparison, check_plain_design, margin_flags, size_of
+from rankwise.comparison.compare import compare, compared_rows
+from rankwise.comparison.comparison import (
+    Comparison,
+    Margin,
+    check_margin,
+    check_plain_design,
+    check_within_range,
+    margin_flags,
+    margin_test,
+    size_of,
+)
 from rankwise.comparison.rows import (
     ALL_LISTS,
     EffectSizes,
+    Limits,
     PairRow,
     columns_of,
     interval_text,
@@ -25,10 +35,11 @@ from rankwise.comparison.rows import (
     places,
     table_of,
     values_of,
+    within_sign,
 )
 from rankwise.comparison.view import group_name, group_words, listing, natural_key
 from rankwise.core import __version__
-from rankwise.core.arguments import Missing, check_count, check_path
+from rankwise.core.arguments import Missing, Test, check_choice, check_count, check_path
 from rankwise.core.saved_forms import DECISION
 from rankwise.core.terminal import (
     Cell,
@@ -52,10 +63,10 @@ from rankwise.results.result import Result, knows_lists
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import check_level
 from rankwise.stats.equivalence import users_to_show
-from rankwise.stats.many_systems import adjust
+from rankwise.stats.many_systems import adjust, level_left
 from rankwise.tables.storage import output_errors, write_text
 
-__all__ = ["Check", "Decision", "Outcome", "decide", "deciding_cell", "margin_text", "rule_for"]
+__all__ = ["Check", "Decision", "Outcome", "decide", "deciding_cell", "levels_of", "margin_text", "rule_for"]
 
 Outcome: TypeAlias = Literal["ship", "hold", "stop"]
 _CODES: Mapping[Outcome, int] = {"ship": 0, "stop": 1, "hold": 5}  # 2 is wrong usage
@@ -75,8 +86,13 @@ class Check:
     difference: float
     low: float
     high: float
+    confidence: float
+    change: float
+    change_low: float
+    change_high: float
     margin: float | None = None
     p: float
+    p_name: str = ""
     outcome: str
     shown: str | None = None
     users_needed: int | None = None
@@ -96,10 +112,10 @@ class Decision(DetailedDisplay):
         The verdict in a sentence, then further reasons and what no rule guards, one sentence each.
     checks : polars.DataFrame
         One row per check: its ``role`` (success, guardrail, deterioration), metric, slice, users,
-        both means, the difference with its interval, margin, the p-value that decides, ``outcome``
-        (passed, failed, not shown, not checked; of a deterioration metric also no loss shown), what
-        that p-value has ``shown`` (better, not worse, worse; null if nothing), for guardrails the
-        number of users needed, and ``flags``.
+        both means, the difference and the relative ``change`` with intervals of the test and the level
+        that decide (``confidence``), margin, the p-value that decides, ``outcome`` (passed, failed, not
+        shown, not checked; of a deterioration metric also no loss shown), what that p-value has ``shown``
+        (better, not worse, worse; null if nothing), for guardrails the number of users needed, and ``flags``.
     small_slices : list of str
         Slices with too few users to be checked.
     record : dict
@@ -168,9 +184,9 @@ class Decision(DetailedDisplay):
     def rows(self) -> list[dict[str, Any]]:
         """One row per metric and slice for readers: its check, or the worse one of two.
 
-        Beside the columns of `checks` each has ``change``, ``change_low`` and ``change_high``, shares of the mean of
-        the baseline, ``said``, the outcome in words, ``title``, the part of the rule that it belongs to, ``name``, its
-        metric and slice in words, and whether it is a slice ``below`` a row of its metric, which alone names that.
+        Beside the columns of `checks` each has ``said``, the outcome in words, ``title``, the part of the rule that it
+        belongs to, ``name``, its metric and slice in words, and whether it is a slice ``below`` a row of its metric,
+        which alone names that.
         """
         return _merged(self.checks.to_dicts(), self.record["rule"])
 
@@ -196,7 +212,7 @@ class Decision(DetailedDisplay):
             notes.append(f"Too few users to be checked: {', '.join(self.small_slices)}.")
         if detail == "full":
             notes += self._flags()
-        return [_decision_view(self.rows, self.record["rule"], caption, notes, full=detail == "full")]
+        return [_decision_view(self.rows, caption, notes, full=detail == "full")]
 
     def _flags(self) -> list[str]:
         """Return the caveats of checks, each with the checks that have it."""
@@ -229,7 +245,7 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
     for row in checks:
         first = rows.setdefault((row["metric"], row["by"], row["group"]), dict(row))
         if row["outcome"] == "failed":
-            first |= {"outcome": "failed", "p": row["p"]}
+            first |= {name: row[name] for name in _DECIDING}
     for row in rows.values():
         row["role"] = "success" if row["metric"] in rule["success"] and row["by"] is None else row["role"]
         row["title"] = _TITLES[row["role"]]
@@ -242,8 +258,6 @@ def _merged(checks: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> list[d
         row["below"] = named and row["by"] is not None
         row["name"] = where if row["below"] else ", ".join(filter(None, (row["metric"], where)))
         row["said"] = _SAID.get((row["role"], row["outcome"])) or _OTHERWISE[row["outcome"]]
-        for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high")):
-            row[name] = row[value] / abs(row["mean_baseline"]) if row["mean_baseline"] else math.nan
     return merged
 
 
@@ -262,12 +276,23 @@ def _under_titles(rows: Sequence[dict[str, Any]], rule: Mapping[str, Any]) -> li
     return sorted(rows, key=place)
 
 
-def _decision_view(
-    rows: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], caption: str, notes: Sequence[str], *, full: bool
-) -> TableView:
+_DECIDING = ("outcome", "p", "p_name", "low", "high", "confidence", "change_low", "change_high")
+"""The columns of a check that decides in the place of another one of the same metric and slice."""
+
+
+def levels_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the confidence levels of the intervals of a decision, each with the parts of the rule that have it."""
+    levels: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if not math.isnan(row["confidence"]):
+            levels.setdefault(level_text(row["confidence"]), {})[row["title"]] = None
+    return {level: list(titles) for level, titles in levels.items()}
+
+
+def _decision_view(rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str], *, full: bool) -> TableView:
     """Return one row per metric and slice, under the part of the rule that it belongs to."""
     body: list[list[Cell]] = []
-    last = ""
+    levels, last = levels_of(rows), ""
     for row in rows:
         title = row["title"]
         if title != last:
@@ -277,24 +302,22 @@ def _decision_view(
         users = f"{row['users']:,}"
         said = Marked(row["said"], _TONES.get(row["said"][0], ""))
         means = f"{brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
-        more = [signed(row["difference"], places(row)), interval_text(row, signed), p_value(row["p"])] if full else []
+        label = f" ({row['p_name']})" if row["p_name"] else ""
+        p = p_value(row["p"]) + ("" if math.isnan(row["p"]) else label)
+        more = [signed(row["difference"], places(row)), interval_text(row, signed), p] if full else []
         if row["outcome"] == "not checked" or _NO_LIST in row["flags"]:
             empty = "no list" if _NO_LIST in row["flags"] else "no value"
             body.append([name, users, "", empty, *([""] * len(more)), said])
             continue
         limits = [change(row[name], unit="") for name in ("change_low", "change_high")]
-        size = f"{change(row['change'])} ({' to '.join(limits)})"
+        level = f"; {level_text(row['confidence'])}" if len(levels) > 1 else ""
+        size = f"{change(row['change'])} ({' to '.join(limits)}{level})"
         if "–" in limits:
-            size = f"{signed(row['difference'], places(row))} ({interval_text(row, signed)})"
+            size = f"{signed(row['difference'], places(row))} ({interval_text(row, signed)}{level})"
         body.append([name, users, means, size, *more, said])
-    head = [
-        "",
-        "users",
-        "from → to",
-        f"change ({level_text(1 - rule['alpha'])} interval)",
-        *(["difference", "interval", "p"] if full else []),
-        "",
-    ]
+    interval = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
+    more = ["difference", "interval", "p"] if full else []
+    head = ["", "users", "from → to", f"change ({interval})", *more, ""]
     return TableView(head, body, notes, caption=caption, left=(0, len(head) - 1), leaving=() if full else (1, 2))
 
 
@@ -375,8 +398,8 @@ def decide(
     deterioration: str | Sequence[str] = (),
     slices: str | Sequence[str] = (),
     min_slice_size: int = 100,
-    alpha: float = 0.05,
-    missing: Missing = "error",
+    alpha: float | None = None,
+    missing: Missing | None = None,
     baseline: str | None = None,
     system: str | None = None,
 ) -> Decision:
@@ -397,7 +420,8 @@ def decide(
     Parameters
     ----------
     results : Comparison, OffPolicy, or mapping of str to Result or OffPolicy
-        Results by name. Of policies on logged requests the result of `rankwise.off_policy`, whose metric is called
+        Results by name, or a comparison of them, whose test, seed, resamples and ``earlier`` pairs the decision has as
+        well. Of policies on logged requests the result of `rankwise.off_policy`, whose metric is called
         ``"reward"``, or the results of several rewards by the name of the reward. Where a log supports a policy weakly
         or not at all, nothing is shown: the decision is hold.
     success : str or list of str
@@ -414,10 +438,11 @@ def decide(
         are checked in each group as well.
     min_slice_size : int, default=100
         Groups with fewer users are not checked; the decision lists them.
-    alpha : float, default=0.05
-        The significance level.
-    missing : {"error", "zero", "common"}, default="error"
-        What to do with users who have a value in one result only, as for `rankwise.compare`.
+    alpha : float, optional
+        The significance level; by default that of the comparison or the log, 0.05 for results.
+    missing : {"error", "zero", "common"}, optional
+        What to do with users who have a value in one result only, as for `rankwise.compare`; by default as the
+        comparison did, ``"error"`` for results.
     baseline, system : str, optional
         The names of the two results; by default the first is the baseline, the second the system.
 
@@ -454,6 +479,7 @@ def decide(
     options |= {"min_slice_size": min_slice_size, "alpha": alpha, "missing": missing, "success": success}
     if rewards is not None:
         return _decided_from_logs(rewards, baseline, system, **options)
+    compared: Mapping[str, Any] = results.settings if isinstance(results, Comparison) else {}
     if isinstance(results, Comparison):
         check_plain_design(results.settings, "a decision", over_requests=True)
     by_name = results.results if isinstance(results, Comparison) else results
@@ -464,11 +490,17 @@ def decide(
     wrong = [f"{n!r}: {type(r).__name__}" for n, r in by_name.items() if not isinstance(r, Result)]
     if wrong:
         raise ParameterError("a decision is about one result per system", found=", ".join(wrong))
-    if baseline is None and isinstance(results, Comparison):
-        baseline = results.settings["baseline"]
+    baseline = compared.get("baseline") if baseline is None else baseline
+    options |= {"alpha": compared.get("alpha", 0.05) if alpha is None else alpha}
+    options |= {"missing": compared.get("missing", "error") if missing is None else missing}
+    options |= {name: compared[name] for name in _INHERITED if name in compared}
     users: dict[str, Result] = dict(by_name)  # type: ignore[arg-type]
     rule = rule_for(users, baseline=baseline, system=system, **options)
     return _decided_from_users(rule, {name: users[name] for name in (rule.baseline, rule.system)})
+
+
+_INHERITED = ("test", "n_resamples", "seed", "earlier")
+"""Options of a comparison that the decision about it has as well."""
 
 
 def rule_for(
@@ -481,14 +513,18 @@ def rule_for(
     min_slice_size: int = 100,
     alpha: float = 0.05,
     missing: Missing = "error",
+    test: Test = "auto",
+    n_resamples: int | None = None,
+    seed: int = 0,
+    earlier: int = 0,
     baseline: str | None = None,
     system: str | None = None,
 ) -> Rule:
-    """Return the rule of a decision about these results, checked; parameters as in `decide`."""
+    """Return the rule of a decision about these results, checked; parameters as in `decide` and `rankwise.compare`."""
     pair = _pair(list(results), baseline, system)
-    return Rule.of(pair, success, guardrails, deterioration, slices, min_slice_size, alpha, missing).canonical(
-        results[pair[0]]
-    )
+    rule = Rule.of(pair, success, guardrails, deterioration, slices, min_slice_size, alpha, missing)
+    rule = replace(rule, test=test, n_resamples=n_resamples, seed=seed, earlier=earlier)
+    return rule.canonical(results[pair[0]])
 
 
 def deciding_cell(result: Result, name: str) -> str:
@@ -524,6 +560,10 @@ class Rule:
     missing: Missing
     baseline: str
     system: str
+    test: Test = "auto"
+    n_resamples: int | None = None
+    seed: int = 0
+    earlier: int = 0
 
     @classmethod
     def of(
@@ -540,6 +580,7 @@ class Rule:
         """Return the rule of a pair of baseline and system, checked."""
         check_level("alpha", alpha)
         check_count(least=2, min_slice_size=min_slice_size)
+        check_choice("missing", missing, Missing)
         if not isinstance(guardrails, Mapping | None):
             raise ParameterError(
                 "guardrails map metrics to margins",
@@ -551,7 +592,7 @@ class Rule:
             raise ParameterError("a decision needs a metric of success", found="success=[]")
         return cls(
             chosen,
-            dict(guardrails or {}),
+            {name: check_margin(margin) for name, margin in (guardrails or {}).items()},
             _names("deterioration", deterioration),
             list(dict.fromkeys(_names("slices", slices))),
             int(min_slice_size),
@@ -563,6 +604,8 @@ class Rule:
     def canonical(self, result: Result) -> Rule:
         """Return the rule with the canonical names of metrics."""
         cells = {name: deciding_cell(result, name) for name in (*self.success, *self.guardrails, *self.deterioration)}
+        for name, margin in self.guardrails.items():
+            check_within_range(margin, cells[name], result)
         twice = [n for n in self.guardrails if [cells[m] for m in self.guardrails].count(cells[n]) > 1]
         if twice:
             raise ParameterError("duplicate guardrail", found=", ".join(twice))
@@ -605,7 +648,7 @@ def _decided_from_users(rule: Rule, results: dict[str, Result]) -> Decision:
     """Return the decision about two results."""
     small: list[str] = []
     rows = list(_rows(rule, results, small))
-    made = _decided(rule, rows, _success(rule, rows, results), small, _unguarded(rule, results))
+    made = _decided(rule, rows, _success(rule, rows), small, _unguarded(rule, results))
     first = results[rule.baseline]
     record = {
         "lower_is_better": [m for m in rule.metrics if first.direction(m) is False],
@@ -673,7 +716,8 @@ def _decided_from_logs(
     """Return the decision about two policies on logged requests."""
     first = next(iter(rewards.values()))
     pair = _pair(first.policies, first.settings["baseline"] if baseline is None else baseline, system)
-    rule = Rule.of(pair, **options)
+    options |= {"alpha": first.settings["alpha"] if options["alpha"] is None else options["alpha"]}
+    rule = Rule.of(pair, **options | {"missing": options["missing"] or "error"})
     for name in rule.metrics:
         if name not in rewards:
             raise MetricError(f"there is no reward {name!r}", found=", ".join(rewards))
@@ -685,7 +729,7 @@ def _decided_from_logs(
                 hint=f"off_policy(…, alpha={rule.alpha})",
             )
     for name, margin in rule.guardrails.items():
-        if rewards[name].settings["margin"] != margin:
+        if not _same_margin(rewards[name].settings["margin"], margin):
             raise ParameterError(
                 f"{name} was not estimated with the margin of its guardrail",
                 found=f"{margin}, and margin={rewards[name].settings['margin']} of the estimate",
@@ -704,9 +748,13 @@ def _decided_from_logs(
     for name in rule.metrics:
         for by in {*rule.slices} - {row["by"] for row in known[name]}:
             raise ParameterError(f"{name} has no slices by {by}", hint=f"off_policy(…, by={by!r})")
-    success = _success_of([row for row in rows if row["by"] is None and row["metric"] in rule.success], rule)
-    made = _decided(rule, rows, success, list(dict.fromkeys(small)), unguarded)
+    made = _decided(rule, rows, _success(rule, rows), list(dict.fromkeys(small)), unguarded)
     return replace(made, record=made.record | {"inputs": {name: each.inputs for name, each in rewards.items()}})
+
+
+def _same_margin(one: Margin, other: float | str) -> bool:
+    """Return whether two margins are the same, however they are written."""
+    return isinstance(one, int | float | str) and margin_test(check_margin(one)) == margin_test(other)
 
 
 def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterator[dict[str, Any]]:
@@ -715,18 +763,21 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
     means = [metric for metric in rule.metrics if first.is_mean_of_users(metric)]
     for by in (None, *(rule.slices if means else ())):
         metrics = rule.metrics if by is None else means  # only means are compared in groups
-        comparison = compare(
-            results,
+        _, pairs, settings = compared_rows(
+            [results],
             baseline=rule.baseline,
             metrics=metrics,
             by=by,
             alpha=rule.alpha,
+            test=rule.test,
             correction="none",
             margin=rule.guardrails or None,
             missing=rule.missing,
+            n_resamples=rule.n_resamples,
+            seed=rule.seed,
         )
-        directions, unit = comparison.settings["directions"], SamplingUnit.of_comparison(comparison.settings)
-        rows = {(row["group"], row["metric"]): row for row in comparison.table.iter_rows(named=True)}
+        directions, unit = settings["directions"], SamplingUnit.of_comparison(settings)
+        rows = {(row.group, row.metric): row for row in pairs}
         sizes = {None: None} if by is None else _sizes(results, by)
         for group, size in sizes.items():
             if size is not None and size < rule.min_slice_size:
@@ -734,10 +785,11 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
                 continue
             for metric in metrics:
                 without_values = PairRow(metric, group, rule.baseline, rule.system, effect=EffectSizes(users=0))
-                row = rows.get((group, metric)) or values_of(without_values)
+                pair = rows.get((group, metric)) or without_values
                 flags = [_NO_LIST] if by is not None and _without_lists(results, by, group) else []
-                said = {"by": by, "up": directions.get(metric, True), "users": unit.users_in(row)}
-                yield {**row, **said, "flags": [*flags, *row["flags"]]}
+                values = values_of(pair)
+                values |= {"by": by, "up": directions.get(metric, True), "users": unit.users_in(values)}
+                yield values | {"flags": [*flags, *pair.flags], "pair": pair}
 
 
 _NO_LIST = "no list from either system"
@@ -761,47 +813,75 @@ def _sizes(results: Mapping[str, Result], by: str) -> dict[str | None, int]:
     return dict(counts.rows())
 
 
-def _check(row: Mapping[str, Any], role: str, p: float, outcome: str, **more: Any) -> Check:
-    """Return the check of a row of a comparison."""
-    names = ("metric", "by", "group", "users", "mean_baseline", "mean_system", "difference", "low", "high")
+def _check(
+    row: Mapping[str, Any], role: str, p: float, outcome: str, limits: Limits, confidence: float, **more: Any
+) -> Check:
+    """Return the check of a row of a comparison, with the limits of the test and the level that decide."""
+    names = ("metric", "by", "group", "users", "mean_baseline", "mean_system", "difference")
     pair = {name: row[name] for name in names}
     if _NO_LIST in row["flags"] or not row["users"]:
         outcome = "not checked" if outcome == "not shown" else outcome
     flags = tuple(flag for flag in row["flags"] if flag not in ("exploratory", ALL_LISTS))
-    return Check(**pair, role=role, p=p, outcome=outcome, flags=flags, **more)
+    before = row["mean_baseline"]
+    return Check(
+        **pair,
+        role=role,
+        p=p,
+        outcome=outcome,
+        low=limits.low,
+        high=limits.high,
+        confidence=confidence,
+        change=row["difference"] / abs(before) if before else math.nan,
+        change_low=limits.lift_low,
+        change_high=limits.lift_high,
+        flags=flags,
+        **more,
+    )
 
 
-def _success(rule: Rule, rows: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> list[Check]:
+def _limits(row: Mapping[str, Any], level: float, *, shown: bool, by_bound: bool = False) -> Limits:
+    """Return the limits of a row at the level that decides, of the bounded mean where that test decides.
+
+    Of a log only those at the level of its estimate are known.
+    """
+    pair = row.get("pair")
+    if pair is None:
+        known = math.isclose(level, row["level"])
+        return Limits(row["low_alone"], row["high_alone"]) if known else Limits()
+    limits_of = pair.margin_limits_of if by_bound else pair.limits_of
+    return Limits() if limits_of is None else within_sign(limits_of(1 - level), row["difference"], shown=shown)
+
+
+def _corrected(rows: Sequence[Mapping[str, Any]], rule: Rule) -> tuple[list[float], float]:
+    """Return the p-values of rows after Holm, over earlier tests too, and the level that it leaves to each."""
+    together = [*(row["p"] for row in rows), *[1.0] * (rule.earlier * len(rows))]
+    return adjust(together, "holm")[: len(rows)].tolist(), level_left(together, "holm", rule.alpha)
+
+
+def _p_name(rows: Sequence[Mapping[str, Any]], rule: Rule) -> str:
+    """Return what the p-values of a family are called: by Holm, unless it is a single test."""
+    return "Holm" if len(rows) * (1 + rule.earlier) > 1 else ""
+
+
+def _success(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Return the checks of success over all users, corrected for the number of metrics.
 
     A p-value is not below that of the bound of the metric, which a rare large loss cannot escape; the interval is of
     the same test.
     """
-    rows = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
-    decided = [{**row, "p": row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"])} for row in rows]
-    checks = _success_of(decided, rule)
-    limits = (_by_deciding_test(rule, row, results) for row in rows)
-    return [replace(check, low=row["low"], high=row["high"]) for check, row in zip(checks, limits, strict=True)]
-
-
-def _success_of(rows: Sequence[Mapping[str, Any]], rule: Rule) -> list[Check]:
-    """Return the checks of rows whose p-value decides, corrected for their number."""
+    chosen = [row for row in rows if row["by"] is None and row["metric"] in rule.success]
+    decided = [
+        {**row, "p": row["p"] if math.isnan(row["p_bound"]) else max(row["p"], row["p_bound"])} for row in chosen
+    ]
+    adjusted, level = _corrected(decided, rule)
     checks = []
-    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
+    for row, p in zip(chosen, adjusted, strict=True):
+        limits = _limits(row, level, shown=p < rule.alpha, by_bound=row["p_bound"] > row["p"])
         better = p < rule.alpha and _gains(row)
         outcome, shown = ("passed", "better") if better else ("not shown", None)
-        checks.append(_check(row, "success", p, outcome, shown=shown))
+        name = _p_name(chosen, rule)
+        checks.append(_check(row, "success", p, outcome, limits, 1 - level, shown=shown, p_name=name))
     return checks
-
-
-def _by_deciding_test(rule: Rule, row: Mapping[str, Any], results: Mapping[str, Result]) -> Mapping[str, Any]:
-    """Return a row with the interval of the bounded mean, where that test has the larger p-value."""
-    if not row["p_bound"] > row["p"]:
-        return row
-    options: dict[str, Any] = {"alpha": rule.alpha, "correction": "none", "missing": rule.missing}
-    pair = {name: results[name] for name in (rule.baseline, rule.system)}
-    bounded = compare(pair, baseline=rule.baseline, metrics=[row["metric"]], test="bounded", **options)
-    return {**row, **bounded.table.select("low", "high").row(0, named=True)}
 
 
 def _gains(row: Mapping[str, Any]) -> bool:
@@ -822,12 +902,18 @@ def _guardrails(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Check]:
                 "guardrail",
                 p,
                 outcome,
+                Limits(*(row[name] for name in _MARGIN_LIMITS)),
+                1 - 2 * rule.alpha,
                 shown=shown,
+                p_name="one-sided",
                 margin=size_of(rule.guardrails[row["metric"]], row["mean_baseline"]),
                 users_needed=None if shown else _needed(row, rule),
             )
         )
     return checks
+
+
+_MARGIN_LIMITS = ("margin_low", "margin_high", "margin_lift_low", "margin_lift_high")
 
 
 def _needed(row: Mapping[str, Any], rule: Rule) -> int | None:
@@ -843,13 +929,20 @@ def _deterioration(rule: Rule, rows: Sequence[Mapping[str, Any]], checks: Sequen
     """Return the checks that nothing is significantly worse, anywhere; corrected together."""
     harmless = {(c.metric, c.by, c.group) for c in checks if c.role == "guardrail" and c.outcome == "passed"}
     failures = []
-    for row, p in zip(rows, adjust([row["p"] for row in rows], "holm").tolist(), strict=True):
-        worse = p < rule.alpha and not _gains(row)
-        if worse and (row["metric"], row["by"], row["group"]) not in harmless:
-            failures.append(_check(row, "deterioration", p, "failed", shown="worse"))
-        elif row["metric"] in rule.deterioration:
-            outcome = "no loss shown" if p == p and row["users"] > 1 else "not shown"
-            failures.append(_check(row, "deterioration", p, outcome))
+    adjusted, level = _corrected(rows, rule)
+    name = _p_name(rows, rule)
+    for row, p in zip(rows, adjusted, strict=True):
+        worse = p < rule.alpha and not _gains(row) and row["verdict"] != "different"
+        failed = worse and (row["metric"], row["by"], row["group"]) not in harmless
+        if not failed and row["metric"] not in rule.deterioration:
+            continue
+        outcome, shown = "not shown", None
+        if failed:
+            outcome, shown = "failed", "worse"
+        elif p == p and row["users"] > 1:
+            outcome = "no loss shown"
+        limits = _limits(row, level, shown=p < rule.alpha)
+        failures.append(_check(row, "deterioration", p, outcome, limits, 1 - level, shown=shown, p_name=name))
     return failures
 
 
@@ -871,7 +964,15 @@ def _open_checks(checks: Sequence[Check]) -> list[Check]:
 def _unguarded(rule: Rule, results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the metrics that no rule names and that are worse, as exploratory comparisons; the largest loss first."""
     comparison = compare(
-        dict(results), baseline=rule.baseline, primary=rule.success[0], alpha=rule.alpha, missing=rule.missing
+        dict(results),
+        baseline=rule.baseline,
+        primary=rule.success[0],
+        alpha=rule.alpha,
+        missing=rule.missing,
+        test=rule.test,
+        n_resamples=rule.n_resamples,
+        seed=rule.seed,
+        earlier=rule.earlier,
     )
     unit = SamplingUnit.of_comparison(comparison.settings)
     worse = comparison.table.filter(pl.col("verdict") == "worse", ~pl.col("metric").is_in(rule.metrics))

@@ -15,9 +15,11 @@ import polars as pl
 from rankwise.comparison.alignment import AlignedUsers, align_users
 from rankwise.comparison.comparison import Margin, SystemRank, margin_flags, margin_of, margin_test
 from rankwise.comparison.rows import (
+    NO_LIMITS,
     Clusters,
     DataSets,
     EffectSizes,
+    Limits,
     MarginTests,
     Means,
     PairRow,
@@ -27,6 +29,7 @@ from rankwise.comparison.rows import (
     row_of,
     row_of_all_lists,
     with_joint_p,
+    with_margin_limits,
 )
 from rankwise.core.arguments import Family, Missing, Test
 from rankwise.errors import InputError, MetricError, ParameterError
@@ -48,7 +51,6 @@ from rankwise.stats.differences import (
     MANY,
     Differences,
     Floats,
-    Interval,
     TestResult,
     differences,
     paired_differences,
@@ -58,12 +60,21 @@ from rankwise.stats.differences import (
     too_skewed,
     two_sided_t,
 )
-from rankwise.stats.effect_sizes import cliffs_delta, fieller
-from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable
+from rankwise.stats.effect_sizes import cliffs_delta, fieller, lift_by_quantile, rank_biserial
+from rankwise.stats.equivalence import UNBOUNDED, Bounds, minimum_detectable, ratio_limits
 from rankwise.stats.equivalence import Margin as MarginSize
 from rankwise.stats.group_means import compare_groups
-from rankwise.stats.intervals import constant_interval, interval_of_test
-from rankwise.stats.many_systems import SystemRanks, max_t, max_t_quantile, pairwise_p, rank_systems, ranks_of, tukey
+from rankwise.stats.intervals import constant_interval, interval_of_test, lift_of_test
+from rankwise.stats.many_systems import (
+    SystemRanks,
+    max_t,
+    max_t_quantile,
+    pairwise_p,
+    rank_systems,
+    ranks_of,
+    tukey,
+    tukey_width,
+)
 from rankwise.stats.paired_tests import bootstrap_test, sign, sign_flip, smallest_p, t_test, wilcoxon
 from rankwise.stats.variance_components import (
     VarianceComponents,
@@ -80,7 +91,6 @@ __all__ = [
     "bounds_of",
     "check_zero",
     "combine_data_sets",
-    "joint_ranks",
     "ranks_are_approximate",
     "ranks_of_pairs",
     "ranks_of_users",
@@ -149,27 +159,31 @@ class PairwiseTests:
                 caveats = margin_flags(margin, row.means.mean_baseline)
                 caveats += [] if margin is None or caveats else ["margin tested by the jackknife"]
             rows[at] = replace(row, group=self.group, primary=main, flags=(*row.flags, *caveats, *exploratory))
-        if main and aligned is not None and self.correction == "tukey":
-            p = tukey(significant_digits(aligned.values))
-            return with_joint_p(rows, [p[baseline, system] for system, baseline in self._columns])
-        if main and aligned is not None and self.correction == "max_t":
-            return self._by_max_t(rows, aligned)
+        if main and aligned is not None and self.correction in JOINT:
+            return self._jointly(rows, aligned)
         return rows
 
-    def _by_max_t(self, rows: list[PairRow], aligned: AlignedUsers) -> list[PairRow]:
-        """Return rows with p-values and intervals by the largest t of all pairs."""
-        values = aligned.values.T
-        d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
-        rows = with_joint_p(rows, max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist())
-        if len(d) < 2:
-            return rows
-        wide = max_t_quantile(d, confidence=1 - self.joint_alpha, n_resamples=self.resamples(), seed=self.seed)
-        for at, row in enumerate(rows):
-            if row.error > 0:  # else no user differs: the interval is that of unseen ones
-                half, means = wide * row.error, row.means
-                low, high = min(means.difference - half, means.low), max(means.difference + half, means.high)
-                rows[at] = replace(row, means=replace(means, low_together=low, high_together=high))
-        return rows
+    def _jointly(self, rows: list[PairRow], aligned: AlignedUsers) -> list[PairRow]:
+        """Return rows with p-values and intervals of the test of all pairs together, by Tukey or by the largest t."""
+        values, confidence = aligned.values.T, 1 - self.joint_alpha
+        if self.correction == "tukey":
+            matrix = significant_digits(aligned.values)
+            of_pair = tukey(matrix)
+            p = [of_pair[baseline, system] for system, baseline in self._columns]
+            halves = np.full(len(rows), tukey_width(matrix, confidence))
+        else:
+            d = np.stack([paired_differences(values[x], values[y]) for x, y in self._columns], axis=1)
+            p = max_t(d, n_resamples=self.resamples(), seed=self.seed).tolist()
+            halves = np.full(len(rows), math.nan)
+            if len(d) > 1:
+                options: dict[str, Any] = {"n_resamples": self.resamples(), "seed": self.seed}
+                halves = max_t_quantile(d, confidence=confidence, **options) * np.array([row.error for row in rows])
+        pairs = aligned.differences(self._columns)
+        joint = (
+            replace(row, joint=_joint_limits(row, pair, float(half), confidence), joint_confidence=confidence)
+            for row, pair, half in zip(rows, pairs, halves, strict=True)
+        )
+        return with_joint_p(list(joint), p)
 
     def _margin(self, cell: str) -> MarginSize | None:
         """Return the margin of a metric."""
@@ -185,29 +199,58 @@ class PairwiseTests:
 
     def _rows_of_means(self, cell: str, aligned: AlignedUsers) -> list[PairRow]:
         """Return the rows of all pairs of means over users."""
-        together, finite = self._tests(cell)[0], bool(np.isfinite(aligned.values).all())
+        finite = bool(np.isfinite(aligned.values).all())
         bounds = bounds_of(self.results, cell) if finite else UNBOUNDED
         largest = bounds[1] - bounds[0]
         deltas, rows = aligned.deltas(self._columns), []
         pairs, make = aligned.differences(self._columns), self._row_maker(cell, aligned, bounds)
         tests = [self._tested(d, largest) for d in pairs]
         p_bound = [tested.p for tested in tests]
-        if not tests or tests[0].test != BOUNDED:
+        if not tests or any(tested.test != BOUNDED for tested in tests):
             p_bound = bounded_p_of_all(pairs, largest) if math.isfinite(largest) else [math.nan] * len(pairs)
         for pair, d, tested, delta, p in zip(self.pairs, pairs, tests, deltas, p_bound, strict=True):
-            intervals = self._intervals(d, tested.p, largest, together)
-            rows.append(make(pair, d, tested, intervals, delta=delta, p_bound=p))
+            rows.append(self._row_of_means(make, pair, d, tested, bounds, delta=delta, p_bound=p))
         return rows
+
+    def _row_of_means(
+        self,
+        make: Callable[..., PairRow],
+        pair: tuple[str, str],
+        d: Differences,
+        tested: TestResult,
+        bounds: Bounds,
+        **more: float,
+    ) -> PairRow:
+        """Return the row of one pair of means, with its intervals at any level."""
+        largest = bounds[1] - bounds[0]
+        test, constant = self._test(d, largest), d.n > 1 and not d.deviation
+        options: dict[str, Any] = {"seed": self.seed, "n_resamples": self.resamples(), "p": tested.p}
+
+        def limits_of(confidence: float) -> Limits:
+            interval = interval_of_test(d, test, confidence=confidence, largest=largest, **options)
+            _, *lift = lift_of_test(d, test, interval, bounds, **options)
+            return Limits(interval.low, interval.high, *lift)
+
+        interval = interval_of_test(d, test, confidence=1 - self.alpha, largest=largest, **options)
+        row = make(pair, d, tested, limits_of, interval_flags=interval.flags, **more)
+        if test not in _TESTS or constant:
+            return row
+        # The interval is that of the mean, and the test is of the median: it stands beside no verdict.
+        side = float(rank_biserial(d) if test == "wilcoxon" else d.wins - d.losses)
+        means = replace(row.means, low_together=math.nan, high_together=math.nan)
+        return replace(row, means=means, limits_of=_without_limits, side=side)
 
     def _row_maker(self, cell: str, aligned: AlignedUsers, bounds: Bounds) -> Callable[..., PairRow]:
         """Return `row_of` with what all pairs of a metric share."""
+        together, corrected = self._tests(cell)
         return partial(
             row_of,
             cell,
             alpha=self.alpha,
             margin=self._margin(cell),
             better=self.better(cell),
-            tests=self._tests(cell)[1],
+            together=together,
+            tests=corrected,
             dropped=(aligned.users, aligned.reasons),
             bounds=bounds,
             cluster=aligned.cluster,
@@ -225,6 +268,11 @@ class PairwiseTests:
         before, after = baseline.values[cell], system.values[cell]
         difference = after - before
         y, x = baseline.replicates[cell].to_numpy(), system.replicates[cell].to_numpy()
+
+        def scaled(factor: float) -> tuple[float, VarianceComponents]:
+            error, groups = jackknife_error(x - factor * y)
+            return after - factor * before, VarianceComponents((error**2, groups - 1.0))
+
         error, groups = jackknife_error(x - y)
         left = len(system.replicates) - groups
         flags = [f"{left} groups without which there is no value"] if left else []
@@ -236,17 +284,20 @@ class PairwiseTests:
         else:
             p = 1.0 if difference == 0 else math.nan
             flags.append("identical" if difference == 0 else "zero variance")
-        interval = t_around(difference, error, groups - 1, confidence=1 - self.alpha, method="jackknife", n=groups)
         flags += jackknife_caveats(system.metrics, cell)
         tested = TestResult("jackknife t", difference, math.nan, p, groups, tuple(flags))
         users, better = len(baseline.per_user), self.better(cell)
-        row = row_of_all_lists(cell, pair, (before, after), users, tested, interval, error=error, better=better)
 
-        def scaled(factor: float) -> tuple[float, VarianceComponents]:
-            error, groups = jackknife_error(x - factor * y)
-            return after - factor * before, VarianceComponents((error**2, groups - 1.0))
+        def limits_of(confidence: float) -> Limits:
+            interval = t_around(difference, error, groups - 1, confidence=confidence, method="jackknife", n=groups)
+            lift = _scaled_lift(scaled, (before, after), error, confidence)
+            return Limits(interval.low, interval.high, *lift)
 
-        return replace(row, equivalence=_margin_tests(self._margin(cell), before, better, scaled))
+        row = row_of_all_lists(
+            cell, pair, (before, after), users, tested, limits_of, alpha=self.alpha, error=error, better=better
+        )
+        claims = _margin_tests(self._margin(cell), before, better, scaled, limits_of(1 - 2 * self.alpha))
+        return replace(row, equivalence=claims)
 
     def _row_of_groups(self, cell: str, pair: tuple[str, str], compared: GroupsCompared) -> PairRow:
         """Return the row of a gap between groups of users, from the intervals of all pairs of groups."""
@@ -260,34 +311,35 @@ class PairwiseTests:
                 found=f"{pair[0]}: {len(before)} {rows}, {pair[1]}: {len(after)}, the same in both: {len(users)}",
                 hint="evaluate both on the same truth with the same table of users",
             )
-        interval, p = compare_groups(
+        test = partial(
+            compare_groups,
             users["value after"].to_numpy(),
             users["value"].to_numpy(),
             users["group"].to_numpy(),
             compared.statistic,
             cluster=users["cluster"].to_numpy() if "cluster" in users.columns else None,
-            confidence=1 - self.alpha,
             n_resamples=self.resamples(),
             seed=self.seed,
         )
+        interval, p = test(confidence=1 - self.alpha)
+
+        def limits_of(confidence: float) -> Limits:
+            found = interval if confidence == 1 - self.alpha else test(confidence=confidence)[0]
+            return Limits(found.low, found.high)
+
         values = baseline.values[cell], system.values[cell]
         tested = TestResult("max-T of groups", values[1] - values[0], math.nan, p, len(users), interval.flags)
-        better = self.better(cell)
-        return row_of_all_lists(cell, pair, values, len(users), tested, interval, error=math.nan, better=better)
-
-    def _intervals(self, pairs: Differences, p: float, largest: float, tests: int) -> tuple[Interval, Interval]:
-        """Return the interval of a pair, and that of all pairs of the family together."""
-        make = partial(
-            interval_of_test,
-            pairs,
-            self._test(pairs, largest),
-            seed=self.seed,
-            n_resamples=self.resamples(),
-            largest=largest,
-            p=p,
+        return row_of_all_lists(
+            cell,
+            pair,
+            values,
+            len(users),
+            tested,
+            limits_of,
+            alpha=self.alpha,
+            error=math.nan,
+            better=self.better(cell),
         )
-        of_pair = make(confidence=1 - self.alpha)
-        return of_pair, of_pair if tests == 1 else make(confidence=1 - self.alpha / tests)
 
     def aligned(self, cell: str) -> AlignedUsers | None:
         """Return the users' values; None if the value is not a mean over users."""
@@ -337,7 +389,9 @@ class PairwiseTests:
 
     def _tested(self, pairs: Differences, largest: float) -> TestResult:
         test = self._test(pairs, largest)
-        if test == "bounded":
+        # Where all users differ alike, the interval is that of the bound, and so is the test.
+        constant = pairs.n > 1 and pairs.nonzero > 0 and not pairs.deviation
+        if test == "bounded" or (constant and math.isfinite(largest)):
             return bounded_test_of(pairs, largest)
         if test == "t":
             return t_test(pairs)
@@ -418,21 +472,29 @@ class ClusteredPairwiseTests(PairwiseTests):
         y, x = (self._values(side, aligned) for side in pair)
         d = Differences(x.mean(axis=0), y.mean(axis=0))
         variance = self._variance(d.d, [x - y] if self.paired else [x, y], aligned)
-        (tests, corrected), bounds = self._tests(cell), bounds_of(self.results, cell)
+        corrected, bounds = self._tests(cell)[1], bounds_of(self.results, cell)
+        largest = bounds[1] - bounds[0]
         if variance.total != 0:  # NaN for a single user or cluster: nothing is shown then
             name = _TEST if self.seeds else "clustered t"
             flags = d.flags if aligned.cluster is None else of_clusters(d, aligned.cluster).flags
             tested = TestResult(name, d.mean, d.mean / variance.error, variance.p(d.mean), d.n, flags)
-            of_pair, together = (
-                variance.interval(d.mean, confidence=1 - self.alpha / count, n=d.n) for count in (1, tests)
-            )
         else:  # all users, or all clusters, differ alike, whatever the seed
-            tested, of_pair, together = self._constant(d, aligned, bounds[1] - bounds[0], tests)
-        delta, intervals = cliffs_delta(d.x, d.y), (of_pair, together)
-        p_bound = math.nan
-        if math.isfinite(bounds[1] - bounds[0]):
-            p_bound = bounded_test_of(d, bounds[1] - bounds[0], aligned.cluster).p
-        row = self._row_maker(cell, aligned, bounds)(pair, d, tested, intervals, delta=delta, p_bound=p_bound)
+            tested = self._constant(d, aligned, largest)
+        sample = aligned.n_clusters if self.clusters is not None else d.n
+        with_bound = sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(largest)
+
+        def limits_of(confidence: float) -> Limits:
+            limits = self._limits_of_variance(d, (x, y), variance, aligned, largest, confidence)
+            if not with_bound:
+                return limits
+            interval = bounded_interval_of(d, largest, confidence=confidence, cluster=aligned.cluster)
+            _, *lift = bounded_lift(d, bounds, confidence=confidence, cluster=aligned.cluster)
+            return limits.wider(Limits(interval.low, interval.high, *lift))
+
+        p_bound = bounded_test_of(d, largest, aligned.cluster).p if math.isfinite(largest) else math.nan
+        make, delta = self._row_maker(cell, aligned, bounds), cliffs_delta(d.x, d.y)
+        flags = self._flags_of_constant(d, aligned, largest) if variance.total == 0 else ()
+        row = make(pair, d, tested, limits_of, delta=delta, p_bound=p_bound, interval_flags=flags)
         if self.seeds:
             row = self._with_seeds(row, variance, (y.mean(axis=1), x.mean(axis=1)))
         if self.clusters is not None:
@@ -441,55 +503,60 @@ class ClusteredPairwiseTests(PairwiseTests):
             row = replace(row, clusters=Clusters(aligned.n_clusters), flags=flags)
         if variance.total != 0:
             row = self._with_variance(row, variance, (x, y), aligned, self.alpha / corrected)
-            lift, low, high = self._lift(d, (x, y), variance, aligned)
-            row = replace(row, means=replace(row.means, lift=lift, lift_low=low, lift_high=high))
         elif aligned.cluster is not None:  # rows vary, and clusters do not: nothing says what would be found
             row = replace(row, effect=replace(row.effect, minimum_detectable=math.nan))
-        sample = aligned.n_clusters if self.clusters is not None else d.n
-        if sample > 1 and (sample < MANY or self.test == "bounded") and math.isfinite(row.largest):
-            row = self._with_bound(row, d, aligned, tests)
-        return row
+        return self._with_bound(row, d, aligned) if with_bound else row
 
-    def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers, tests: int) -> PairRow:
-        """Return a row whose p-value and intervals are those of a bounded mean as well, the wider of both."""
-        means, test = row.means, row.test
-        interval = partial(bounded_interval_of, d, row.largest, cluster=aligned.cluster)
-        of_pair = interval(confidence=1 - self.alpha)
-        together = of_pair if tests == 1 else interval(confidence=1 - self.alpha / tests)
-        _, low, high = bounded_lift(d, row.bounds, confidence=1 - self.alpha, cluster=aligned.cluster)
-        means = replace(
-            means,
-            low=float(np.minimum(means.low, of_pair.low)),
-            high=float(np.maximum(means.high, of_pair.high)),
-            low_together=float(np.minimum(means.low_together, together.low)),
-            high_together=float(np.maximum(means.high_together, together.high)),
-            lift_low=float(np.minimum(means.lift_low, low)),
-            lift_high=float(np.maximum(means.lift_high, high)),
-        )
+    def _limits_of_variance(
+        self,
+        d: Differences,
+        systems: tuple[Floats, Floats],
+        variance: VarianceComponents,
+        aligned: AlignedUsers,
+        largest: float,
+        confidence: float,
+    ) -> Limits:
+        """Return the limits of a mean difference over seeds and clusters; those of unseen values if it is constant."""
+        if variance.total != 0:
+            interval = variance.interval(d.mean, confidence=confidence, n=d.n)
+            return Limits(interval.low, interval.high, *self._lift(d, systems, variance, aligned, confidence)[1:])
+        if aligned.cluster is None:
+            options: dict[str, Any] = {"seed": self.seed, "n_resamples": self.resamples(), "largest": largest}
+            interval = interval_of_test(d, self._test(d, largest), confidence=confidence, **options)
+        else:
+            interval = constant_interval(d.mean, aligned.n_clusters, -largest, largest, confidence=confidence)
+        return Limits(interval.low, interval.high)
+
+    def _with_bound(self, row: PairRow, d: Differences, aligned: AlignedUsers) -> PairRow:
+        """Return a row whose p-value is that of a bounded mean as well, the larger of both."""
+        test, means = row.test, row.means
         flags = row.flags
         if aligned.cluster is not None:
             flags = (*flags, self.unit.largest_flag(int(np.bincount(aligned.cluster).max())))
+        together = bounded_interval_of(
+            d, row.largest, confidence=1 - self.alpha / self._tests(row.metric)[0], cluster=aligned.cluster
+        )
         half = max(d.mean - together.low, together.high - d.mean)
         wide = max(row.effect.minimum_detectable, detectable(half + 0.8416 * row.error, row.largest))
         test = replace(test, test=f"{test.test}, {BOUNDED}", p=float(np.maximum(test.p, test.p_bound)))
         effect = replace(row.effect, minimum_detectable=wide)
         return replace(row, means=means, test=test, effect=effect, flags=flags)
 
-    def _constant(
-        self, d: Differences, aligned: AlignedUsers, largest: float, tests: int
-    ) -> tuple[TestResult, Interval, Interval]:
-        """Return the test and the intervals of a difference without variance: by its signs."""
+    def _constant(self, d: Differences, aligned: AlignedUsers, largest: float) -> TestResult:
+        """Return the test of a difference without variance: by its signs, or the bound."""
         if aligned.cluster is None:
-            tested = self._tested(d, largest)
-            return tested, *self._intervals(d, tested.p, largest, tests)
-        count = aligned.n_clusters
-        p = smallest_p(count) if d.mean else 1.0
-        of_pair, together = (
-            constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha / n) for n in (1, tests)
-        )
+            return self._tested(d, largest)
+        p = smallest_p(aligned.n_clusters) if d.mean else 1.0
         flags = of_clusters(d, aligned.cluster).sample_flags
         flags = (*flags, self.unit.unvaried_flag) if d.nonzero else flags
-        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags), of_pair, together
+        return TestResult("sign-flip of clusters", d.mean, math.nan, p, d.n, flags)
+
+    def _flags_of_constant(self, d: Differences, aligned: AlignedUsers, largest: float) -> tuple[str, ...]:
+        """Return the caveats of the interval of a difference without variance."""
+        count = d.n if aligned.cluster is None else aligned.n_clusters
+        if count < 2 and aligned.cluster is None:
+            return ()
+        return constant_interval(d.mean, count, -largest, largest, confidence=1 - self.alpha).flags
 
     def _values(self, system: str, aligned: AlignedUsers) -> Floats:
         """Return the values of a system, one row per seed and one column per user."""
@@ -532,7 +599,18 @@ class ClusteredPairwiseTests(PairwiseTests):
             p_equivalence=float(np.maximum(row.equivalence.p_equivalence, of_variance.p_equivalence)),
             p_non_inferior=float(np.maximum(row.equivalence.p_non_inferior, of_variance.p_non_inferior)),
         )
-        return replace(row, effect=effect, equivalence=claims, error=variance.error)
+        of_users = row.margin_limits_of
+
+        def margin_limits_of(confidence: float) -> Limits:
+            assert of_users is not None
+            difference, before, after = row.means.difference, row.means.mean_baseline, row.means.mean_system
+            interval = variance.interval(difference, confidence=confidence, n=row.effect.users or 0)
+            lift = _scaled_lift(scaled, (before, after), variance.error, confidence)
+            return of_users(confidence).wider(Limits(interval.low, interval.high, *lift))
+
+        if self._margin(row.metric) is not None:
+            claims = with_margin_limits(claims, margin_limits_of(1 - 2 * self.alpha))
+        return replace(row, effect=effect, equivalence=claims, error=variance.error, margin_limits_of=margin_limits_of)
 
     def _with_seeds(self, row: PairRow, variance: VarianceComponents, means: tuple[Floats, Floats]) -> PairRow:
         """Return a row with its seeds; ``means`` are those of the seeds of the baseline and of the system."""
@@ -559,7 +637,12 @@ class ClusteredPairwiseTests(PairwiseTests):
         return replace(row, seeds=seeds, flags=(*row.flags, *notes))
 
     def _lift(
-        self, d: Differences, systems: tuple[Floats, Floats], variance: VarianceComponents, aligned: AlignedUsers
+        self,
+        d: Differences,
+        systems: tuple[Floats, Floats],
+        variance: VarianceComponents,
+        aligned: AlignedUsers,
+        confidence: float,
     ) -> tuple[float, float, float]:
         """Return the relative lift and its interval, from the variances of both means."""
         of_x, of_y = (
@@ -567,7 +650,7 @@ class ClusteredPairwiseTests(PairwiseTests):
         )
         both = (of_x + of_y - variance.total) / 2  # of a difference: var x + var y − 2 cov
         covariance = np.array([[of_x, both], [both, of_y]])
-        return fieller(d.means, d.means[0] - d.means[1], covariance, variance.quantile(self.alpha / 2))
+        return fieller(d.means, d.means[0] - d.means[1], covariance, variance.quantile((1 - confidence) / 2))
 
     def _row_of_all_lists(self, cell: str, pair: tuple[str, str]) -> PairRow:
         """Return the row of values that are not means over users: the jackknife is over users."""
@@ -596,18 +679,26 @@ class ClusteredPairwiseTests(PairwiseTests):
         p = 1.0 if variance.total == difference == 0 else variance.p(difference)
         flags = (*jackknife_caveats(sides[1][0].metrics, cell), *self._ignored())
         tested = TestResult(f"jackknife {_TEST}", difference, math.nan, p, groups, flags)
+        means = (float(y.mean()), float(x.mean()))
+        error = variance.error if variance.total > 0 else math.nan
+
+        def limits_of(confidence: float) -> Limits:
+            interval = variance.interval(difference, confidence=confidence, n=groups)
+            return Limits(interval.low, interval.high, *_scaled_lift(scaled, means, error, confidence))
+
         row = row_of_all_lists(
             cell,
             pair,
-            (float(y.mean()), float(x.mean())),
+            means,
             len(sides[0][0].per_user),
             tested,
-            variance.interval(difference, confidence=1 - self.alpha, n=groups),
-            error=variance.error if variance.total > 0 else math.nan,
+            limits_of,
+            alpha=self.alpha,
+            error=error,
             better=self.better(cell),
         )
-        row = replace(row, equivalence=_margin_tests(self._margin(cell), float(y.mean()), row.better, scaled))
-        row = replace(row, clusters=self._users_of_requests(self.seeds[pair[0]][0]))
+        claims = _margin_tests(self._margin(cell), means[0], row.better, scaled, limits_of(1 - 2 * self.alpha))
+        row = replace(row, equivalence=claims, clusters=self._users_of_requests(self.seeds[pair[0]][0]))
         return self._with_seeds(row, variance, (y, x))
 
     def _users_of_requests(self, result: str) -> Clusters:
@@ -627,8 +718,9 @@ def _margin_tests(
     mean_baseline: float,
     better: bool | None,
     scaled: Callable[[float], tuple[float, VarianceComponents]],
+    limits: Limits = NO_LIMITS,
 ) -> MarginTests:
-    """Return what a margin shows of an estimate with a variance.
+    """Return what a margin shows of an estimate with a variance, beside the one-sided limits of its tests.
 
     ``scaled`` returns the system minus the baseline times a factor, and its variance.
     """
@@ -640,7 +732,44 @@ def _margin_tests(
         gap = margin.limit - side * difference
         ps[side] = (LEAST if gap > 0 else 1.0) if variance.total == 0 else variance.p_above(gap)
     no_worse = math.nan if better is None else ps[-1 if better else 1]
-    return MarginTests(float(np.maximum(ps[1], ps[-1])), p_non_inferior=no_worse)
+    tests = MarginTests(float(np.maximum(ps[1], ps[-1])), p_non_inferior=no_worse)
+    return with_margin_limits(tests, limits)
+
+
+def _scaled_lift(
+    scaled: Callable[[float], tuple[float, VarianceComponents]],
+    means: tuple[float, float],
+    error: float,
+    confidence: float,
+) -> tuple[float, float]:
+    """Return the limits of the relative lift of two means, the baseline first, as the tests of a margin have them."""
+    before, after = means
+    if not error > 0 or not math.isfinite(error):
+        return math.nan, math.nan
+
+    def p(ratio: float, side: int) -> float:
+        difference, variance = scaled(ratio)
+        gap = -side * difference
+        return (LEAST if gap > 0 else 1.0) if variance.total == 0 else variance.p_above(gap)
+
+    return ratio_limits(p, after, before, error, (1 - confidence) / 2)
+
+
+def _without_limits(confidence: float) -> Limits:  # noqa: ARG001
+    """Return that a test has no interval of the mean."""
+    return NO_LIMITS
+
+
+def _joint_limits(row: PairRow, pairs: Differences, half: float, confidence: float) -> Limits:
+    """Return the limits of a test of all pairs together, none narrower than those of the bound of the pair."""
+    assert row.limits_of is not None
+    alone = row.limits_of(confidence)
+    if not row.error > 0 or math.isnan(half):  # no user differs: the interval is that of unseen ones
+        return alone
+    means = row.means
+    _, *lift = lift_by_quantile(pairs, half / row.error)
+    limits = Limits(means.difference - half, means.difference + half, *lift)
+    return limits.wider(alone) if row.test.test == BOUNDED else limits
 
 
 def combine_data_sets(
@@ -674,37 +803,56 @@ def _row_over_data_sets(
     first, k = rows[0], len(rows)
     gaps, errors = [row.means.difference for row in rows], [row.error for row in rows]
     combined = over_data_sets(gaps, None if any(map(math.isnan, errors)) else errors, confidence=1 - alpha)
-    together = over_data_sets(gaps, confidence=1 - alpha / (tests if main else 1)).interval
-    interval, difference = combined.interval, combined.interval.estimate
-    limits = (interval.low, interval.high, together.low, together.high)
+    difference = combined.interval.estimate
     before = math.fsum(row.means.mean_baseline for row in rows) / k
     after = math.fsum(row.means.mean_system for row in rows) / k
     deviation = deviation_of(np.array(gaps))
+    flags = [*combined.interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
+
+    def scaled(factor: float) -> tuple[float, VarianceComponents]:
+        d = np.array([row.means.mean_system - factor * row.means.mean_baseline for row in rows])
+        return float(d.mean()), VarianceComponents((deviation_of(d) ** 2 / k, k - 1.0))
+
+    def limits_of(confidence: float) -> Limits:
+        interval = over_data_sets(gaps, confidence=confidence).interval
+        error = deviation / math.sqrt(k) if deviation else math.nan
+        return Limits(interval.low, interval.high, *_scaled_lift(scaled, (before, after), error, confidence))
+
     claims = MarginTests()
-    flags = [*interval.flags, *margin_flags(margin, before), *([] if main else ["exploratory"])]
     if margin is not None and t_is_valid(differences(gaps)):
-
-        def scaled(factor: float) -> tuple[float, VarianceComponents]:
-            d = np.array([row.means.mean_system - factor * row.means.mean_baseline for row in rows])
-            return float(d.mean()), VarianceComponents((deviation_of(d) ** 2 / k, k - 1.0))
-
-        claims = _margin_tests(margin_test(margin), before, first.better, scaled)
+        claims = _margin_tests(margin_test(margin), before, first.better, scaled, limits_of(1 - 2 * alpha))
     elif margin is not None:  # rare losses on other data sets have not been seen
         flags.append("margin not tested over so few data sets")
     wide = minimum_detectable(k, alpha=alpha / tests) * (deviation or math.nan)
+    alone, together = limits_of(1 - alpha), limits_of(1 - alpha / (tests if main else 1))
+    up = -1 if first.better is False else 1
     return PairRow(
         first.metric,
         None,
         first.baseline,
         first.system,
         main,
-        Means(before, after, difference, *limits, difference / before if before else math.nan),
+        Means(
+            before,
+            after,
+            difference,
+            low=alone.low,
+            high=alone.high,
+            confidence=1 - alpha,
+            low_alone=alone.low,
+            high_alone=alone.high,
+            low_together=together.low,
+            high_together=together.high,
+            lift=difference / abs(before) if before else math.nan,
+            lift_low=alone.lift_low,
+            lift_high=alone.lift_high,
+        ),
         TestOutcome("t over data sets", combined.p),
         EffectSizes(
             difference / deviation if deviation else math.nan,
-            wins=sum(d > 0 for d in gaps),
+            wins=sum(up * d > 0 for d in gaps),
             ties=sum(d == 0 for d in gaps),
-            losses=sum(d < 0 for d in gaps),
+            losses=sum(up * d < 0 for d in gaps),
             users=sum(row.effect.users or 0 for row in rows),
             users_dropped=sum(row.effect.users_dropped or 0 for row in rows),
             dropped_because="",
@@ -714,28 +862,12 @@ def _row_over_data_sets(
         data_sets=DataSets(k, combined.tau),
         flags=tuple(flags),
         better=first.better,
+        limits_of=limits_of,
+        margin_limits_of=limits_of,
     )
 
 
 _FEWEST = 3  # of two systems the pair says all
-
-
-def joint_ranks(family: PairwiseTests, cell: str) -> list[SystemRank]:
-    """Return the ranks of single results from their users' values, the best first."""
-    better = family.better(cell)
-    aligned = None if better is None else family.aligned(cell)
-    systems = list(family.results)
-    if aligned is None or len(systems) < _FEWEST or len(aligned.values) < 2:
-        return []
-    ranks = ranks_of_users(
-        aligned,
-        _largest(family, cell),
-        better=bool(better),
-        alpha=family.joint_alpha,
-        n_resamples=family.resamples(),
-        seed=family.seed,
-    )
-    return _ordered(systems, aligned.values.mean(axis=0).tolist(), ranks)
 
 
 def ranks_of_users(
@@ -779,19 +911,29 @@ def ranks_are_approximate(family: PairwiseTests, cell: str) -> bool:
     return any(map(too_skewed, aligned.differences(_all_pairs(aligned))))
 
 
-def ranks_of_pairs(rows: Sequence[PairRow], alpha: float, *, better: bool | None) -> list[SystemRank]:
-    """Return ranks from the p-values of all pairs, corrected by Holm, the best first.
+def ranks_of_pairs(
+    rows: Sequence[PairRow], alpha: float, *, better: bool | None, further: Sequence[PairRow] = ()
+) -> list[SystemRank]:
+    """Return the ranks that the verdicts of pairs allow, the best first.
 
-    Empty unless every pair of systems has one row.
+    A system ranks below those that are shown to be better, and above those that are shown to be worse. Where every
+    pair has a common baseline, what is better than it is better than what is worse than it; ``further`` are
+    the rows of the other pairs, if these were tested. Empty for fewer than three systems.
     """
     means = {row.baseline: row.means.mean_baseline for row in rows}
     means |= {row.system: row.means.mean_system for row in rows}
     systems, k = list(means), len(means)
-    if better is None or k < _FEWEST or len(rows) != k * (k - 1) // 2:
+    if better is None or k < _FEWEST:
         return []
-    pairs = [(systems.index(row.system), systems.index(row.baseline)) for row in rows]
-    tests = [(row.means.difference, row.test.p) for row in rows]
-    ranks = _ranks_by_holm(np.array([*means.values()]), pairs, tests, alpha, better=better)
+    p = np.ones((k, k))
+    for row in (*rows, *further):
+        if row.test.verdict in ("better", "worse"):
+            i, j = systems.index(row.system), systems.index(row.baseline)
+            p[(i, j) if row.test.verdict == "better" else (j, i)] = 0.0
+    if len(rows) < k * (k - 1) // 2:  # through the baseline
+        p = np.minimum(p, np.maximum(p[:, :, None], p[None, :, :]).min(axis=1))
+    side = 1 if better else -1
+    ranks = ranks_of(p, side * np.array([*means.values()]), confidence=1 - alpha)
     return _ordered(systems, list(means.values()), ranks)
 
 

@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import marks
-from rankwise.comparison.rows import IN_SYSTEM_TABLE, interval_text, is_missing, p_value, places
+from rankwise.comparison.rows import IN_SYSTEM_TABLE, deciding_p, interval_text, is_missing, p_value, places
 from rankwise.comparison.view import (
     CORRECTIONS,
     group_words,
     labels_of,
+    level_of,
     listing,
     means_by_system,
     pair_name,
@@ -176,10 +177,8 @@ def paper_view(
 ) -> TableView:
     """Return the table of a paper for Markdown: systems by metrics, or pairs, and the caption below."""
     columns = _columns(table, settings, options.metrics)
-    if options.layout == "pairs":
-        view = _pairs_as_view(columns, settings)
-    else:
-        view = _systems_as_view(columns, table, settings, options)
+    is_of_pairs = options.layout == "pairs"
+    view = _pairs_as_view(columns) if is_of_pairs else _systems_as_view(columns, table, settings, options)
     captions = _caption(
         table, settings, results, columns, bold="Best in bold, second underlined.", layout=options.layout
     )
@@ -187,10 +186,11 @@ def paper_view(
     return replace(view, notes=settings.get("plans", ()), caption=caption, label=options.label)
 
 
-def _pairs_as_view(columns: Sequence[_Column], settings: Mapping[str, Any]) -> TableView:
+def _pairs_as_view(columns: Sequence[_Column]) -> TableView:
     """Return one row per pair: difference, interval, p and verdict."""
-    head = ("metric", "pair", "difference", f"{level_text(1 - settings['alpha'])} interval", "p", "verdict")
-    rows = [(column.title, *_pair_cells(row)) for column in columns for row in column.rows]
+    level = level_of([row for column in columns for row in column.rows])
+    head = ("metric", "pair", "difference", _interval_head(level), "adjusted p", "verdict")
+    rows = [(column.title, *_pair_cells(row, level)) for column in columns for row in column.rows]
     return TableView(head, rows, left=(0, 1, 5))
 
 
@@ -221,11 +221,7 @@ def latex_table(
     It compiles under pdfLaTeX, LuaLaTeX and XeLaTeX.
     """
     columns = _columns(table, settings, options.metrics)
-    lines = (
-        _pair_lines(columns, settings)
-        if options.layout == "pairs"
-        else _system_lines(table, settings, columns, options)
-    )
+    lines = _pair_lines(columns) if options.layout == "pairs" else _system_lines(table, settings, columns, options)
     captions = _caption(
         table, settings, results, columns, bold=r"\textbf{Best}, \underline{second}.", text=_tex, layout=options.layout
     )
@@ -275,21 +271,32 @@ def _system_lines(
     return lines
 
 
-def _pair_lines(columns: Sequence[_Column], settings: Mapping[str, Any]) -> list[str]:
+def _pair_lines(columns: Sequence[_Column]) -> list[str]:
     """Return the lines of a table of pairs: difference, interval, p and verdict."""
-    heads = ["Metric", "Pair", "Difference", _tex(f"{level_text(1 - settings['alpha'])} interval"), "$p$", "Verdict"]
+    level = level_of([row for column in columns for row in column.rows])
+    heads = ["Metric", "Pair", "Difference", _tex(_interval_head(level).capitalize()), "Adjusted $p$", "Verdict"]
     lines = [r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for column in columns:
         name = f"{_short(column.metric)}, {column.block}" if column.block else _short(column.metric)
-        texts = ([name, *_pair_cells(row)] for row in column.rows)
+        texts = ([name, *_pair_cells(row, level)] for row in column.rows)
         lines.extend(" & ".join(map(_tex, cells)) + r" \\" for cells in texts)
     return lines
 
 
-def _pair_cells(row: Mapping[str, Any]) -> list[str]:
-    """Return the name of a pair, its difference, interval, p-value and verdict."""
-    size = signed(row["difference"], places(row))
-    return [pair_name(row), size, interval_text(row, signed), p_value(row["p_adjusted"]), str(row["verdict"])]
+def _interval_head(level: float) -> str:
+    """Return the head of a column of intervals: their level, if they have one."""
+    return "interval" if math.isnan(level) else f"{level_text(level)} interval"
+
+
+def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
+    """Return the name of a pair, its difference, interval, adjusted p-value and verdict.
+
+    An interval of another level than that of the head says its own.
+    """
+    size, interval = signed(row["difference"], places(row)), interval_text(row, signed)
+    if interval != "–" and not is_missing(row["confidence"]) and row["confidence"] != level:
+        interval += f" ({level_text(row['confidence'])})"
+    return [pair_name(row), size, interval, p_value(deciding_p(row)), str(row["verdict"])]
 
 
 def _short(metric: str) -> str:
@@ -443,7 +450,7 @@ def methods(table: pl.DataFrame, settings: Mapping[str, Any], results: Mapping[s
         _metric_clause(settings, results),
         _test_clause(table, settings),
         *sample_notes(table, settings),
-        _interval_clause(settings, results),
+        _interval_clause(results),
         _power_clause(table, settings),
         *_result_clauses(table, settings),
         _version_clause(results),
@@ -608,9 +615,9 @@ def _corrected(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     return f"corrected over {pairs} by {method}{before if earlier else ''}"
 
 
-def _interval_clause(settings: Mapping[str, Any], results: Mapping[str, Result]) -> str:
+def _interval_clause(results: Mapping[str, Result]) -> str:
     """Return what the intervals are, and where they come from the jackknife."""
-    text = f"Intervals are {level_text(1 - settings['alpha'])} and of one pair alone."
+    text = "Intervals are of the test and the level of the verdict that they stand beside."
     groups = {r.provenance["settings"].get("jackknife") for r in results.values()} - {None}
     if groups:
         text += (
@@ -644,8 +651,9 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
     said |= {"equivalent": "was equivalent within the margin to", "different": "differed from"}
     texts = []
     for row in table.filter(pl.col("primary")).to_dicts()[:6]:
-        p = p_value(row["p_adjusted"], settings["alpha"])
-        value = f"{signed(row['difference'], places(row))}, interval {interval_text(row, signed)}"
+        p = p_value(deciding_p(row), settings["alpha"])
+        level = "" if is_missing(row["confidence"]) else f"{level_text(row['confidence'])} "
+        value = f"{signed(row['difference'], places(row))}, {level}interval {interval_text(row, signed)}"
         sign = "" if p.startswith("<") else "= "
         inside = _inside(row, settings)
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"

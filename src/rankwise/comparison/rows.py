@@ -11,15 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
-from rankwise.stats.bounded_means import BOUNDED, BoundedMean, bounded_lift
-from rankwise.stats.differences import MANY, Differences, Interval, PairStatistics, TestResult
-from rankwise.stats.effect_sizes import lift_interval
-from rankwise.stats.equivalence import UNBOUNDED, Bounds, Margin, equivalence_of, minimum_detectable, non_inferiority_of
+from rankwise.stats.bounded_means import BOUNDED, BoundedMean
+from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
+from rankwise.stats.equivalence import (
+    UNBOUNDED,
+    Bounds,
+    Margin,
+    equivalence_of,
+    margin_limits,
+    minimum_detectable,
+    non_inferiority_of,
+)
 from rankwise.stats.paired_tests import smallest_p
 
 __all__ = [
@@ -27,10 +35,14 @@ __all__ = [
     "COLUMNS",
     "IN_PAIR_TABLE",
     "IN_SYSTEM_TABLE",
+    "NO_LIMITS",
     "Clusters",
     "Column",
+    "Corrected",
     "DataSets",
     "EffectSizes",
+    "Limits",
+    "LimitsOf",
     "MarginTests",
     "Means",
     "PairRow",
@@ -39,11 +51,13 @@ __all__ = [
     "change_text",
     "column",
     "columns_of",
+    "deciding_p",
     "detectable",
     "hidden",
     "interval_text",
     "is_missing",
     "named_p",
+    "oriented",
     "p_value",
     "places",
     "row_of",
@@ -51,7 +65,9 @@ __all__ = [
     "table_of",
     "values_of",
     "with_joint_p",
+    "with_margin_limits",
     "with_verdict",
+    "within_sign",
 ]
 
 ALL_LISTS = "of all lists together"
@@ -203,6 +219,12 @@ def interval_text(row: Mapping[str, Any], text: Callable[[float | None, int | No
     return " to ".join(text(row[name], places(row)) for name in ("low", "high"))
 
 
+def deciding_p(row: Mapping[str, Any]) -> float:
+    """Return the p-value that decided the verdict of a row: of equivalence that of the margin's tests, adjusted."""
+    name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
+    return math.nan if row[name] is None else float(row[name])
+
+
 def places(row: Mapping[str, Any]) -> int:
     """Return the decimals of differences: those of the means, or more where these would hide that 0 is excluded.
 
@@ -254,14 +276,63 @@ def _verdict_text(row: Mapping[str, Any]) -> Cell:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """The limits of a difference, and of the relative lift, by one test at one level; NaN where there are none."""
+
+    low: float = math.nan
+    high: float = math.nan
+    lift_low: float = math.nan
+    lift_high: float = math.nan
+
+    def wider(self, other: Limits) -> Limits:
+        """Return the limits of two tests that both have to reject; NaN where either has none."""
+        return Limits(
+            float(np.minimum(self.low, other.low)),
+            float(np.maximum(self.high, other.high)),
+            float(np.minimum(self.lift_low, other.lift_low)),
+            float(np.maximum(self.lift_high, other.lift_high)),
+        )
+
+
+NO_LIMITS = Limits()
+LimitsOf: TypeAlias = Callable[[float], Limits]
+"""The limits of a pair at any confidence level."""
+
+
+def within_sign(limits: Limits, difference: float, *, shown: bool) -> Limits:
+    """Return limits that exclude 0 exactly where a difference is shown.
+
+    A corrected test and its interval differ by rounding, by random draws, or because Bonferroni's interval, which
+    holds for all pairs, is wider than the step at which Holm rejects: its limit is then at 0, which it excludes.
+    """
+    least = math.ulp(0.0)
+
+    def limited(low: float, high: float) -> tuple[float, float]:
+        if math.isnan(low) or math.isnan(high):
+            return low, high
+        if not shown:
+            return min(low, 0.0), max(high, 0.0)
+        return (max(low, least), high) if difference > 0 else (low, min(high, -least))
+
+    return Limits(*limited(limits.low, limits.high), *limited(limits.lift_low, limits.lift_high))
+
+
+@dataclass(frozen=True)
 class Means:
-    """Both means, their difference and relative lift, with intervals: of the pair alone, and of all pairs together."""
+    """Both means, their difference and relative lift, with intervals of one level and one test: those of the verdict.
+
+    ``confidence`` is that level. Beside them stand the interval of the pair alone, without correction, and the one
+    that holds for all pairs together.
+    """
 
     mean_baseline: float = column(math.nan, "baseline", leaves=4)
     mean_system: float = column(math.nan, "system", leaves=4, in_systems="{}")
     difference: float = column(math.nan, "difference", lambda row: signed(row["difference"], places(row)), leaves=0)
     low: float = column(math.nan, "interval", interval_text, leaves=1)
     high: float = math.nan
+    confidence: float = math.nan
+    low_alone: float = math.nan
+    high_alone: float = math.nan
     low_together: float = math.nan
     high_together: float = math.nan
     lift: float = column(math.nan, "change", change_text, leaves=5)
@@ -278,7 +349,7 @@ class TestOutcome:
 
     test: str | None = column(None, "test", leaves=9)
     p: float = column(math.nan, "p alone", lambda row: p_value(row["p"]), leaves=6)
-    p_adjusted: float = column(math.nan, "p", lambda row: p_value(row["p_adjusted"]), leaves=2)
+    p_adjusted: float = column(math.nan, "p", lambda row: p_value(deciding_p(row)), leaves=2)
     p_bound: float = math.nan
     verdict: str | None = column(None, "verdict", _verdict_text, leaves=0)
     error_rate: str | None = None
@@ -288,7 +359,10 @@ class TestOutcome:
 
 @dataclass(frozen=True)
 class EffectSizes:
-    """Effect sizes, users who gain and lose, users compared and left out, and the difference that would be found."""
+    """Effect sizes, users who gain and lose, users compared and left out, and the difference that would be found.
+
+    Users win where the system is better for them: where its value is lower, if lower is better.
+    """
 
     d_z: float = column(math.nan, "d_z", leaves=8)
     cliffs_delta: float = math.nan
@@ -304,13 +378,22 @@ class EffectSizes:
 
 @dataclass(frozen=True)
 class MarginTests:
-    """Equivalence and non-inferiority with a margin."""
+    """Equivalence and non-inferiority with a margin.
+
+    ``margin_low`` to ``margin_high`` are one-sided limits of the difference, each at level alpha (of confidence
+    1 − 2 alpha together), and ``margin_lift_low`` to ``margin_lift_high`` those of the lift: a system loses less
+    than the margin, at alpha, exactly where the limit on the side of the loss does.
+    """
 
     p_equivalence: float = math.nan
     p_equivalence_adjusted: float = math.nan
     within_margin: bool | None = None
     p_non_inferior: float = math.nan
     users_needed: int | None = None
+    margin_low: float = math.nan
+    margin_high: float = math.nan
+    margin_lift_low: float = math.nan
+    margin_lift_high: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -356,6 +439,12 @@ class PairRow:
         The standard error of the difference.
     bounds : tuple of float
         The smallest and the largest value of a user.
+    limits_of, margin_limits_of : callable or None
+        The limits of the test, and of the tests of a margin, at any level of confidence.
+    joint : Limits or None
+        The limits of a test of all pairs together, which takes the place of ``limits_of``.
+    side : float
+        The side that a test of the median shows; NaN for tests of the mean.
     """
 
     metric: str
@@ -374,6 +463,11 @@ class PairRow:
     better: bool | None = hidden(None)
     error: float = hidden(math.nan)
     bounds: Bounds = field(default=UNBOUNDED, metadata={"hidden": True})
+    limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
+    margin_limits_of: LimitsOf | None = field(default=None, metadata={"hidden": True})
+    joint: Limits | None = field(default=None, metadata={"hidden": True})
+    joint_confidence: float = field(default=math.nan, metadata={"hidden": True})
+    side: float = field(default=math.nan, metadata={"hidden": True})
 
     @property
     def largest(self) -> float:
@@ -397,74 +491,115 @@ def row_of(
     pair: tuple[str, str],
     pairs: PairStatistics,
     tested: TestResult,
-    intervals: tuple[Interval, Interval],
+    limits_of: LimitsOf,
     *,
     alpha: float,
     margin: Margin | None,
     better: bool | None,
+    together: int,
     tests: int,
     dropped: tuple[int, str],
     bounds: Bounds,
     cluster: Any = None,
     delta: float = math.nan,
     p_bound: float = math.nan,
+    interval_flags: Sequence[str] = (),
 ) -> PairRow:
     """Return the row of one pair of a family of ``tests``, from pairs or their sums; x is the system, y the baseline.
 
-    ``intervals`` are that of the pair alone and that of all pairs of the family together. ``dropped``
-    has the number of users that any result has, and why some were left out; ``delta`` is Cliff's and
-    ``p_bound`` that of a bounded mean, which sums do not tell; ``bounds`` are those of a user's value,
-    ``cluster`` the clusters of users.
+    ``limits_of`` has the limits at any level, which is first that of the pair alone, and that of all ``together``
+    pairs of the family. ``dropped`` has the number of users that any result has, and why some were left out;
+    ``delta`` is Cliff's and ``p_bound`` that of a bounded mean, which sums do not tell; ``bounds`` are those of a
+    user's value, ``cluster`` the clusters of users.
     """
-    n, (after, before), (interval, together) = pairs.n, pairs.means, intervals
-    limits, largest = (interval.low, interval.high, together.low, together.high), bounds[1] - bounds[0]
-    by_bound, confidence = tested.test == BOUNDED and isinstance(pairs, Differences), 1 - alpha
+    n, (after, before), largest = pairs.n, pairs.means, bounds[1] - bounds[0]
+    by_bound = tested.test == BOUNDED and isinstance(pairs, Differences)
+    alone = limits_of(1 - alpha)
+    wide = alone if together == 1 else limits_of(1 - alpha / together)
+    wins, losses = (pairs.losses, pairs.wins) if better is False else (pairs.wins, pairs.losses)
+
+    def margin_limits_of(confidence: float) -> Limits:
+        return Limits(*margin_limits(pairs, bounds, confidence=confidence, cluster=cluster))
+
     return PairRow(
         cell,
         None,
         *pair,
-        means=Means(before, after, pairs.mean, *limits, *_lift(pairs, bounds, confidence, by_bound=by_bound)),
+        means=_means((before, after), pairs.mean, alone, wide, 1 - alpha),
         test=TestOutcome(tested.test, tested.p, p_bound=p_bound),
         effect=EffectSizes(
             pairs.d_z,
             delta,
-            wins=pairs.wins,
+            wins=wins,
             ties=n - pairs.nonzero,
-            losses=pairs.losses,
+            losses=losses,
             users=n,
             users_dropped=dropped[0] - n,
             dropped_because=dropped[1],
             users_not_zero=pairs.not_zero,
             minimum_detectable=_detectable(pairs, alpha / tests, largest, by_bound=by_bound),
         ),
-        equivalence=_margin_tests(pairs, margin, alpha, bounds, better, cluster),
-        flags=tuple(dict.fromkeys((*tested.flags, *interval.flags))),
+        equivalence=_margin_tests(pairs, margin, alpha, bounds, better, cluster, margin_limits_of),
+        flags=tuple(dict.fromkeys((*tested.flags, *interval_flags))),
         better=better,
         error=pairs.error,
         bounds=bounds,
+        limits_of=cache(limits_of),
+        margin_limits_of=margin_limits_of,
+    )
+
+
+def _means(means: tuple[float, float], difference: float, alone: Limits, together: Limits, confidence: float) -> Means:
+    """Return the means of a pair, the baseline first, with their difference, lift and limits."""
+    before, after = means
+    return Means(
+        before,
+        after,
+        difference,
+        low=alone.low,
+        high=alone.high,
+        confidence=confidence,
+        low_alone=alone.low,
+        high_alone=alone.high,
+        low_together=together.low,
+        high_together=together.high,
+        lift=difference / abs(before) if before else math.nan,
+        lift_low=alone.lift_low,
+        lift_high=alone.lift_high,
     )
 
 
 def _margin_tests(
-    pairs: PairStatistics, margin: Margin | None, alpha: float, bounds: Bounds, better: bool | None, cluster: Any
+    pairs: PairStatistics,
+    margin: Margin | None,
+    alpha: float,
+    bounds: Bounds,
+    better: bool | None,
+    cluster: Any,
+    limits_of: LimitsOf,
 ) -> MarginTests:
     """Return what the users' values show about a margin."""
     if margin is None:
         return MarginTests()
     same = equivalence_of(pairs, margin=margin, alpha=alpha, bounds=bounds, cluster=cluster)
+    tests = with_margin_limits(MarginTests(same.p), limits_of(1 - 2 * alpha))
     if better is None:
-        return MarginTests(p_equivalence=same.p)
+        return tests
     no_worse = non_inferiority_of(
         pairs, margin=margin, alpha=alpha, bounds=bounds, higher_is_better=better, cluster=cluster
     )
-    return MarginTests(same.p, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
+    return replace(tests, p_non_inferior=no_worse.p, users_needed=no_worse.users_needed)
 
 
-def _lift(pairs: PairStatistics, bounds: Bounds, confidence: float, *, by_bound: bool) -> tuple[float, float, float]:
-    """Return the lift and its interval, that of the test."""
-    if by_bound and isinstance(pairs, Differences):
-        return bounded_lift(pairs, bounds, confidence=confidence)
-    return lift_interval(pairs, confidence=confidence)
+def with_margin_limits(tests: MarginTests, limits: Limits) -> MarginTests:
+    """Return tests of a margin with their limits."""
+    return replace(
+        tests,
+        margin_low=limits.low,
+        margin_high=limits.high,
+        margin_lift_low=limits.lift_low,
+        margin_lift_high=limits.lift_high,
+    )
 
 
 def _detectable(pairs: PairStatistics, alpha: float, largest: float, *, by_bound: bool) -> float:
@@ -494,24 +629,27 @@ def row_of_all_lists(
     values: tuple[float, float],
     users: int,
     tested: TestResult,
-    interval: Interval,
+    limits_of: LimitsOf,
     *,
+    alpha: float,
     error: float,
     better: bool | None,
 ) -> PairRow:
     """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
-    before, after = values
-    lift = tested.difference / before if before else math.nan
+    alone = limits_of(1 - alpha)
+    means = _means(values, tested.difference, alone, NO_LIMITS, 1 - alpha)
     return PairRow(
         cell,
         None,
         *pair,
-        means=Means(before, after, tested.difference, interval.low, interval.high, lift=lift),
+        means=means,
         test=TestOutcome(tested.test, tested.p),
         effect=EffectSizes(users=users, users_dropped=0, dropped_because=""),
         flags=(*tested.flags, ALL_LISTS),
         better=better,
         error=error,
+        limits_of=cache(limits_of),
+        margin_limits_of=limits_of,
     )
 
 
@@ -522,27 +660,86 @@ def with_joint_p(rows: Sequence[PairRow], joint: Sequence[float]) -> list[PairRo
     return [replace(row, test=replace(row.test, p_adjusted=p)) for row, p in zip(rows, adjusted, strict=True)]
 
 
-def with_verdict(row: PairRow, p: float, p_equivalence: float, *, error_rate: str, alpha: float) -> PairRow:
-    """Return a row with its adjusted p-values, what they show, and the error rate that they control."""
+@dataclass(frozen=True)
+class Corrected:
+    """What a correction makes of one test: the adjusted p, and the level of the interval that agrees with it.
+
+    ``family_wise`` says whether the correction controls the family-wise error rate over several tests.
+    """
+
+    p: float
+    level: float
+    p_equivalence: float
+    equivalence_level: float
+    error_rate: str
+    family_wise: bool = False
+
+
+def with_verdict(row: PairRow, corrected: Corrected, alpha: float) -> PairRow:
+    """Return a row with its adjusted p-values, what they show, the error rate, and the interval of that level."""
+    p, p_equivalence = corrected.p, corrected.p_equivalence
     verdict = _verdict(row, p, p_equivalence, alpha)
-    return replace(
+    row = replace(
         row,
-        test=replace(row.test, p_adjusted=p, error_rate=error_rate, verdict=verdict),
+        test=replace(row.test, p_adjusted=p, error_rate=corrected.error_rate, verdict=verdict),
         equivalence=replace(row.equivalence, p_equivalence_adjusted=p_equivalence, within_margin=p_equivalence < alpha),
-        flags=(*row.flags, *_unbounded_flags(row.test, verdict, alpha)),
+        flags=(*row.flags, *_unbounded_flags(row.test, verdict, alpha), *_opposite_flags(row, p, alpha)),
+    )
+    return replace(row, means=_decided(row, corrected, verdict, shown=p < alpha))
+
+
+def _decided(row: PairRow, corrected: Corrected, verdict: str, *, shown: bool) -> Means:
+    """Return the means of a row with the intervals of the test and the level of its verdict."""
+    means = row.means
+    if row.limits_of is None:
+        return means
+    confidence = 1 - corrected.level
+    if row.joint is not None:
+        confidence, limits = row.joint_confidence, row.joint
+    else:
+        limits = row.limits_of(confidence)
+    limits = within_sign(limits, means.difference, shown=shown)
+    together = Limits(means.low_together, means.high_together)
+    together = within_sign(together, means.difference, shown=shown) if corrected.family_wise else limits
+    if row.joint is not None or math.isnan(means.low_together):
+        together = limits
+    if verdict == "equivalent" and row.margin_limits_of is not None:
+        confidence = 1 - 2 * corrected.equivalence_level
+        limits = row.margin_limits_of(confidence)
+    return replace(
+        means,
+        low=limits.low,
+        high=limits.high,
+        confidence=confidence,
+        low_together=together.low,
+        high_together=together.high,
+        lift_low=limits.lift_low,
+        lift_high=limits.lift_high,
     )
 
 
 def _verdict(row: PairRow, p: float, p_equivalence: float, alpha: float) -> str:
     """Return what a row shows: better, worse, different, equivalent or not shown.
 
-    A significant difference is never hidden: within the margin it is still better or worse.
+    A significant difference is never hidden: within the margin it is still better or worse. Where the median is on
+    the other side of 0 than the mean, neither system is called better.
     """
     if not p < alpha:
         return "equivalent" if p_equivalence < alpha else "not shown"
-    if row.better is None:
+    if row.better is None or _is_opposite(row):
         return "different"
     return "better" if (row.means.difference > 0) == row.better else "worse"
+
+
+def _is_opposite(row: PairRow) -> bool:
+    """Return whether a test of the median shows another side than that of the mean difference."""
+    return not math.isnan(row.side) and not row.side * row.means.difference > 0
+
+
+def _opposite_flags(row: PairRow, p: float, alpha: float) -> tuple[str, ...]:
+    if not p < alpha or not _is_opposite(row):
+        return ()
+    return (f"{row.test.test}: most differences are on the other side of 0 than their mean",)
 
 
 def _unbounded_flags(test: TestOutcome, verdict: str, alpha: float) -> tuple[str, ...]:
@@ -550,3 +747,57 @@ def _unbounded_flags(test: TestOutcome, verdict: str, alpha: float) -> tuple[str
     if verdict not in ("better", "worse", "different") or not test.p_bound >= alpha:
         return ()
     return (f"{verdict} by {test.test} alone: a rare large difference that was not drawn is not excluded",)
+
+
+_SWAPPED = (
+    *(("baseline", "system"), ("mean_baseline", "mean_system"), ("wins", "losses")),
+    *(("seeds_baseline", "seeds_system"), ("deviation_baseline", "deviation_system")),
+)
+_NEGATED = ("difference", "d_z", "cliffs_delta")
+_LIMITS = (
+    ("low", "high"),
+    ("low_alone", "high_alone"),
+    ("low_together", "high_together"),
+    ("margin_low", "margin_high"),
+)
+_LIFTS = (("lift_low", "lift_high"), ("margin_lift_low", "margin_lift_high"))
+_UNKNOWN = {"p_non_inferior": math.nan, "users_needed": None}
+"""Columns about a loss of the system, which say nothing of a loss of the baseline."""
+_OPPOSITE = {"better": "worse", "worse": "better"}
+
+
+def oriented(row: Mapping[str, Any], baseline: str) -> dict[str, Any]:
+    """Return a row of a comparison as seen from one of its two systems as the baseline: every column turns.
+
+    >>> row = values_of(PairRow("mrr", None, "b", "a", means=Means(0.4, 0.5, 0.1, low=0.05, high=0.3, lift=0.25),
+    ...                         test=TestOutcome(verdict="better"), effect=EffectSizes(0.2, wins=3, losses=1)))
+    >>> turned = oriented(row, "a")
+    >>> turned["system"], turned["difference"], turned["low"], turned["verdict"], turned["lift"], turned["wins"]
+    ('b', -0.1, -0.3, 'worse', -0.2, 1)
+    """
+    if row["baseline"] == baseline:
+        return dict(row)
+    turned = dict(row)
+    for one, other in _SWAPPED:
+        turned |= {one: row[other], other: row[one]}
+    turned |= {name: _negative(row[name]) for name in _NEGATED}
+    for low, high in _LIMITS:
+        turned |= {low: _negative(row[high]), high: _negative(row[low])}
+    mean = turned["mean_baseline"]
+    lift = math.nan if not mean or is_missing(mean) else round(turned["difference"] / abs(mean), 12)
+    turned |= {"lift": lift, **_UNKNOWN, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
+    for low, high in _LIFTS:
+        ends = (row[low], row[high])
+        known = not any(map(is_missing, ends)) and ends[0] > -1 and not is_missing(mean) and mean > 0
+        turned |= {low: _inverse(ends[1]), high: _inverse(ends[0])} if known else {low: math.nan, high: math.nan}
+    return turned
+
+
+def _inverse(lift: float) -> float:
+    """Return the lift of the baseline over the system, from that of the system over the baseline."""
+    return 1 / (1 + lift) - 1
+
+
+def _negative(value: float | None) -> float | None:
+    """Return minus a number, 0 without a sign; what is missing stays so."""
+    return None if value is None else 0.0 - value

@@ -10,13 +10,23 @@ from typing import Any
 
 import polars as pl
 
-from rankwise.comparison.rows import ALL_LISTS, IN_PAIR_TABLE, change_text, interval_text, is_missing, named_p, places
+from rankwise.comparison.rows import (
+    ALL_LISTS,
+    IN_PAIR_TABLE,
+    Column,
+    change_text,
+    interval_text,
+    is_missing,
+    named_p,
+    places,
+)
 from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, count_of, level_text, signed
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
 
 __all__ = [
     "CORRECTIONS",
+    "adjusted_p_name",
     "comparison_views",
     "costs",
     "group_name",
@@ -24,6 +34,7 @@ __all__ = [
     "labels_of",
     "lead_sentence",
     "leader_first",
+    "level_of",
     "listing",
     "means_by_system",
     "method_line",
@@ -247,7 +258,7 @@ def pair_sentence(row: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     if is_missing(row["p_adjusted"]):
         why = ", ".join(flag for flag in row.get("flags", ()) if flag not in ("exploratory", ALL_LISTS))
         return f"{one} is not tested against {other} {on}: {means}; {why or 'no p-value could be computed'}."
-    p = named_p("p", row["p_adjusted"], settings["alpha"])
+    p = named_p(adjusted_p_name([row], settings), row["p_adjusted"], settings["alpha"])
     would = "" if is_missing(row["minimum_detectable"]) else _would_find(row)
     return f"{one} is not shown to differ from {other} {on}: {_size(row)}, {p}.{would}"
 
@@ -382,10 +393,10 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     hidden |= {"baseline"} if by_system else set()
     shown = [column for column in IN_PAIR_TABLE if column.head not in hidden]
     head = f"{dicts[0]['metric']}, {unit.counted(users[0])}" if len(users) == 1 else str(dicts[0]["metric"])
-    names = {"system": "mean", "verdict": ""} if by_system else {"verdict": ""}
-    names["users"] = unit.rows
-    level = f"{level_text(1 - settings['alpha'])} interval"
-    heads = [names.get(column.head, level if column.head == "interval" else column.head) for column in shown]
+    level, p_name = level_of(dicts), adjusted_p_name(dicts, settings)
+    names = {"verdict": "", "users": unit.rows, "interval": _interval_head(level, dicts, settings), "p": p_name}
+    names |= {"system": "mean"} if by_system else {}
+    heads = [names.get(column.head, column.head) for column in shown]
     body: list[list[Cell]] = []
     if by_system:
         mean = brief(dicts[0]["mean_baseline"])
@@ -395,7 +406,7 @@ def _primary_view(rows: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
         name = str(row["system"]) if by_system else pair_name(row)
         if settings["by"] is not None:
             name = group_name(row["group"]) + ("" if len(pairs) == 1 else f": {name}")
-        body.append([name, *(column.text(row) for column in shown)])
+        body.append([name, *(_pair_cell(column, row, level) for column in shown)])
     if settings["by"] is not None:
         head = f"{head}, by {settings['by']}"
     stays = {"system"} if by_system else set()
@@ -439,13 +450,62 @@ def _other_view(
 def pair_view(table: pl.DataFrame, settings: Mapping[str, Any]) -> TableView:
     """Return every column of one row per pair of systems and metric, the primary metric first, with all notes."""
     ordered = table.sort("primary", descending=True, maintain_order=True)
+    dicts = ordered.to_dicts()
+    several = {row["primary"] for row in dicts} == {True, False}
+    level = math.nan if several else level_of(dicts)
     rows = [
-        (f"{metric_name(row, settings)}  {pair_name(row)}", *(column.text(row) for column in IN_PAIR_TABLE))
-        for row in ordered.iter_rows(named=True)
+        (
+            f"{metric_name(row, settings)}  {pair_name(row)}",
+            *(_pair_cell(column, row, level) for column in IN_PAIR_TABLE),
+        )
+        for row in dicts
     ]
-    rows_of = SamplingUnit.of_comparison(settings).rows
-    head = ("", *(rows_of if column.head == "users" else column.head for column in IN_PAIR_TABLE))
+    heads = {"interval": _interval_head(level, dicts, settings)}
+    heads |= {"p": "p adjusted" if several else adjusted_p_name(dicts, settings)}
+    heads |= {"users": SamplingUnit.of_comparison(settings).rows}
+    head = ("", *(heads.get(column.head, column.head) for column in IN_PAIR_TABLE))
     return TableView(head, rows, _notes(table, settings), left=(0, len(head) - 1))
+
+
+def level_of(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the confidence level that the intervals of a family have, except those of equivalence; NaN if several."""
+    levels = {row["confidence"] for row in rows if row["verdict"] != "equivalent"}
+    levels = levels or {row["confidence"] for row in rows}
+    levels.discard(None)
+    return float(levels.pop()) if len(levels) == 1 else math.nan
+
+
+def _correction_of(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str | None:
+    """Return the name of the correction of a family; None if a single test needs none."""
+    if len(rows) + settings.get("earlier", 0) < 2:
+        return None
+    return CORRECTIONS.get(settings["correction"] if rows[0]["primary"] else "bh")
+
+
+def adjusted_p_name(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return what the p-value beside a verdict is called: that of the correction, if there is one."""
+    correction = _correction_of(rows, settings)
+    return "p" if correction is None else f"p ({correction})"
+
+
+def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """Return the head of intervals: their level, and the correction that leaves it."""
+    if math.isnan(level):
+        return "interval"
+    correction = _correction_of(rows, settings)
+    joint = settings["correction"] in ("max_t", "tukey") and rows[0]["primary"]
+    named = correction is not None and (joint or abs(level - 1 + settings["alpha"]) > 1e-9)
+    return f"{level_text(level)} interval" + (f" ({correction})" if named else "")
+
+
+def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
+    """Return the cell of a pair; an interval of another level than that of the head says its own."""
+    text = column.text(row)
+    if row["verdict"] == "equivalent" and column.head == "p":
+        return f"{text} (margin)"
+    if column.head != "interval" or text == "–" or is_missing(row["confidence"]) or row["confidence"] == level:
+        return text
+    return f"{text} ({level_text(row['confidence'])})"
 
 
 def pair_name(row: Mapping[str, Any]) -> str:
@@ -482,8 +542,20 @@ def method_line(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     if pairs > 1:
         where = "" if settings["by"] is None else f" and groups by {settings['by']}"
         text += ", without correction" if correction is None else f", {correction} over {pairs} pairs{where}"
-    text += f"; {level_text(1 - settings['alpha'])} intervals of one pair alone."
-    return text + (f" Exploratory: Benjamini–Hochberg over {len(others)}." if len(others) else "")
+    text += f"; {_levels(family.to_dicts() or table.to_dicts())}."
+    if not len(others):
+        return text
+    return f"{text} Exploratory: Benjamini–Hochberg over {len(others)}; {_levels(others.to_dicts())}."
+
+
+def _levels(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the confidence level of the intervals beside verdicts."""
+    same = [row for row in rows if row["verdict"] == "equivalent"]
+    levels = dict.fromkeys(level_text(row["confidence"]) for row in rows if row not in same)
+    texts = [f"{' and '.join(levels)} intervals"] if levels else []
+    of_margins = dict.fromkeys(level_text(row["confidence"]) for row in same)
+    texts += [f"{' and '.join(of_margins)} intervals of equivalence"] if same else []
+    return ", ".join(texts)
 
 
 def _notes(table: pl.DataFrame, settings: Mapping[str, Any], most: int | None = None) -> list[str]:
@@ -535,9 +607,18 @@ def _ranks(settings: Mapping[str, Any]) -> list[str]:
         for row in ranks[:10]
     ]
     more = f", … ({len(ranks)} systems)" if len(ranks) > 10 else ""
-    level = level_text(1 - settings["alpha"])
     about = ", approximate for the skewness of differences" if settings["ranks_approximate"] else ""
-    return [f"Ranks, together with {level} confidence{about}: {', '.join(texts)}{more}."]
+    return [f"Ranks, {_rank_claim(settings)}{about}: {', '.join(texts)}{more}."]
+
+
+def _rank_claim(settings: Mapping[str, Any]) -> str:
+    """Return what ranks hold with: together, if the correction of their pairs controls the family-wise error rate."""
+    correction = settings["correction"]
+    if correction == "none":
+        return f"each pair at level {settings['alpha']:g}, without correction"
+    if correction in ("bh", "by"):
+        return f"with a false discovery rate of {settings['alpha']:g} ({CORRECTIONS[correction]})"
+    return f"together with {level_text(1 - settings['alpha'])} confidence"
 
 
 def _reuse(settings: Mapping[str, Any]) -> list[str]:

@@ -157,6 +157,38 @@ def _rows_with_verdicts(content: Any) -> Any:
     return {**content, "pairs": list(pairs)}
 
 
+def _decision_with_levels(content: Any) -> Any:
+    """Return a decision whose intervals have a level: older ones divided limits by the mean of the baseline."""
+    checks = []
+    for row in content["checks"]:
+        mean = row["mean_baseline"]
+        shares = {
+            name: row[value] / abs(mean) if mean and isinstance(row[value], int | float) else None
+            for name, value in (("change", "difference"), ("change_low", "low"), ("change_high", "high"))
+        }
+        checks.append({**row, **shares, "confidence": 1 - content["rule"]["alpha"], "p_name": ""})
+    return {**content, "checks": checks}
+
+
+_MARGIN_LIMITS = ("margin_low", "margin_high", "margin_lift_low", "margin_lift_high")
+
+
+def _rows_with_levels(content: Any) -> Any:
+    """Return a comparison whose intervals have a level, and whose wins are users for whom the system is better.
+
+    Older ones have the interval of a pair alone.
+    """
+    settings = content["settings"]
+    confidence, directions = 1 - settings["alpha"], settings.get("directions", {})
+    rows = []
+    for row in content["pairs"]:
+        more = {"confidence": confidence, "low_alone": row["low"], "high_alone": row["high"]}
+        if directions.get(row["metric"]) is False and not row.get("data_sets"):
+            more |= {"wins": row["losses"], "losses": row["wins"]}
+        rows.append({**row, **more, **dict.fromkeys(_MARGIN_LIMITS)})
+    return {**content, "pairs": rows}
+
+
 def _table_with_verdicts(table: str) -> Upgrade:
     """Return an upgrade of a folder of tables to the verdicts of today."""
 
@@ -171,6 +203,19 @@ def _differences_with_margins(content: Any) -> Any:
     """Return an off-policy result with p-values of its margin, which older ones do not have."""
     head, frames = content
     table = frames["differences"].with_columns(p_non_inferior=pl.lit(float("nan")))
+    return head, {**frames, "differences": table}
+
+
+def _differences_with_levels(content: Any) -> Any:
+    """Return an off-policy result whose intervals of differences have a level: older ones are of a pair alone."""
+    head, frames = content
+    unknown = ("p_equivalence", "p_margin_adjusted", "low_non_inferior", "high_non_inferior")
+    table = frames["differences"].with_columns(
+        pl.lit(1 - head["settings"]["alpha"]).alias("confidence"),
+        pl.col("low").alias("low_alone"),
+        pl.col("high").alias("high_alone"),
+        *(pl.lit(float("nan")).alias(name) for name in unknown),
+    )
     return head, {**frames, "differences": table}
 
 
@@ -200,16 +245,16 @@ COMPARISON = SavedForm(
     "comparison",
     "Comparison.save",
     "`comparison.json`, and a result per system in `results/`",
-    5,
-    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts),
+    6,
+    upgrades=(_unchanged, _rows_with("pairs", "p_bound", None), _unchanged, _rows_with_verdicts, _rows_with_levels),
     unversioned=1,
 )
 DECISION = SavedForm(
     "decision",
     "Decision.save",
     "one JSON file: the rule, the checks, the outcome",
-    4,
-    upgrades=(_unchanged, _rows_with("checks", "flags", ()), _decision_with_means),
+    5,
+    upgrades=(_unchanged, _rows_with("checks", "flags", ()), _decision_with_means, _decision_with_levels),
     unversioned=1,
 )
 LOOKS = SavedForm("record of looks", "rankwise compare --looks", "one JSON file: every look at each pair of systems", 3)
@@ -241,9 +286,9 @@ OFF_POLICY = SavedForm(
     "off-policy result",
     "OffPolicy.save",
     "`result.json`, and a Parquet file per table",
-    3,
+    4,
     key="off_policy_version",
-    upgrades=(_table_with_verdicts("differences"), _differences_with_margins),
+    upgrades=(_table_with_verdicts("differences"), _differences_with_margins, _differences_with_levels),
 )
 INTERLEAVING = SavedForm(
     "interleaving result",

@@ -595,9 +595,9 @@ def check_comparisons(
                 if key == "primary" and not mistakes.document.has(where):
                     where = ("evaluation", "validation_metric")
                 mistakes.tried(where, partial(common_cells, expected, [name], name, means_only=means_only))
-        for name in margin if isinstance(margin, Mapping) else ():
+        for name, size in margin.items() if isinstance(margin, Mapping) else ():
             if is_known(name):
-                mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: 1.0}, first))
+                mistakes.tried((*place, "margin", name), partial(margins_by_cell, {name: size}, first))
         if complete and len(mistakes) == before and primary is None and not names:
             mistakes.tried(place, partial(common_cells, expected, None, None, means_only=means_only))
         named = {key: value for key, value in options.items() if key not in _NOT_CHECKED}

@@ -152,6 +152,12 @@ class Estimate:
             return 0.0 if self.value > value else 1.0
         return self._one_sided(value, -1)
 
+    def p_below(self, value: float) -> float:
+        """Return the one-sided p-value that the true value lies below a value: the larger of both tests."""
+        if self.is_constant:
+            return 0.0 if self.value < value else 1.0
+        return self._one_sided(value, 1)
+
     def _one_sided(self, value: float, side: int) -> float:
         """Return the larger one-sided p-value of a value above (1) or below (−1) the estimate."""
         from scipy.special import stdtr

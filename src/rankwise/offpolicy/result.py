@@ -132,8 +132,10 @@ class OffPolicy(SavedTables):
         requests, effective requests, perplexity, Pareto k, mass without support, and item calibration. With ``by``
         also ``by`` and ``group``.
     differences : polars.DataFrame
-        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference`` with its interval,
-        ``p``, ``p_adjusted``, ``p_non_inferior`` (of a loss of the margin or more), ``verdict``, the
+        One row per pair: ``baseline``, ``system``, the means of both, the paired ``difference`` with the interval of
+        the test and the level of its verdict (``confidence``), and that of the pair alone (``low_alone`` to
+        ``high_alone``), ``p``, ``p_adjusted``, ``p_non_inferior`` (of a loss of the margin or more) with its one-sided
+        limits, ``p_equivalence``, ``p_margin_adjusted`` (of what the margin shows, after correction), ``verdict``, the
         ``minimum_detectable`` difference (power 0.8), ``users``, whether it is ``primary``, ``flips_at`` (the largest
         clip of the weights at which the sign turns) and ``flags``.
     sensitivity : polars.DataFrame
@@ -179,15 +181,17 @@ class OffPolicy(SavedTables):
         """Return the value of a policy; NaN where its support is none."""
         return float(self.row(policy)["value"])
 
-    def interval(self, policy: str) -> Interval:
+    def interval(self, policy: str, group: Any = None) -> Interval:
         """Return the printed interval of a policy's value.
 
         Parameters
         ----------
         policy : str
             The name of a target, or ``"logged"``.
+        group : str, optional
+            With ``by``: the group of requests; by default all of them.
         """
-        row, confidence = self.row(policy), 1 - self.settings["alpha"]
+        row, confidence = self.row(policy, group), 1 - self.settings["alpha"]
         return Interval(row["value"], row["low"], row["high"], confidence, METHOD, row["users"], tuple(row["reasons"]))
 
     def requests_needed(self, policy: str, *, difference: float) -> int:
@@ -276,6 +280,8 @@ class OffPolicy(SavedTables):
             unknown["users"] = supports[system]["users"]
             head = {"metric": reward, "by": None if group is None else row["by"], "group": group, "up": True}
             more = {"p_bound": math.nan, "users_needed": None, "flags": [*weak, *row["flags"]]}
+            more |= {"level": self.settings["alpha"], "margin_lift_low": math.nan, "margin_lift_high": math.nan}
+            more |= {"margin_low": row["low_non_inferior"], "margin_high": row["high_non_inferior"]}
             rows.append({**row, **head, **more, **unknown})
         return rows
 
@@ -330,18 +336,34 @@ def _group(row: Mapping[str, Any]) -> str:
     return "" if row.get("group") is None else f" [{row['by']}={row['group']}]"
 
 
+def _deciding_p(row: Mapping[str, Any]) -> float:
+    """Return the p-value that decided the verdict of a pair: of a margin that of its test."""
+    return float(row["p_margin_adjusted" if row["verdict"] in ("equivalent", "within the margin") else "p_adjusted"])
+
+
+def _level_beside(row: Mapping[str, Any], level: float) -> str:
+    """Return the level of an interval that is not that of the head."""
+    if math.isnan(row["low"]) or row["confidence"] == level:
+        return ""
+    return f" ({level_text(row['confidence'])})"
+
+
 def _difference_view(result: OffPolicy) -> TableView:
+    levels = {row["confidence"] for row in result.differences.to_dicts() if not math.isnan(row["confidence"])}
+    level = levels.pop() if len(levels) == 1 else math.nan
+    several = len(result.differences) > 1 and result.settings.get("correction") != "none"
+    p_name = "p adjusted" if several else "p"
     rows = [
         (
             f"{row['system']} − {row['baseline']}{_group(row)}",
             signed(row["difference"]),
-            limits_text(row["low"], row["high"]),
-            p_value(row["p"]),
+            limits_text(row["low"], row["high"]) + _level_beside(row, level),
+            p_value(_deciding_p(row), result.settings["alpha"]),
             row["verdict"],
         )
         for row in result.differences.iter_rows(named=True)
     ]
-    head = ("", "difference", "interval", "p", "verdict")
+    head = ("", "difference", "interval" if math.isnan(level) else f"{level_text(level)} interval", p_name, "verdict")
     return TableView(head, rows, _notes(result), left=(0, 4))
 
 

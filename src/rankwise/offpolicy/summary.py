@@ -18,7 +18,7 @@ from rankwise.offpolicy.support import Support, decide_support, diagnostics_of, 
 from rankwise.offpolicy.values import Estimator, Value, clip_curve, difference_of, exact_columns, logged_value, value_of
 from rankwise.stats.differences import Floats
 from rankwise.stats.equivalence import minimum_detectable
-from rankwise.stats.many_systems import Correction, adjust
+from rankwise.stats.many_systems import Correction, adjust, level_left
 
 __all__ = ["Summary", "per_user", "positions_of"]
 
@@ -97,13 +97,38 @@ class Summary:
             rows.append(row)
         for primary, method in ((True, self.correction), (False, "bh")):
             family = [row for row in rows if row["primary"] == primary and not math.isnan(row["p"])]
-            adjusted = adjust([row["p"] for row in family], method).tolist() if family else []
-            for row, p in zip(family, adjusted, strict=True):
-                row["p_adjusted"] = p
+            self._correct(family, method, values)
         for row in rows:
             words = [supports[row["system"]], supports[row["baseline"]]]
             row["verdict"] = self._verdict(row, words)
-        return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+            if row["verdict"] in ("equivalent", "within the margin"):
+                row |= {"low": row["margin_low"], "high": row["margin_high"], "confidence": row["margin_confidence"]}
+        names = ("margin_low", "margin_high", "margin_confidence")
+        table = [{name: value for name, value in row.items() if name not in names} for row in rows]
+        return pl.DataFrame(table, schema_overrides=_TYPES, infer_schema_length=None)
+
+    def _correct(self, family: list[dict[str, Any]], method: Correction, values: Mapping[str, Value]) -> None:
+        """Correct the tests of a family of pairs, those of a margin too, with intervals of the level that is left."""
+        if not family:
+            return
+        p = [row["p"] for row in family]
+        level = level_left(p, method, self.alpha)
+        margins = {name: [row[name] for row in family] for name in ("p_non_inferior", "p_equivalence")}
+        adjusted = {name: adjust(tests, method).tolist() for name, tests in margins.items()}
+        levels = {name: level_left(tests, method, self.alpha) for name, tests in margins.items()}
+        for at, (row, p_adjusted) in enumerate(zip(family, adjust(p, method).tolist(), strict=True)):
+            estimate = difference_of(values[row["system"]], values[row["baseline"]])
+            row["p_adjusted"] = p_adjusted
+            low, high = estimate.limits(level)
+            row |= {"low": float(low), "high": float(high), "confidence": 1 - level}
+            if self.margin is None:
+                continue
+            row["within_margin"] = adjusted["p_non_inferior"][at] < self.alpha
+            row["equivalent"] = adjusted["p_equivalence"][at] < self.alpha
+            of_word = "p_equivalence" if row["equivalent"] else "p_non_inferior"
+            row["p_margin_adjusted"], margin_level = adjusted[of_word][at], levels[of_word]
+            low, high = estimate.limits(2 * margin_level)
+            row |= {"margin_low": float(low), "margin_high": float(high), "margin_confidence": 1 - 2 * margin_level}
 
     def _pair(self, system: Value, baseline: Value, curve: Floats) -> dict[str, Any]:
         """Return the numbers of one pair, except its adjusted p-value and verdict."""
@@ -119,6 +144,9 @@ class Summary:
             "difference": estimate.value,
             "low": float(low),
             "high": float(high),
+            "confidence": 1 - self.alpha,
+            "low_alone": float(low),
+            "high_alone": float(high),
             "error": error,
             "p": float(estimate.p(0.0)),
             "minimum_detectable": detectable,
@@ -127,11 +155,11 @@ class Summary:
         }
         if self.margin is not None:
             margin = size_of(check_margin(self.margin), baseline.value)  # type: ignore[arg-type]
-            inner = estimate.limits(2 * self.alpha)
             row["margin"] = margin
-            row["p_non_inferior"] = math.nan if margin is None else estimate.p_above(-margin)
-            row["within_margin"] = margin is not None and inner.low > -margin
-            row["equivalent"] = margin is not None and inner.low > -margin and inner.high < margin
+            p = (math.nan, math.nan) if margin is None else (estimate.p_above(-margin), estimate.p_below(margin))
+            row |= {"p_non_inferior": p[0], "p_equivalence": max(p)}
+            low, high = estimate.limits(2 * self.alpha)
+            row |= {"low_non_inferior": float(low), "high_non_inferior": float(high)}
         return row | {"flags": _flags(estimate, row, self.alpha)}
 
     def _verdict(self, row: Mapping[str, Any], supports: list[Support]) -> str:
@@ -175,7 +203,17 @@ _TYPES: dict[str, Any] = {
     "margin": pl.Float64,
 }
 _NUMBERS = (
-    *("mean_baseline", "mean_system", "difference", "low", "high", "error", "p", "p_adjusted", "p_non_inferior"),
+    *("mean_baseline", "mean_system", "difference", "low", "high", "confidence", "low_alone", "high_alone"),
+    *(
+        "error",
+        "p",
+        "p_adjusted",
+        "p_non_inferior",
+        "p_equivalence",
+        "p_margin_adjusted",
+        "low_non_inferior",
+        "high_non_inferior",
+    ),
     "minimum_detectable",
 )
 _WITHOUT: dict[str, Any] = {

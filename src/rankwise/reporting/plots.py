@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
-from rankwise.comparison.rows import interval_text, is_missing, named_p, places
+from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, places
 from rankwise.comparison.view import group_name, natural_key, verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
@@ -39,11 +39,11 @@ __all__ = [
     "Estimate",
     "Estimates",
     "ResultPlots",
-    "at_its_level",
     "changed_users",
     "charts",
     "curve_frame",
     "curves_of",
+    "decided_limits",
     "decision_frame",
     "difference_frame",
     "gains",
@@ -220,25 +220,22 @@ def slice_frame(estimates: Estimates, cell: str, by: str, groups: Sequence[tuple
     return pl.DataFrame(rows, schema=SLICES)
 
 
-def difference_frame(
-    pairs: Sequence[Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    thin: Mapping[tuple[str, str, str], tuple[float, float]],
-) -> pl.DataFrame:
+def difference_frame(pairs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> pl.DataFrame:
     """Return paired differences with their intervals, from rows of a comparison, the best first.
 
-    ``thin`` are the intervals at the level that the correction left to a pair, by metric, system and baseline.
+    Thick is the interval of a pair alone, thin that of the level of its verdict, where it is another one.
     """
     rows = []
     baseline = settings.get("baseline")
     for row in sorted(pairs, key=lambda row: (row["metric"], -row["difference"])):
         pair = str(row["system"]) if baseline is not None else f"{row['system']} − {row['baseline']}"
         pair += "" if row["group"] is None else f" ({row['group']})"
-        estimate = Estimate(row["difference"], row["low"], row["high"])
-        p = "" if is_missing(row["p_adjusted"]) else f", {named_p('p', row['p_adjusted'], settings['alpha'])}"
+        estimate = Estimate(row["difference"], row["low_alone"], row["high_alone"])
+        deciding = deciding_p(row)
+        p = "" if is_missing(deciding) else f", {named_p('p', deciding, settings['alpha'])}"
         value = signed(row["difference"], places(row))
         text = f"{pair}: {row['metric']} {value} ({interval_text(row, signed)}){p}, {row['verdict']}"
-        low, high = thin.get((row["metric"], row["system"], row["baseline"]), (math.nan, math.nan))
+        low, high = decided_limits(row) or (math.nan, math.nan)
         wide = {"thin_low": low if math.isfinite(low) else None, "thin_high": high if math.isfinite(high) else None}
         tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""
         looks = {"tone": tone, "right": f"{value}  {row['verdict']}", "verdict": row["verdict"]}
@@ -248,35 +245,12 @@ def difference_frame(
     return _frame(rows, "metric", "name", "verdict", "tone", "right", **numbers)
 
 
-def at_its_level(
-    row: Mapping[str, Any], settings: Mapping[str, Any], results: Mapping[str, Result]
-) -> tuple[float, float] | None:
-    """Return the interval of a pair at the level that its correction left to it; None where that is the pair's own.
-
-    It excludes 0 exactly where the adjusted p-value is below alpha: a correction that turns p into c·p rejects
-    where p < alpha / c.
-    """
-    p, adjusted = row["p"], row["p_adjusted"]
-    if is_missing(p) or is_missing(adjusted) or not 0 < p < adjusted or settings["by"] is not None:
+def decided_limits(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the interval of a pair at the level of its verdict; None where that is the pair's own."""
+    low, high = row["low"], row["high"]
+    if is_missing(low) or is_missing(high) or (low, high) == (row["low_alone"], row["high_alone"]):
         return None
-    if not {row["baseline"], row["system"]} <= results.keys():
-        return None
-    made = compare(
-        {name: results[name] for name in (row["baseline"], row["system"])},
-        baseline=row["baseline"],
-        primary=row["metric"],
-        metrics=[row["metric"]],
-        alpha=settings["alpha"] * (p / adjusted),  # in this order: p may be the smallest number there is
-        correction="none",
-        test=settings["test"],
-        missing="common" if settings["missing"] == "error" else settings["missing"],
-        clusters=settings["clusters"],
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
-        force=True,
-    )
-    low, high = made.table["low"][0], made.table["high"][0]
-    return None if is_missing(low) or is_missing(high) else (low, high)
+    return low, high
 
 
 def gains(system: pl.DataFrame, baseline: pl.DataFrame, cell: str) -> Floats:
@@ -564,18 +538,13 @@ class ComparisonPlots:
         rows = self._table.filter(pl.col("metric").is_in(names))
         if rows.is_empty():
             raise MetricError("none of these metrics was compared", found=", ".join(names))
-        levels = {
-            (row["metric"], row["system"], row["baseline"]): level
-            for row in rows.iter_rows(named=True)
-            if row["group"] is None and (level := at_its_level(row, self._settings, self._results)) is not None
-        }
         unit = SamplingUnit.of_comparison(self._settings)
         base, alpha = self._settings["baseline"], self._settings["alpha"]
         name, baseline = names[0] if len(names) == 1 else "several metrics", f" from {base}" if base else ""
         title = (
             verdict_sentences(self._table, self._settings)[0] if names == [self._primary] else f"Difference{baseline}"
         )
-        frame = difference_frame(rows.to_dicts(), self._settings, levels)
+        frame = difference_frame(rows.to_dicts(), self._settings)
         chart: Chart = charts().interval_chart(
             frame,
             look=charts().look_of(size, theme),

@@ -11,14 +11,14 @@ import polars as pl
 
 from rankwise.comparison.decision import margin_text
 from rankwise.comparison.paper import left_out_users, unserved_words
-from rankwise.comparison.rows import interval_text, is_missing, named_p, places
+from rankwise.comparison.rows import interval_text, is_missing, named_p, oriented, places
 from rankwise.comparison.view import CORRECTIONS, costs, group_words, listing, system_order, verdict_sentences
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.reporting.report_data import ReportData
 from rankwise.results.display import sample_text, split_words
 from rankwise.results.result import Result
 
-__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure", "towards"]
+__all__ = ["Fact", "Gap", "Head", "gaps", "head", "reference", "sure"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def head(material: ReportData, title: str, found: Sequence[Gap]) -> Head:
         row = next(row for row in decision.rows if row["role"] == "success")
         rule = decision.record["rule"]
         pair = _pair(material, rule["system"], rule["baseline"])
-        gain = _gain(row, decision.rows, rule["alpha"])
+        gain = _gain(row, decision.rows)
         facts = [gain, _decision_cost(material, row["metric"]), _for_whom(material, row["metric"], pair)]
         more = decision.reasons[1:]
         return Head(kick, decision.outcome, decision.verdict, more, [*facts, _how_sure(material, row, pair)], unseen)
@@ -96,36 +96,11 @@ def _primary(material: ReportData) -> pl.DataFrame:
     return material.pairs.filter(pl.col("primary"))
 
 
-_OPPOSITE = {"better": "worse", "worse": "better"}
-
-
-def towards(row: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Return a row of a comparison as one with ``system`` as its baseline, which is one side of its pair.
-
-    >>> row = {"system": "a", "baseline": "b", "difference": 0.1, "low": 0.0, "high": 0.3, "verdict": "better",
-    ...        "mean_system": 0.5, "mean_baseline": 0.4, "lift": 0.25, "lift_low": None, "lift_high": None,
-    ...        "wins": 3, "losses": 1}
-    >>> turned = towards(row, "a")
-    >>> turned["system"], turned["difference"], turned["high"], turned["verdict"], turned["lift"]
-    ('b', -0.1, 0.0, 'worse', -0.2)
-    """
-    if row["baseline"] == system:
-        return dict(row)
-    swapped = {"system": row["baseline"], "baseline": row["system"]}
-    swapped |= {"mean_system": row["mean_baseline"], "mean_baseline": row["mean_system"]}
-    swapped |= {"difference": -row["difference"], "low": 0.0 - row["high"], "high": 0.0 - row["low"]}
-    swapped |= {"wins": row["losses"], "losses": row["wins"]}
-    mean = row["mean_system"]
-    lift = swapped["difference"] / mean if mean else math.nan
-    swapped |= {"lift": round(lift, 12), "lift_low": math.nan, "lift_high": math.nan}
-    return {**row, **swapped, "verdict": _OPPOSITE.get(row["verdict"], row["verdict"])}
-
-
 def _pair(material: ReportData, system: str, baseline: str) -> dict[str, Any] | None:
     """Return the row of a pair on the primary metric, if it was compared over all users."""
     for row in _primary(material).iter_rows(named=True):
         if row["group"] is None and {row["system"], row["baseline"]} == {system, baseline}:
-            return towards(row, baseline)
+            return oriented(row, baseline)
     return None
 
 
@@ -183,20 +158,21 @@ def _means(row: Mapping[str, Any]) -> str:
     return f"{row['metric']} {brief(row['mean_baseline'])} → {brief(row['mean_system'])}"
 
 
-def _size(row: Mapping[str, Any], names: tuple[str, str, str], level: str) -> tuple[str, str]:
+def _size(row: Mapping[str, Any], names: tuple[str, str, str]) -> tuple[str, str]:
     """Return the size of a difference and its interval: in per cent of the baseline, or as it is where that is 0."""
     relative, low, high = (row[name] for name in names)
+    level = "" if is_missing(row.get("confidence")) else f"{level_text(row['confidence'])} "
     if not is_missing(relative):
         known = not is_missing(low) and not is_missing(high)
-        limits = f"{level} interval {change(low, unit='')} to {change(high)}." if known else ""
+        limits = f"{level}interval {change(low, unit='')} to {change(high)}." if known else ""
         return change(relative), limits
     limits = interval_text(row, signed)
-    return signed(row["difference"], places(row)), "" if limits == "–" else f"{level} interval {limits}."
+    return signed(row["difference"], places(row)), "" if limits == "–" else f"{level}interval {limits}."
 
 
-def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], alpha: float) -> Fact:
+def _gain(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Fact:
     """Return the difference that a decision is about, and which guardrails hold."""
-    size, limits = _size(row, ("change", "change_low", "change_high"), level_text(1 - alpha))
+    size, limits = _size(row, ("change", "change_low", "change_high"))
     within = [r["metric"] for r in rows if r["role"] == "guardrail" and r["by"] is None and r["outcome"] == "passed"]
     held = f"{listing(within, 'guardrails')}: within the margin." if within else ""
     tone = {"passed": "better", "failed": "worse"}.get(row["outcome"], "")
@@ -216,10 +192,10 @@ def _decision_cost(material: ReportData, success: str) -> Fact:
         margin = rule["guardrails"].get(row["metric"])
         allowed = "" if margin is None else f"Allowed: {margin_text(margin)}."
         inside = "" if row["by"] is None else f", {group_words(row['by'], row['group'])}"
-        size, _ = _size(row, ("change", "change_low", "change_high"), "")
+        size, _ = _size(row, ("change", "change_low", "change_high"))
         return Fact("Cost", size, f"{_means(row)}{inside}.", f"{allowed} {words}".strip(), tone="worse")
     if unguarded:
-        size, _ = _size(unguarded[0], ("lift", "low", "high"), "")
+        size, _ = _size(unguarded[0], ("lift", "low", "high"))
         return Fact("Cost", size, words, "No rule looks at it.", tone="worse")
     return _cost_of_pair(material, rule["system"], rule["baseline"], success, {*rule["guardrails"]})
 
@@ -230,11 +206,11 @@ def _cost_of_pair(
     """Return the other metric on which a system loses most in place of another one, if it is shown to lose on any."""
     table = pl.DataFrame() if material.pairs is None else material.pairs
     rows = [row for row in table.iter_rows(named=True) if {row["system"], row["baseline"]} == {system, other}]
-    rows = [towards(row, other) for row in rows if row["group"] is None and row["metric"] != metric]
+    rows = [oriented(row, other) for row in rows if row["group"] is None and row["metric"] != metric]
     worse = [row for row in rows if row["verdict"] == "worse" and row["metric"] not in guarded]
     if worse:
         row = max(worse, key=lambda row: 0.0 if is_missing(row["lift"]) else abs(row["lift"]))
-        size, _ = _size(row, ("lift", "lift_low", "lift_high"), "")
+        size, _ = _size(row, ("lift", "lift_low", "lift_high"))
         others = [each["metric"] for each in worse if each is not row]
         also = f" Also worse: {listing(others, 'metrics')}." if others else ""
         return Fact("Cost", size, f"{_means(row)}.", f"Exploratory, and not guarded.{also}", tone="worse")
@@ -250,8 +226,6 @@ def _for_whom(material: ReportData, metric: str, row: Mapping[str, Any] | None) 
     if row is None or row["wins"] is None:
         return Fact("For whom", "–", f"{metric} has no value for each user.")
     gain, same, lose = row["wins"], row["ties"], row["losses"]
-    if material.direction(metric) is False:
-        gain, lose = lose, gain
     total = max(gain + same + lose, 1)
     shares = f"{100 * gain / total:.0f} gain, {100 * lose / total:.0f} lose"
     rest = f"{same:,} see no difference in {metric}."
@@ -292,7 +266,7 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     if row is None:  # groups of users: each has a verdict of its own
         return []
     tone = {"better": "better", "worse": "worse"}.get(row["verdict"], "")
-    size, limits = _size(row, ("lift", "lift_low", "lift_high"), level_text(1 - alpha))
+    size, limits = _size(row, ("lift", "lift_low", "lift_high"))
     gain = Fact("Difference", size, f"{_means(row)}, {system} against {other}.", limits, tone=tone)
     price = _cost_of_pair(material, system, other, row["metric"])
     p, pairs = row["p_adjusted"], len(_primary(material))

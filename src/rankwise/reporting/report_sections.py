@@ -12,22 +12,19 @@ import numpy as np
 import polars as pl
 
 from rankwise.comparison.compare import compare
-from rankwise.comparison.decision import Decision
+from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
-from rankwise.comparison.rows import interval_text, is_missing, named_p, places
-from rankwise.comparison.view import group_name, lead_sentence, listing, means_by_system, natural_key, pair_view
-from rankwise.core.terminal import (
-    Cell,
-    Marked,
-    TableView,
-    brief,
-    change,
-    count_of,
-    decimals,
-    level_text,
-    number,
-    signed,
+from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, oriented, places
+from rankwise.comparison.view import (
+    adjusted_p_name,
+    group_name,
+    lead_sentence,
+    listing,
+    means_by_system,
+    natural_key,
+    pair_view,
 )
+from rankwise.core.terminal import Cell, Marked, TableView, brief, change, count_of, decimals, number, signed
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import (
@@ -47,11 +44,11 @@ from rankwise.reporting.plots import (
     MOST_GROUPS,
     SLICES,
     Estimate,
-    at_its_level,
     changed_users,
     charts,
     curve_frame,
     curves_of,
+    decided_limits,
     decision_frame,
     difference_frame,
     groups_of,
@@ -62,7 +59,7 @@ from rankwise.reporting.plots import (
     reliability_name,
 )
 from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, Panels, ReportData, Text
-from rankwise.reporting.report_head import reference, towards
+from rankwise.reporting.report_head import reference
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, interval_of, is_truth_slice
 from rankwise.results.result import Result, knows_lists
@@ -133,12 +130,20 @@ def checks(made: Decision) -> list[Block]:
         title = row["title"]
         drawn.append(_decision_row(row, made))
     text = f"{rule['system']} in place of {rule['baseline']}. Change in % of {rule['baseline']}, with "
-    text += f"{level_text(1 - rule['alpha'])} intervals. Shaded: not allowed."
+    text += f"{_levels_text(rows)}. Shaded: not allowed."
     small = made.small_slices
     few = [Notes([f"Too few users to be checked: {', '.join(small)}."])] if small else []
     draw = partial(charts_of, axis=f"change in % of {rule['baseline']}", percent=True, limit=True)
     figure = Figure("decision", made.verdict, decision_frame(made), draw)
     return [Text(text), Forest(drawn, axis, heads=("change", "outcome"), figure=figure), *few]
+
+
+def _levels_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the confidence levels of the intervals of a decision; if several, with the parts of the rule."""
+    levels = levels_of(rows)
+    if len(levels) < 2:
+        return f"{next(iter(levels), '')} intervals".strip()
+    return "intervals of " + ", ".join(f"{level} ({', '.join(titles)})" for level, titles in levels.items())
 
 
 def charts_of(frame: pl.DataFrame, **options: Any) -> Any:
@@ -258,7 +263,7 @@ def _from_reference(material: ReportData) -> list[dict[str, Any]]:
     """Return the pairs of the primary metric with the reference, the best system first, at most six."""
     pairs = _pairs(material).filter(pl.col("primary") & pl.col("group").is_null()).to_dicts()
     other = reference(material)
-    rows = [towards(row, other) for row in pairs if other in (row["system"], row["baseline"])]
+    rows = [oriented(row, other) for row in pairs if other in (row["system"], row["baseline"])]
     place = {name: at for at, name in enumerate(material.ranked)}
     return sorted(rows, key=lambda row: place[row["system"]])[:_SYSTEMS]
 
@@ -271,24 +276,23 @@ def differences(material: ReportData) -> list[Block]:
     other = reference(material)
     if not rows:
         raise MetricError("no pair with a common system was compared")
-    drawn = []
-    for row in rows:
-        thin = at_its_level(row, material.settings, material.results)
-        drawn.append(
-            ForestRow(
-                row["system"],
-                point=row["difference"],
-                low=row["low"],
-                high=row["high"],
-                thin=thin,
-                value=signed(row["difference"], places(row)),
-                value_small=interval_text(row, signed),
-                outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
-                outcome_small="" if is_missing(row["p_adjusted"]) else named_p("p", row["p_adjusted"], alpha),
-                tone=_tone(row["verdict"]),
-            )
+    p_name = adjusted_p_name(_pairs(material).filter("primary").to_dicts(), material.settings)
+    drawn = [
+        ForestRow(
+            row["system"],
+            point=row["difference"],
+            low=row["low_alone"],
+            high=row["high_alone"],
+            thin=decided_limits(row),
+            value=signed(row["difference"], places(row)),
+            value_small=interval_text(row, signed),
+            outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
+            outcome_small="" if is_missing(deciding_p(row)) else named_p(p_name, deciding_p(row), alpha),
+            tone=_tone(row["verdict"]),
         )
-    names = ("low", "high", "difference")
+        for row in rows
+    ]
+    names = ("low_alone", "high_alone", "difference")
     ends = [v for row in rows for v in (row[name] for name in names)] + [v for r in drawn for v in r.thin or ()]
     sample = material.unit.counted_in(rows[0])
     text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
@@ -300,12 +304,7 @@ def differences(material: ReportData) -> list[Block]:
     notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
     left = len(_pairs(material).filter("primary")) - len(rows)
     more: list[Block] = [Notes([f"{left} more pairs are in the table of all pairs."])] if left > 0 else []
-    levels = {
-        (row["metric"], row["system"], row["baseline"]): one.thin
-        for row, one in zip(rows, drawn, strict=True)
-        if one.thin
-    }
-    frame = difference_frame(rows, material.settings, levels)
+    frame = difference_frame(rows, material.settings)
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
     figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
     axis = value_axis(ends)
@@ -321,7 +320,7 @@ def other_metrics(material: ReportData) -> list[Block]:
     if not rows:
         return []
     other = reference(material)
-    rows = [towards(row, other) for row in rows if other in (row["system"], row["baseline"])]
+    rows = [oriented(row, other) for row in rows if other in (row["system"], row["baseline"])]
     names = [name for name in material.ranked if any(row["system"] == name for row in rows)][:_SYSTEMS]
     by_metric: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
@@ -352,11 +351,7 @@ def for_whom(material: ReportData) -> list[Block]:
         blocks += _slice_panels(material, by, sizes, rows) if rows else _slice_values(material, by, sizes)
     counts = [row for row in rows if row["wins"] is not None]
     if counts:
-        up = material.direction(material.primary) is not False
-        shares = [
-            (r["system"], *((r["losses"], r["ties"], r["wins"]) if up else (r["wins"], r["ties"], r["losses"])))
-            for r in counts
-        ]
+        shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
         text = f"Users who lose, see no difference and gain, of {sum(shares[0][1:]):,}, on {material.primary}."
         blocks += [Text(text), Stack(shares)]
     return blocks

@@ -30,7 +30,7 @@ from rankwise.comparison.alignment import (
 from rankwise.comparison.compare import correct_rows, pairs_of
 from rankwise.comparison.comparison import Comparison, Margin, margin_flags, margin_of, margin_test, margins_by_cell
 from rankwise.comparison.pairwise import bounds_of, check_zero, ranks_of_pairs
-from rankwise.comparison.rows import PairRow, row_of
+from rankwise.comparison.rows import Limits, PairRow, row_of
 from rankwise.core.arguments import Missing, check_choice, check_flag
 from rankwise.errors import ColumnError, OutputError, ParameterError
 from rankwise.evaluation.evaluate import without_truth
@@ -59,7 +59,7 @@ from rankwise.spark.tables import (
 )
 from rankwise.splits.split import Split
 from rankwise.stats.differences import MANY, Differences, check_level
-from rankwise.stats.intervals import interval_of_test
+from rankwise.stats.intervals import interval_of_test, lift_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
 from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, where_in
@@ -128,7 +128,7 @@ def compare(
         _check(named)
     cells, main, not_compared = common_cells(named, metrics, primary, means_only=_MEANS_ONLY)
     first = next(iter(named.values()))
-    margins = margins_by_cell(margin, first)
+    margins = margins_by_cell(margin, first, cells)
     pairs = pairs_of(list(named), baseline)
     for cell in cells:
         check_zero(cell, missing, first.direction(cell))
@@ -289,22 +289,27 @@ def _row(
         tested = replace(tested, flags=(*tested.flags, f"t of fewer than {MANY} users"))
     bounds = bounds_of(results, cell)
     largest = bounds[1] - bounds[0]
-    single, together = (
-        interval_of_test(pair_sums, "t", confidence=1 - level, n_resamples=0, seed=0, largest=largest)
-        for level in (alpha, alpha / (tests or 1))
-    )
+    options: dict[str, Any] = {"n_resamples": 0, "seed": 0}
+
+    def limits_of(confidence: float) -> Limits:
+        interval = interval_of_test(pair_sums, "t", confidence=confidence, largest=largest, **options)
+        _, *lift = lift_of_test(pair_sums, "t", interval, bounds, **options)
+        return Limits(interval.low, interval.high, *lift)
+
     row = row_of(
         cell,
         pair,
         pair_sums,
         tested,
-        (single, together),
+        limits_of,
         alpha=alpha,
         margin=margin_test(margin),
         better=next(iter(results.values())).direction(cell),
+        together=tests or 1,
         tests=tests or n_exploratory,
         dropped=(users, aligned.reasons),
         bounds=bounds,
+        interval_flags=interval_of_test(pair_sums, "t", confidence=1 - alpha, largest=largest, **options).flags,
     )
     flags = (*row.flags, *margin_flags(margin, pair_sums.means[1], bounded=False), *([] if tests else ["exploratory"]))
     return replace(row, primary=tests is not None, flags=flags)

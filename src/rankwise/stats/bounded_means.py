@@ -377,7 +377,7 @@ def bounded_lift(
     """
     after, before = pairs.means
     if not (pairs.n > 1 and after >= 0 and before > 0 and math.isfinite(bounds[1] - bounds[0])):
-        return (pairs.mean / before if before else math.nan), math.nan, math.nan
+        return (pairs.mean / abs(before) if before else math.nan), math.nan, math.nan
     ratio, tail = after / before, (1 - confidence) / 2
     low = min(bounds[0], float(pairs.x.min()), float(pairs.y.min()))
     high = max(bounds[1], float(pairs.x.max()), float(pairs.y.max()))

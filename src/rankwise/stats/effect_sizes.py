@@ -31,9 +31,11 @@ __all__ = [
     "deltas_of_pairs",
     "effect",
     "fieller",
+    "lift_by_quantile",
     "lift_interval",
     "magnitude",
     "paired_t_test",
+    "rank_biserial",
 ]
 
 _LIMITS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
@@ -103,7 +105,7 @@ def effect(x: Any, y: Any, *, missing: Missing = "error") -> Effect:
         hedges_g=d_z * _small_sample(n - 1) if n > 2 else math.nan,
         dominance=(wins - losses) / n if n else math.nan,
         cliffs_delta=cliffs_delta(pairs.x, pairs.y),
-        rank_biserial=_rank_biserial(pairs),
+        rank_biserial=rank_biserial(pairs),
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
@@ -199,7 +201,8 @@ def _twice_above(keys: Any, pairs: Any) -> Any:
     return np.array([twice(of_column[x], of_column[y]) for x, y in pairs.tolist()])
 
 
-def _rank_biserial(pairs: Differences) -> float:
+def rank_biserial(pairs: Differences) -> float:
+    """Return the share of the rank sum of the differences in favour of x, minus that in favour of y."""
     d = pairs.d[pairs.d != 0]
     if not len(d):
         return 0.0 if pairs.n else math.nan
@@ -219,18 +222,23 @@ def magnitude(d: float) -> str:
 
 
 def lift_interval(pairs: PairStatistics, *, confidence: float) -> tuple[float, float, float]:
-    r"""Return the relative lift x̄ / ȳ − 1 and its confidence limits, by Fieller's theorem.
+    r"""Return the relative lift (x̄ − ȳ) / |ȳ| and its confidence limits, by Fieller's theorem.
 
     .. math:: (\bar x - R \bar y)^2 \le q^2 (s_x^2 - 2 R s_{xy} + R^2 s_y^2) / n
 
     is solved by an interval of R if ȳ differs significantly from 0; else both limits are NaN, as they
     are if the differences do not vary.
     """
+    quantile = math.nan if pairs.n < 2 else t_quantile((1 + confidence) / 2, pairs.n - 1)
+    return lift_by_quantile(pairs, quantile)
+
+
+def lift_by_quantile(pairs: PairStatistics, quantile: float) -> tuple[float, float, float]:
+    """Return the relative lift and its limits by Fieller, of a test whose interval is so many standard errors wide."""
     if pairs.n < 2:
         return math.nan, math.nan, math.nan
-    if not pairs.deviation:
-        return pairs.mean / pairs.means[1] if pairs.means[1] else math.nan, math.nan, math.nan
-    quantile = t_quantile((1 + confidence) / 2, pairs.n - 1)
+    if not pairs.deviation or not math.isfinite(quantile):
+        return pairs.mean / abs(pairs.means[1]) if pairs.means[1] else math.nan, math.nan, math.nan
     return fieller(pairs.means, pairs.mean, pairs.covariance / pairs.n, quantile)
 
 
@@ -239,12 +247,17 @@ def fieller(
 ) -> tuple[float, float, float]:
     """Return the lift of two means and its limits, from the covariance matrix of the means.
 
+    A lift has the sign of the difference: below 0 the baseline counts without its sign.
+
     >>> fieller((0.22, 0.2), 0.02, np.array([[1e-4, 9e-5], [9e-5, 1e-4]]), 1.96)
     (0.1, 0.0547, 0.1492)
     """
     x, y = means
     if not y:
         return math.nan, math.nan, math.nan
+    if y < 0:
+        lift, low, high = fieller((-x, -y), -difference, covariance, quantile)
+        return -lift, -high, -low
     lift = difference / y
     (of_x, both), (_, of_y) = (covariance * quantile**2).tolist()
     a, b = y * y - of_y, x * y - both

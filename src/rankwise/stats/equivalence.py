@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_positive
 from rankwise.errors import ParameterError
-from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_p
+from rankwise.stats.bounded_means import BoundedMean, bounded_interval_of, bounded_lift, bounded_p
 from rankwise.stats.data_sets import of_clusters
 from rankwise.stats.differences import (
     Differences,
@@ -40,11 +40,13 @@ __all__ = [
     "equivalence",
     "equivalence_of",
     "fewest_users",
+    "margin_limits",
     "minimum_detectable",
     "non_inferiority",
     "non_inferiority_of",
     "power_of",
     "power_of_t",
+    "ratio_limits",
     "skewed_t",
     "users_needed",
     "users_to_show",
@@ -256,6 +258,75 @@ def equivalence_of(
     else:
         method, interval = "two one-sided t tests", t_interval_of(pairs, confidence=1 - 2 * alpha)
     return Equivalence(pairs.mean, float(margin.size), p, interval, bool(p < alpha), method)
+
+
+def margin_limits(
+    pairs: PairStatistics, bounds: Bounds, *, confidence: float, cluster: Any = None
+) -> tuple[float, float, float, float]:
+    """Return the limits of the difference, and of the relative lift, that the tests of a margin invert.
+
+    Each limit is one-sided: a margin outside the limits of confidence 1 − 2 alpha is shown at alpha, and no
+    other is. NaN where no margin can be shown.
+    """
+    tail = (1 - confidence) / 2
+    if pairs.n < 2 or not math.isfinite(pairs.mean):
+        return math.nan, math.nan, math.nan, math.nan
+    if math.isfinite(bounds[1] - bounds[0]) and isinstance(pairs, Differences):
+        interval = bounded_interval_of(pairs, bounds[1] - bounds[0], confidence=confidence, cluster=cluster)
+        _, *lift = bounded_lift(pairs, bounds, confidence=confidence, cluster=cluster)
+        return interval.low, interval.high, lift[0], lift[1]
+
+    def p_of_size(size: float, side: int) -> float:
+        return MarginClaim(pairs, side, side * size, math.inf).p()
+
+    def p_of_ratio(ratio: float, side: int) -> float:
+        return MarginClaim(pairs.scaled(ratio), side, 0.0, math.inf).p()
+
+    after, before = pairs.means
+    low, high = _where_p_is(p_of_size, pairs.mean, pairs.error, tail)
+    lift_low, lift_high = ratio_limits(p_of_ratio, after, before, pairs.error, tail)
+    return low, high, lift_low, lift_high
+
+
+def ratio_limits(
+    p: Callable[[float, int], float], after: float, before: float, error: float, tail: float
+) -> tuple[float, float]:
+    """Return the limits of a relative lift, from one-sided p-values of a ratio of means or more (1), or less (-1).
+
+    NaN where the mean of the baseline is not above 0, or the ratio has no bound.
+    """
+    if not before > 0:
+        return math.nan, math.nan
+    low, high = _where_p_is(p, after / before, error / before, tail)
+    return low - 1, high - 1
+
+
+_FARTHEST = 40  # doublings of a standard error
+
+
+def _where_p_is(p: Callable[[float, int], float], centre: float, step: float, tail: float) -> tuple[float, float]:
+    """Return the values below and above a centre whose one-sided p is ``tail``; NaN where there is none."""
+    limits: list[float] = []
+    for side in (-1, 1):
+        near, far = centre, centre + side * step
+        for _ in range(_FARTHEST):
+            if not p(far, side) > tail:
+                break
+            near, far = far, centre + 2 * (far - centre)
+        if not step > 0 or not p(near, side) > tail >= p(far, side):
+            return math.nan, math.nan
+        limits.append(_root_of_p(p, side, near, far, tail))
+    return limits[0], limits[1]
+
+
+def _root_of_p(p: Callable[[float, int], float], side: int, near: float, far: float, tail: float) -> float:
+    """Return where a one-sided p-value falls to ``tail``: it is larger at the near end, and not at the far one."""
+
+    def spare(value: float) -> float:
+        return side * (tail - p(value, side))
+
+    low, high = (near, far) if side > 0 else (far, near)
+    return root_of(spare, low, high, 1e-12 * abs(high - low))
 
 
 def skewed_t(pairs: PairStatistics, hypothesis: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from rankwise.core.arguments import check_choice, check_count, check_positive
 from rankwise.errors import InputError
-from rankwise.stats.bounded_means import bounded_interval_of
+from rankwise.stats.bounded_means import bounded_interval_of, bounded_lift
 from rankwise.stats.differences import (
     MANY,
     UNVARIED,
@@ -23,6 +24,7 @@ from rankwise.stats.differences import (
     differences,
     numbers,
 )
+from rankwise.stats.effect_sizes import lift_by_quantile, lift_interval
 from rankwise.stats.paired_tests import bootstrap_t_interval, projections, sign_flip, t_interval_of
 
 __all__ = [
@@ -32,7 +34,9 @@ __all__ = [
     "bootstrap_means",
     "constant_interval",
     "flip_interval_of",
+    "flip_lift",
     "interval_of_test",
+    "lift_of_test",
     "sign_flip_interval",
 ]
 
@@ -112,12 +116,7 @@ def flip_interval_of(
     level = 1 - confidence - 1e-12  # 1 - 0.95 is a little more than 0.05
     low, high = (_limit(flips, mean, side * pairs.error, level) for side in (-1, 1))
     # Where many differences are 0, p jumps at 0: the interval holds 0 exactly if the test does.
-    if p >= level:
-        low, high = min(low, 0.0), max(high, 0.0)
-    elif mean > 0:
-        low = max(low, math.ulp(0.0))
-    else:
-        high = min(high, -math.ulp(0.0))
+    low, high = _at_zero(low, high, mean, shown=p < level)
     return Interval(mean, low, high, confidence, "sign-flip", n, flags)
 
 
@@ -154,6 +153,79 @@ def _limit(flips: _Flips, mean: float, step: float, level: float) -> float:
         middle = (near + far) / 2
         near, far = (middle, far) if flips.p(middle) >= level else (near, middle)
     return near
+
+
+def flip_lift(
+    pairs: Differences, *, confidence: float, n_resamples: int, seed: int, p: float | None = None
+) -> tuple[float, float, float]:
+    """Return the relative lift and its limits: the ratios r for which flips of the signs of x − r y do not reject.
+
+    NaN limits where the ratio has no bound.
+    """
+    after, before = pairs.means if pairs.n else (math.nan, math.nan)
+    lift = pairs.mean / abs(before) if before else math.nan
+    if pairs.n < 2 or not pairs.deviation or not before > 0:
+        return lift, math.nan, math.nan
+    if p is None:
+        p = sign_flip(pairs.x, pairs.y, n_resamples=n_resamples, seed=seed).p
+    drawn = projections(np.stack([pairs.x, pairs.y], axis=1), n_resamples, kind="signs", seed=seed)
+    totals, size = (float(pairs.x.sum()), float(pairs.y.sum())), float(np.abs(pairs.x).sum() + np.abs(pairs.y).sum())
+    level = 1 - confidence - 1e-12
+
+    def rejects(ratio: float) -> bool:
+        limit = abs(totals[0] - ratio * totals[1]) - 1e-12 * size * max(1.0, abs(ratio))
+        count = int((np.abs(drawn[:, 0] - ratio * drawn[:, 1]) >= limit).sum())
+        return (1 + count) / (1 + n_resamples) < level
+
+    step = max(pairs.error / before, _CLOSE)
+    low, high = (_edge(rejects, after / before, side * step) - 1 for side in (-1, 1))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return lift, math.nan, math.nan
+    low, high = _at_zero(low, high, pairs.mean, shown=p < level)
+    return lift, low, high
+
+
+def _edge(rejects: Callable[[float], bool], centre: float, step: float) -> float:
+    """Return where a test begins to reject, on one side of a centre that it does not reject; infinite if nowhere."""
+    near, far = centre, centre + 2 * step
+    for _ in range(_DOUBLINGS):
+        if rejects(far):
+            break
+        near, far = far, centre + 2 * (far - centre)
+    else:
+        return math.copysign(math.inf, step)
+    while abs(far - near) > _CLOSE * abs(step):
+        middle = (near + far) / 2
+        near, far = (near, middle) if rejects(middle) else (middle, far)
+    return near
+
+
+def _at_zero(low: float, high: float, mean: float, *, shown: bool) -> tuple[float, float]:
+    """Return limits that hold 0 exactly where a test does not reject it: p may jump there."""
+    if not shown:
+        return min(low, 0.0), max(high, 0.0)
+    return (max(low, math.ulp(0.0)), high) if mean > 0 else (low, min(high, -math.ulp(0.0)))
+
+
+def lift_of_test(
+    pairs: PairStatistics,
+    test: str,
+    interval: Interval,
+    bounds: tuple[float, float],
+    *,
+    n_resamples: int,
+    seed: int,
+    p: float | None = None,
+) -> tuple[float, float, float]:
+    """Return the relative lift and its limits for a test, which agree with its interval of the difference."""
+    if isinstance(pairs, Differences) and pairs.deviation:
+        if test == "bounded":
+            return bounded_lift(pairs, bounds, confidence=interval.confidence)
+        if test == "sign_flip":
+            return flip_lift(pairs, confidence=interval.confidence, n_resamples=n_resamples, seed=seed, p=p)
+        if test == "bootstrap":  # the interval is so many standard errors wide
+            return lift_by_quantile(pairs, (interval.high - interval.estimate) / pairs.error)
+    return lift_interval(pairs, confidence=interval.confidence)
 
 
 def interval_of_test(

@@ -20,6 +20,7 @@ __all__ = [
     "SystemRanks",
     "TukeyMethod",
     "adjust",
+    "level_left",
     "max_t",
     "max_t_quantile",
     "paired_t_of_all",
@@ -29,6 +30,7 @@ __all__ = [
     "ranks_of",
     "sign_flip_of_all",
     "tukey",
+    "tukey_width",
 ]
 
 TukeyMethod: TypeAlias = Literal["randomised", "blocked"]
@@ -299,6 +301,16 @@ def tukey(values: Any, *, method: TukeyMethod = "randomised") -> Floats:
     return p
 
 
+def tukey_width(values: Any, confidence: float) -> float:
+    """Return the half-width of the intervals that `tukey` inverts, the same for all pairs."""
+    from scipy.stats import studentized_range
+
+    x = _table(values)
+    n, k = x.shape
+    variance = float(x.var(axis=1, ddof=1).mean())
+    return float(studentized_range.ppf(confidence, k, math.inf)) * math.sqrt(variance / n)
+
+
 def _table(values: Any) -> Floats:
     """Return values as an array of floats, shape (n, k), NaN allowed; raise otherwise."""
     x = numbers("values", values)
@@ -368,6 +380,35 @@ def adjust(p: Any, method: Correction = "holm") -> Floats:
     family[order] = np.minimum(adjusted, 1.0)  # back in the order of the tests
     out[defined] = family
     return out
+
+
+def level_left(p: Any, method: Correction, alpha: float) -> float:
+    r"""Return the level that a correction leaves to each test: p is below it where the adjusted p is below alpha.
+
+    It is the level of an interval that agrees with the corrected test. With m tests, of which R are
+    significant after correction (at least 1 counts):
+
+    * none: :math:`\alpha`; bonferroni: :math:`\alpha / m`
+    * holm, hochberg: :math:`\alpha / (m - R + 1)`, that of the last step that rejects
+    * bh: :math:`R \alpha / m`, for which intervals of the significant tests keep the false coverage
+      rate (Benjamini & Yekutieli 2005, JASA 100); by: the same over :math:`\sum_{j \le m} 1 / j`
+
+    Examples
+    --------
+    >>> level_left([0.01, 0.02, 0.4], "holm", 0.05), level_left([0.01, 0.02, 0.4], "bonferroni", 0.05)
+    (0.025, 0.0167)
+    """
+    adjusted = adjust(p, method)
+    m = int(np.count_nonzero(~np.isnan(adjusted)))
+    rejected = max(int(np.count_nonzero(adjusted < alpha)), 1)
+    if not m or method == "none":
+        return float(alpha)
+    if method == "bonferroni":
+        return float(alpha) / m
+    if method in ("holm", "hochberg"):
+        return float(alpha) / (m - rejected + 1)
+    share = 1.0 if method == "bh" else float((1 / np.arange(1, m + 1)).sum())
+    return float(alpha) * rejected / m / share
 
 
 _FEWEST = 6  # users below which deviations say too little of their distribution
