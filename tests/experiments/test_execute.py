@@ -280,6 +280,24 @@ def test_an_earlier_run_in_the_same_folder_leaves_nothing_to_mistake(files):
     assert list(alone.folder.glob("comparison*")) == []
 
 
+def test_a_source_names_its_column_of_events(tmp_path):
+    (tmp_path / "lists.csv").write_text("user,item,rank\nida,4,1\nida,5,2\n")
+    (tmp_path / "truth.csv").write_text("user,item,what\nida,4,look\nida,5,order\n")
+    text = (
+        "data: {truth: {path: truth.csv, columns: {event: what}}}\nsystems: lists.csv\n"
+        "evaluation: {metrics: [ndcg@2], relevance: {look: 1, order: 4}}\n"
+    )
+    outcome = run(tmp_path, text + "output: {report: false, tables: [], audit: false}\n")
+    expected = rw.evaluate(
+        str(tmp_path / "lists.csv"),
+        str(tmp_path / "truth.csv"),
+        "ndcg@2",
+        relevance={"look": 1, "order": 4},
+        columns={"truth:event": "what"},
+    )
+    assert outcome.results["lists"]["ndcg@2"] == expected["ndcg@2"] < 1
+
+
 @pytest.mark.parametrize("name", ["config.yaml", "report.html", "results", "page.html"])
 def test_files_that_no_run_wrote_are_not_replaced(files, name):
     out = files / "elsewhere"

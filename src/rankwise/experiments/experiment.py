@@ -38,6 +38,7 @@ from rankwise.metrics.base import Metric
 from rankwise.results.intervals import CROSSED
 from rankwise.splits.reading import from_dict
 from rankwise.splits.splitter import SingleSplitter, Splitter
+from rankwise.tables.columns import key_of
 
 __all__ = ["Experiment", "read_experiment"]
 
@@ -295,7 +296,7 @@ def _options(
     for role in type(config.data).model_fields:
         source = getattr(config.data, role)
         for key, name in {} if source is None else source.columns.items():
-            columns[f"{role}.{key}"] = name
+            columns[key_of(role, key)] = name
     if columns:
         options["columns"] = columns
     groups = {name for one in comparisons for key in ("by", "clusters") if (name := one.get(key))}

@@ -42,7 +42,7 @@ from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train
-from rankwise.tables.columns import columns_of
+from rankwise.tables.columns import columns_of, key_of
 from rankwise.tables.files import is_table_folder, read_file, table_hash
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
@@ -776,7 +776,7 @@ def _by_other_truth(
         columns = {
             key: column for key, column in (options.get("columns") or {}).items() if not key.startswith("truth.")
         }
-        columns |= {f"truth.{key}": column for key, column in source.columns.items()}
+        columns |= {key_of("truth", key): column for key, column in source.columns.items()}
         truth = inputs.table_or_path(source)
         results[name] = evaluate(runs[name], truth, experiment.metrics, options | {"columns": columns or None})
     return results

@@ -39,6 +39,7 @@ __all__ = [
     "could_decide",
     "empty_table",
     "is_row_number",
+    "key_of",
     "known_column",
     "may_be_missing",
     "may_have_names",
@@ -329,6 +330,15 @@ def check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
                 found=f"{key!r}; read: {', '.join(read) or 'no table'}",
                 hint=f"{other}leave {key!r} out of columns=",
             )
+
+
+def key_of(role: str, column: str) -> str:
+    """Return the key of ``columns`` for the column of one table.
+
+    >>> key_of("truth", "relevance"), key_of("truth", "event"), key_of("items", "item")
+    ('truth.relevance', 'truth:event', 'items.item')
+    """
+    return EVENT if f"{role}:{column}" == EVENT else f"{role}.{column}"
 
 
 def columns_of(columns: Columns | None, roles: Iterable[TableRole]) -> dict[str, str | None]:
