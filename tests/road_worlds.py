@@ -466,20 +466,18 @@ def rated(probe: Probe) -> World:
         lists = lists.rename({"who": "user", "what": "item"})
     if "relevance" not in truth.columns:
         truth = truth.with_columns(relevance=pl.lit(1.0))
+    unit = [name for name in ("user", "request") if name in lists.columns and name in truth.columns]
     scored = lists if "score" in lists.columns else lists.with_columns(score=-pl.col("rank").cast(pl.Float64))
     both = scored.join(
-        truth.unique(["user", "item"], keep="first", maintain_order=True),
-        ["user", "item"],
-        "left",
-        maintain_order="left",
+        truth.unique([*unit, "item"], keep="first", maintain_order=True), [*unit, "item"], "left", maintain_order="left"
     )
     both = both.with_columns(pl.col("relevance").fill_null(0.0))
-    tables = {**probe.world.tables, "recommendations": both.select("user", "item", "score")}
+    tables = {**probe.world.tables, "recommendations": both.select(*unit, "item", "score")}
     return replace(
         probe.world,
         tables={
             **tables,
-            "truth": both.select("user", "item", "relevance", *[n for n in ["channel"] if n in both.columns]),
+            "truth": both.select(*unit, "item", "relevance", *[n for n in ["channel"] if n in both.columns]),
         },
     )
 

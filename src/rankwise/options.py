@@ -555,11 +555,7 @@ class Options(Choices):
         '``"requests"``: every request counts alike, and users with many requests count more; ``"users"``: the mean '
         "over the requests of each user is taken first. Without requests means are over users.",
         choices=MeanOver,
-        not_on={
-            "torch": "a row is a user",
-            "model": "a model has one list per user",
-            "ratings": "the rated items of each user are one list",
-        },
+        not_on={"torch": "a row is a user", "model": "a model has one list per user"},
     )
     codes: str | Mapping[Any, Any] | None = declare_option(
         None,

@@ -113,7 +113,7 @@ def test_gates(folder):
         (["evaluate", "run.csv", "truth.csv", "--column", "user=uid"], 3, "no column 'uid'"),
         (["metrics", "ndgc"], 2, "did you mean"),
         (["inspect", "none.csv"], 3, "no such file"),
-        (["nonsense"], 2, "No such command"),
+        (["nonsense"], 2, "there is no command"),
         (["evaluate", "run.csv", "truth.csv", "--by", ""], 2, "--by is empty"),
         (["evaluate", "run.csv", "truth.csv", "--weights="], 2, "--weights is empty"),
         (["evaluate", "run.csv", "truth.csv", "-m", ""], 2, "-m is empty"),

@@ -127,7 +127,7 @@ WRONG = [
     "evaluate run.csv run.csv -m mrr --by city",
     "evaluate run.csv run.csv -m novelty@3",
     "evaluate run.csv run.csv -m mrr --require mrr>>1",
-    "compare run.csv",
+    "compare run.csv --looks looks.json",
     "decide a b",
     "audit run.csv",
     "metrics nosuch",

@@ -35,7 +35,7 @@ def test_definitions_are_plain_text_and_complete(description):
         ("ndcg", "gain", "linear, exponential, binary, exponential_plus_one", "linear"),
         ("err", "max_relevance", "a number", "1.0"),
         ("f", "second", "a metric", "recall"),
-        ("ild", "distance", "cosine, jaccard, euclidean, cooccurrence or callable", "cosine"),
+        ("ild", "distance", "cosine, jaccard, euclidean, hamming, cooccurrence or callable", "cosine"),
         ("hypervolume", "metrics", "a list of metrics", "[ndcg, recall]"),
         ("hypervolume", "directions", "a list of true and false", "none"),
         ("unsatisfied", "as_share", "true or false", "false"),

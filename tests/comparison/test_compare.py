@@ -275,7 +275,7 @@ def test_the_files_of_results_without_names(tmp_path):
 def test_both_means_are_shown_within_80_columns(monkeypatch):
     against = rw.compare(results(), baseline="a")
     lines = [line.split() for line in repr(against).split("\n\n")[1].splitlines()]
-    assert lines[0][-5:] == ["mean", "difference", "95", "%", "interval", "p"][-5:]
+    assert lines[0][-6:] == ["mean", "difference", "97.5", "%", "interval", "(Holm)"]
     assert [line[:2] for line in lines[1:]] == [
         [name, brief(results()[name]["ndcg@10"])] for name in against.table["system"].to_list()[:0] or ["a", "c", "b"]
     ]
@@ -408,7 +408,7 @@ def test_missing_lists_are_not_rewarded():
     [
         ({"train": {0: [1]}, "metrics": "novelty@2"}, {"train": {0: [2]}, "metrics": "novelty@2"}, "training interact"),
         ({"items": range(9), "metrics": "gini@2"}, {"items": range(20), "metrics": "gini@2"}, "different catalogues"),
-        ({"items": range(9)}, {}, "different settings of catalogue"),
+        ({"items": range(9), "metrics": "gini@2"}, {"metrics": "gini@2"}, "different settings of catalogue"),
         ({"train": {0: [7]}, "exclude_seen": True}, {"train": {0: [7]}}, "settings of exclude_seen"),
     ],
 )

@@ -304,7 +304,6 @@ def test_ratings_may_be_missing_where_no_filter_reads_them(numbers):
 TYPES = {
     "float ids": (IdError, "user", "cast(user as double)"),
     "decimal ids": (IdError, "item", "cast(item as decimal(9, 0))"),
-    "decimal times": (ColumnError, "timestamp", "cast(timestamp as decimal(9, 0))"),
     "times as text": (ColumnError, "timestamp", "cast(timestamp as string)"),
     "times out of range": (ColumnError, "timestamp", "timestamp + 4611686018427387904"),
     "ratings as text": (ColumnError, "rating", "cast(rating as string)"),

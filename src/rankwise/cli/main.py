@@ -67,7 +67,10 @@ def in_keys(text: str) -> str:
     >>> in_keys('keep the most relevant with duplicates="first", or pass train=')
     'keep the most relevant with evaluation: {duplicates: first}, or pass data: {train: …}'
     """
-    from rankwise.experiments.schema import section_of
+    try:
+        from rankwise.experiments.schema import section_of
+    except ImportError:  # the error is that what reads configurations is not installed
+        return text
 
     def keyed(match: re.Match[str]) -> str:
         name, value = match["name"], match["value"]

@@ -48,7 +48,7 @@ from rankwise.results.result import Result
 from rankwise.tables.catalogue import codes_as_text
 from rankwise.tables.columns import check_columns
 from rankwise.tables.files import table_hash
-from rankwise.tables.read import Chunks, read_tables
+from rankwise.tables.read import Chunks, check_shared_names, read_tables
 from rankwise.tables.requests import (
     check_same_units,
     has_requests,
@@ -113,6 +113,7 @@ def read_inputs(
         {**columns_of_truth(settings), **(settings.columns or {})},
         required=required,
         progress=settings.progress,
+        complete=not later,
         **sources,
     )
     tables = with_numbers(tables, settings.by)
@@ -246,7 +247,10 @@ class Evaluator:
         if settings.codes is not None:
             recommendations = codes_as_text(recommendations)
         columns = {**columns_of_truth(settings), **(settings.columns or {})}
-        piece = read_tables(columns, required=("recommendations",), recommendations=recommendations, truth=truth)
+        piece = read_tables(
+            columns, required=("recommendations",), complete=False, recommendations=recommendations, truth=truth
+        )
+        check_shared_names(columns, {**self.shared.by_role, **piece.by_role})
         check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)
         piece = replace(piece, truth=with_grades(piece.truth, settings.grades))
         truth = piece.truth or self.shared.truth

@@ -447,7 +447,8 @@ def evaluate_ratings(
     warnings: list[str] = []
     if not {"threshold", "relevance_threshold"} & options.keys():
         labels = frame["relevance"].cast(pl.Float64, strict=False)
-        settings = replace(settings, relevance_threshold=_default_threshold(settings.metrics, labels))
+        choices["relevance_threshold"] = _default_threshold(settings.metrics, labels)
+        settings = Settings.read(metrics, choices, RatingOptions, mean_over=mean_over)
         warnings = _label_warnings(settings.metrics, labels)
     rows, unit = len(frame), [name for name in ("user", REQUEST) if name in frame.columns]
     if settings.duplicates == "first":  # whole rows: a prediction stays with its true rating

@@ -42,7 +42,7 @@ from rankwise.results.result import Result
 from rankwise.splits.audit import audit
 from rankwise.splits.audit_parts import Audit
 from rankwise.splits.reading import truth_and_train
-from rankwise.tables.columns import columns_of, key_of
+from rankwise.tables.columns import columns_of, key_of, shared_names
 from rankwise.tables.files import is_table_folder, read_file, table_hash
 from rankwise.tables.formats import Declared
 from rankwise.tables.read import read_table
@@ -109,7 +109,11 @@ def resolved(experiment: Experiment, folder: Path) -> dict[str, Any]:
         values["evaluation"]["candidates"] = experiment.candidates
     values["comparison"] = [_plain({**_defaults(compare), **options}) for options in experiment.comparisons]
     if experiment.decision is not None:
-        values["decision"] = _plain({**_defaults(decide), **experiment.decision})
+        values["decision"] = {
+            name: value
+            for name, value in _plain({**_defaults(decide), **experiment.decision}).items()
+            if value is not None
+        }
     if config.launches is not None:
         table = _source(experiment, config.launches.table, folder)
         values["launches"] = {**config.launches.model_dump(exclude_none=True), "table": table}
@@ -227,7 +231,7 @@ class Inputs:
         run = self._source(system, "recommendations") if isinstance(system, Source) else self._fitted(name, system)
         if not self.experiment.sampled and self.experiment.candidates == "all":
             return run
-        table = read_table(run, "recommendations", self.options(system).get("columns"))
+        table = read_table(run, "recommendations", shared_names(self.options(system).get("columns")))
         return over_candidates(table, self._candidates)
 
     def _split(self) -> str:
@@ -256,7 +260,7 @@ class Inputs:
         path = self.path(source)
         if not self._local or path.is_dir() or role == "interactions":
             return self.table_or_path(source)
-        columns = self.experiment.settings.columns
+        columns = shared_names(self.experiment.settings.columns)
         if role == "truth":
             columns = {**columns_of_truth(self.experiment.settings), **(columns or {})}
         if role == "recommendations":
@@ -317,7 +321,7 @@ class Inputs:
     def _table(self, source: Any, role: TableRole) -> Table:
         if source is None:
             raise EmptyError(f"there are no {role} interactions for a baseline")
-        return read_table(source, role, self.experiment.settings.columns)
+        return read_table(source, role, shared_names(self.experiment.settings.columns))
 
     @cached_property
     def _candidates(self) -> Candidates:
@@ -343,7 +347,7 @@ class Inputs:
 
     def _cold_or_warm(self, train: Any) -> Candidates:
         """Return the items with training interactions, or those of the catalogue without."""
-        columns = self.experiment.settings.columns
+        columns = shared_names(self.experiment.settings.columns)
         training = read_table(train, "train", columns)
         if self.experiment.candidates == "warm":
             return these(training.frame["item"].unique().sort())

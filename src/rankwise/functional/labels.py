@@ -202,25 +202,26 @@ ShortLists: TypeAlias = Literal["as_given", "filled"]
 
 
 def confusion_at_k(
-    recommended: Items,
-    relevant: Relevant,
-    k: int | None = None,
-    *,
-    catalog_size: int,
-    short_lists: ShortLists = "as_given",
+    recommended: Items, relevant: Relevant, k: int | None = None, *, catalog_size: int
 ) -> dict[str, int]:
     """Return the confusion matrix of the top k: true and false positives and negatives.
-
-    With ``short_lists="filled"``, the missing items of a list shorter than k are false positives.
 
     >>> confusion_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
     {'tp': 2, 'fp': 1, 'fn': 1, 'tn': 16}
     """
+    return _confusion(recommended, relevant, k, catalog_size, "as_given")
+
+
+def _confusion(
+    recommended: Items, relevant: Relevant, k: int | None, catalog_size: int, short_lists: ShortLists
+) -> dict[str, int]:
+    """Return the confusion matrix of the top k, with false positives in the place of missing items if it is filled."""
     check_option("short_lists", short_lists, "as_given", "filled")
     relevant = relevant_items(relevant)
     n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
     if short_lists == "filled" and k is not None:
         n = k
+
     missed = len(relevant) - hits
     if not is_count(catalog_size) or catalog_size < n + missed:
         raise ParameterError(
@@ -239,12 +240,12 @@ def accuracy_at_k(
 ) -> float:
     """Share of the catalogue that is classified correctly: (TP + TN) / ``|I|``.
 
-    ``short_lists`` is as for `confusion_at_k`.
+    With ``short_lists="filled"``, the missing items of a list shorter than k are false positives.
 
     >>> accuracy_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20)
     0.9
     """
-    cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size, short_lists=short_lists)
+    cells = _confusion(recommended, relevant, k, catalog_size, short_lists)
     if not relevant_items(relevant):
         return math.nan
     return (cells["tp"] + cells["tn"]) / catalog_size
@@ -260,13 +261,13 @@ def mcc_at_k(
 ) -> float:
     """Matthews correlation coefficient of being recommended and being relevant.
 
-    ``short_lists`` is as for `confusion_at_k`. 0 where a factor of the denominator is 0, as in scikit-learn's
-    ``matthews_corrcoef``.
+    With ``short_lists="filled"``, the missing items of a list shorter than k are false positives. 0 where a factor of
+    the denominator is 0, as in scikit-learn's ``matthews_corrcoef``.
 
     >>> round(mcc_at_k([1, 3, 5], {1, 5, 10}, 3, catalog_size=20), 4)
     0.6078
     """
-    cells = confusion_at_k(recommended, relevant, k, catalog_size=catalog_size, short_lists=short_lists)
+    cells = _confusion(recommended, relevant, k, catalog_size, short_lists)
     if not relevant_items(relevant):
         return math.nan
     tp, fp, fn, tn = (cells[name] for name in ("tp", "fp", "fn", "tn"))

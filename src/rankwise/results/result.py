@@ -330,9 +330,11 @@ class Result(DetailedDisplay, Mapping[str, float]):
         """Return whether a value is the unweighted mean of the per-user values."""
         if self.kinds.get(cell) != "mean":
             return False
-        # With undefined="nan" a single user without relevant items leaves no mean.
-        is_known = cell in self.per_user.columns  # lists alone have no value in slices of the ground truth
-        return not math.isnan(self.values[cell]) or (is_known and self.per_user[cell].is_nan().all())
+        if not math.isnan(self.values[cell]):
+            return True
+        # With undefined="nan" a single user without relevant items leaves no mean. Lists alone have no value in slices
+        # of the ground truth.
+        return cell in self.per_user.columns and bool(self.per_user[cell].is_nan().all())
 
     def interval(
         self,

@@ -509,7 +509,10 @@ def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketW
     known, lists = train.frame.select(pair), tables["recommendations"].frame
     counts = {SEEN: lists.join(known, pair, "left_semi").count()}
     if "truth" in tables:
-        met_again = tables["truth"].frame.join(known, pair, "left_semi")
+        judged = tables["truth"].frame.select(pair)
+        if settings.grades is not None:  # the events of one item are one row
+            judged = judged.dropDuplicates(pair)
+        met_again = judged.join(known, pair, "left_semi")
         counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()
     return counts
 

@@ -62,8 +62,8 @@ from rankwise.stats.differences import MANY, Differences, check_level
 from rankwise.stats.intervals import interval_of_test, lift_of_test
 from rankwise.stats.paired_tests import t_test
 from rankwise.stats.variance_components import PairSums
-from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, where_in
-from rankwise.tables.read import read_table
+from rankwise.tables.columns import Columns, check_columns, empty_table, null_ids, shared_names, where_in
+from rankwise.tables.read import check_shared_names, read_table
 from rankwise.tables.requests import check_same_units
 from rankwise.tables.table import TableRole
 
@@ -415,18 +415,17 @@ def evaluate(
     present = [*sources, *([] if items is None else ["items"])]
     check_columns(settings.columns, present)
     columns = {**columns_of_truth(settings), **(settings.columns or {})}
-    tables = {role: read_spark(session, source, role, columns) for role, source in sources.items()}
-    check_same_units([table.empty for table in tables.values()], settings.columns)
+    names = shared_names(columns)
+    tables = {role: read_spark(session, source, role, names) for role, source in sources.items()}
+    catalogue = collected(items) if is_spark(items) else items
+    item_table = None if items is None else read_table(catalogue, "items", names)
+    empty_tables = {role: table.empty for role, table in tables.items()}
+    check_same_units(empty_tables.values(), settings.columns)
+    check_shared_names(columns, empty_tables if item_table is None else {**empty_tables, "items": item_table})
     if truth is not None:
         tables["truth"] = with_grades(tables["truth"], settings.grades)
-    catalogue = collected(items) if is_spark(items) else items
     return Engine(
-        spark=session,
-        settings=settings,
-        tables=tables,
-        items=None if items is None else read_table(catalogue, "items", settings.columns),
-        buckets=buckets,
-        collect=collect,
+        spark=session, settings=settings, tables=tables, items=item_table, buckets=buckets, collect=collect
     ).result()
 
 

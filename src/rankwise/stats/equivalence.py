@@ -277,10 +277,10 @@ def margin_limits(
         return interval.low, interval.high, lift[0], lift[1]
 
     def p_of_size(size: float, side: int) -> float:
-        return MarginClaim(pairs, side, side * size, math.inf).p()
+        return MarginClaim(pairs, side, side * size, math.inf).p(cluster)
 
     def p_of_ratio(ratio: float, side: int) -> float:
-        return MarginClaim(pairs.scaled(ratio), side, 0.0, math.inf).p()
+        return MarginClaim(pairs.scaled(ratio), side, 0.0, math.inf).p(cluster)
 
     after, before = pairs.means
     low, high = _where_p_is(p_of_size, pairs.mean, pairs.error, tail)

@@ -52,6 +52,7 @@ __all__ = [
     "read_columns_of_truth",
     "recognise",
     "several_columns",
+    "shared_names",
     "undecided",
     "unit_named",
     "unreadable",
@@ -278,11 +279,22 @@ class SharedName(str):
     __slots__ = ()
 
 
-def choose(columns: Columns | None, role: TableRole, *, shared: bool = False) -> dict[str, str | None]:
+def shared_names(columns: Columns | None) -> Columns | None:
+    """Return ``columns`` for a table that is read together with others: a name of all tables need not be in each.
+
+    >>> shared_names({"user": "uid", "truth.relevance": "stars"})
+    {'user': 'uid', 'truth.relevance': 'stars'}
+    """
+    if not isinstance(columns, Mapping):
+        return columns
+    return {key: name if name is None or "." in key else SharedName(name) for key, name in columns.items()}
+
+
+def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     """Return the part of ``columns`` that concerns the table with one role.
 
     A key is a column (``"user"``) of all tables, or of one table (``"truth.user"``), which takes
-    precedence. Where several tables are read together, the names of all tables are ``shared``.
+    precedence.
 
     >>> choose({"user": "uid", "truth.relevance": "stars"}, "truth")
     {'user': 'uid', 'relevance': 'stars'}
@@ -310,7 +322,7 @@ def choose(columns: Columns | None, role: TableRole, *, shared: bool = False) ->
                 hint=nearest(column, names),
             )
         if role in tables and column in all_columns[role]:
-            overrides[column] = SharedName(name) if shared and not table and name is not None else name
+            overrides[column] = name
     return overrides
 
 

@@ -38,6 +38,7 @@ from rankwise.tables.columns import (
     one_row_per_item,
     quoted_columns,
     recognise,
+    shared_names,
 )
 from rankwise.tables.containers import has_labels, read_labelled, refuse_frame, structured_columns
 from rankwise.tables.delimited import Numbers, malformed
@@ -79,7 +80,7 @@ from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = ["IDS", "SPARSE", "Chunks", "from_file", "read_chunks", "read_table", "read_tables"]
+__all__ = ["IDS", "SPARSE", "Chunks", "check_shared_names", "from_file", "read_chunks", "read_table", "read_tables"]
 
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
@@ -279,20 +280,26 @@ def _without_columns(table: Table, overrides: Mapping[str, str | None], columns:
 
 
 def read_tables(
-    columns: Columns | None, *, required: Sequence[str] = (), progress: bool | None = None, **sources: Any
+    columns: Columns | None,
+    *,
+    required: Sequence[str] = (),
+    progress: bool | None = None,
+    complete: bool = True,
+    **sources: Any,
 ) -> Tables:
     """Return the tables of an evaluation; a source that is None has no table.
 
     For a role that is ``required`` None is an error like any other source that is no table. A
-    progress bar is shown, or not, by ``progress``. Columns are in one piece of memory each. Files
-    are read at the same time.
+    progress bar is shown, or not, by ``progress``. Unless these tables are ``complete``,
+    `check_shared_names` is left to the caller. Columns are in one piece of memory each. Files are
+    read at the same time.
     """
     present: dict[Any, Any] = {
         role: source for role, source in sources.items() if source is not None or role in required
     }
 
     def read(role: TableRole) -> Table:
-        table = _read(present[role], role, columns, choose(columns, role, shared=True), progress)
+        table = _read(present[role], role, columns, choose(shared_names(columns), role), progress)
         frame = in_one_piece(table.frame)
         return table if frame is table.frame else table.with_frame(frame)
 
@@ -306,7 +313,8 @@ def read_tables(
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
     check_same_units(tables.values(), columns)
-    _check_shared_names(columns, tables)
+    if complete:
+        check_shared_names(columns, tables)
     if getattr(present.get("recommendations"), "is_labelled", False):
         _refuse_matrices(tables.values())
     return Tables(**tables)  # type: ignore[arg-type]
@@ -324,7 +332,7 @@ def _refuse_matrices(tables: Iterable[Table]) -> None:
         )
 
 
-def _check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
+def check_shared_names(columns: Columns | None, tables: Mapping[TableRole, Table]) -> None:
     """Raise if a name that was chosen for all tables is in none of those that could have it."""
     for column, name in (columns or {}).items():
         with_names = {role: table for role, table in tables.items() if not table.is_positional}
