@@ -466,11 +466,10 @@ def rated(probe: Probe) -> World:
         lists = lists.rename({"who": "user", "what": "item"})
     if "relevance" not in truth.columns:
         truth = truth.with_columns(relevance=pl.lit(1.0))
-    unit = [name for name in ("user", "request") if name in lists.columns and name in truth.columns]
+    unit = [name for name in ("user", "request") if name in lists.columns]
+    pair = [*(name for name in unit if name in truth.columns), "item"]
     scored = lists if "score" in lists.columns else lists.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    both = scored.join(
-        truth.unique([*unit, "item"], keep="first", maintain_order=True), [*unit, "item"], "left", maintain_order="left"
-    )
+    both = scored.join(truth.unique(pair, keep="first", maintain_order=True), pair, "left", maintain_order="left")
     both = both.with_columns(pl.col("relevance").fill_null(0.0))
     tables = {**probe.world.tables, "recommendations": both.select(*unit, "item", "score")}
     return replace(
