@@ -14,7 +14,7 @@ __all__ = ["Spelling", "check_common_items", "examples_of", "have_one_look", "ot
 
 _ZEROS = r"^(-?)0+(\d)"
 _DECIMALS = r"^(-?\d+)\.0+$"
-_PREFIX = r"^\D+(\d+)$"
+_PREFIX = r"^\D*[^\d-]\D*?(\d+)$"  # the sign of a number is none
 _SPELLINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "without leading zeros": ((_ZEROS, "$1$2"),),
     "without a trailing .0": ((_DECIMALS, "$1"),),
