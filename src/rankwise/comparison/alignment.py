@@ -22,6 +22,7 @@ from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import deltas_of_pairs
+from rankwise.tables.requests import row_named, such_rows
 from rankwise.tables.table import PASSED
 
 __all__ = [
@@ -149,7 +150,8 @@ def align_users(
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
             metric,
-            f"user {users[row]!r} has none in {', '.join(without)} ({aligned.dropped} such users of {len(values)})",
+            f"{row_named(users[row])} has none in {', '.join(without)} "
+            f"({such_rows(users[row], aligned.dropped)} of {len(values)})",
         )
     if clusters is None:
         return aligned
@@ -445,7 +447,8 @@ def _check_truth(results: Mapping[str, Result]) -> None:
         if len(different):
             user, count, other = different.row(0)
             raise different_truth(
-                f"user {user!r} has {count} relevant items in {first}, {other} in {name} ({len(different)} such users)"
+                f"{row_named(user)} has {count} relevant items in {first}, {other} in {name} "
+                f"({such_rows(user, len(different))})"
             )
 
 
