@@ -684,3 +684,21 @@ def test_what_all_systems_share_is_said_once():
     assert doubts
     notes = [note for block in blocks(rw.report(made), "method", Notes) for note in block.notes]
     assert [note for note in notes if note.startswith("check ")] == [f"check all systems: {doubt}" for doubt in doubts]
+
+
+def views(gaining):
+    """Return a result of two requests of each of 9 users; at every request of some users the item is found."""
+    lists = pl.DataFrame(
+        [(user, view, 1 if user in gaining else 2, 1) for user in range(9) for view in (1, 2)],
+        schema=["user", "request", "item", "rank"],
+        orient="row",
+    )
+    return rw.evaluate(lists, lists.select("user", "request", item=pl.lit(1)), ["recall@1"])
+
+
+def test_requests_lose_and_gain_where_means_are_over_requests():
+    report = rw.report({"a": views({0}), "b": views({0, 1, 2})}, baseline="a", primary="recall@1")
+    texts = [block.text for block in blocks(report, "for-whom", Text)]
+    assert texts == ["Requests that lose, see no difference and gain, of 18, on recall@1."]
+    (stack,) = blocks(report, "for-whom", Stack)
+    assert stack.rows == [("b", 0, 14, 4)]

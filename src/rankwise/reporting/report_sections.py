@@ -352,7 +352,9 @@ def for_whom(material: ReportData) -> list[Block]:
     counts = [row for row in rows if row["wins"] is not None]
     if counts:
         shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
-        text = f"Users who lose, see no difference and gain, of {sum(shares[0][1:]):,}, on {material.primary}."
+        who = "who" if material.unit.row == "user" else "that"
+        text = f"{material.unit.rows.title()} {who} lose, see no difference and gain, of {sum(shares[0][1:]):,}, "
+        text += f"on {material.primary}."
         blocks += [Text(text), Stack(shares)]
     return blocks
 
