@@ -702,3 +702,26 @@ def test_requests_lose_and_gain_where_means_are_over_requests():
     assert texts == ["Requests that lose, see no difference and gain, of 18, on recall@1."]
     (stack,) = blocks(report, "for-whom", Stack)
     assert stack.rows == [("b", 0, 14, 4)]
+
+
+def equivalent():
+    """Return per-user values of systems with equal means: in b and c 20 users gain, and 20 lose."""
+    users = list(range(200))
+    swapped = {"a": (), "b": (0, 1), "c": (2, 3)}  # last digits of users whose values are turned round
+    tables = {
+        name: pl.DataFrame({"user": users, "recall@1": [float((user % 10 in digits) != user % 2) for user in users]})
+        for name, digits in swapped.items()
+    }
+    return {name: rw.from_per_user(table) for name, table in tables.items()}
+
+
+def test_the_card_of_equivalent_systems_is_about_the_margin():
+    results = equivalent()
+    pair = {name: results[name] for name in "ab"}
+    report = rw.report(rw.compare(pair, baseline="a", margin=0.3))
+    assert "equivalent" in report.head.verdict
+    (sure,) = (fact for fact in report.head.facts if fact.title == "How sure")
+    assert (sure.big, sure.bold) == ("Clear", "p < 0.0001 (margin).")
+    assert sure.rest == "Level 0.05, two one-sided tests."
+    (sure,) = (fact for fact in rw.report(rw.compare(pair, baseline="a")).head.facts if fact.title == "How sure")
+    assert (sure.big, sure.rest) == ("Not shown", "Level 0.05, two-sided.")

@@ -56,6 +56,7 @@ __all__ = [
     "hidden",
     "interval_text",
     "is_missing",
+    "margin_mark",
     "named_p",
     "oriented",
     "p_value",
@@ -223,6 +224,15 @@ def deciding_p(row: Mapping[str, Any]) -> float:
     """Return the p-value that decided the verdict of a row: of equivalence that of the margin's tests, adjusted."""
     name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
     return math.nan if row[name] is None else float(row[name])
+
+
+def margin_mark(row: Mapping[str, Any]) -> str:
+    """Return what is added to `deciding_p` where it is not that of the difference: that of the margin's tests.
+
+    >>> margin_mark({"verdict": "equivalent"}), margin_mark({"verdict": "better"})
+    (' (margin)', '')
+    """
+    return " (margin)" if row["verdict"] == "equivalent" else ""
 
 
 def places(row: Mapping[str, Any]) -> int:

@@ -17,6 +17,7 @@ from rankwise.comparison.rows import (
     change_text,
     interval_text,
     is_missing,
+    margin_mark,
     named_p,
     places,
 )
@@ -501,8 +502,8 @@ def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], settings: Ma
 def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
     """Return the cell of a pair; an interval of another level than that of the head says its own."""
     text = column.text(row)
-    if row["verdict"] == "equivalent" and column.head == "p":
-        return f"{text} (margin)"
+    if column.head == "p":
+        return text + margin_mark(row)
     if column.head != "interval" or text == "–" or is_missing(row["confidence"]) or row["confidence"] == level:
         return text
     return f"{text} ({level_text(row['confidence'])})"
