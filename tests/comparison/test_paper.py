@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import polars as pl
 import pytest
 
 import rankwise as rw
@@ -133,3 +134,14 @@ def test_what_is_not_known_is_said(comparison):
         "hashes of the lists",
     ):
         assert f"[not recorded: {gap}]" in text
+
+
+def test_the_p_value_of_equivalence_is_that_of_the_margin():
+    values = {"a": (), "b": (0, 1)}  # last digits of users whose values are turned round: as many gain as lose
+    tables = {
+        name: pl.DataFrame({"user": range(200), "recall@1": [float((u % 10 in digits) != u % 2) for u in range(200)]})
+        for name, digits in values.items()
+    }
+    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a", margin=0.3)
+    assert "0.0001 (margin) | equivalent |" in re.sub(" +", " ", made.export("markdown", layout="pairs"))
+    assert "adjusted p (margin) < 0.0001" in made.export("methods")

@@ -725,3 +725,13 @@ def test_the_card_of_equivalent_systems_is_about_the_margin():
     assert sure.rest == "Level 0.05, two one-sided tests."
     (sure,) = (fact for fact in rw.report(rw.compare(pair, baseline="a")).head.facts if fact.title == "How sure")
     assert (sure.big, sure.rest) == ("Not shown", "Level 0.05, two-sided.")
+
+
+def test_intervals_and_p_values_of_equivalence_are_named():
+    report = rw.report(rw.compare(equivalent(), baseline="a", margin=0.3))
+    (forest,) = blocks(report, "differences", Forest)
+    assert {row.outcome_small for row in forest.rows} == {"p (Holm) < 0.0001 (margin)"}
+    assert all(row.value_small.endswith(" (90 %)") for row in forest.rows)
+    text = blocks(report, "differences", Text)[0].text
+    assert "Thin, of equivalent systems: 90 % interval; the verdict needs it within the margin." in text
+    assert "clear of 0" not in text

@@ -10,7 +10,15 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import marks
-from rankwise.comparison.rows import IN_SYSTEM_TABLE, deciding_p, interval_text, is_missing, p_value, places
+from rankwise.comparison.rows import (
+    IN_SYSTEM_TABLE,
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_mark,
+    p_value,
+    places,
+)
 from rankwise.comparison.view import (
     CORRECTIONS,
     group_words,
@@ -296,7 +304,7 @@ def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
     size, interval = signed(row["difference"], places(row)), interval_text(row, signed)
     if interval != "–" and not is_missing(row["confidence"]) and row["confidence"] != level:
         interval += f" ({level_text(row['confidence'])})"
-    return [pair_name(row), size, interval, p_value(deciding_p(row)), str(row["verdict"])]
+    return [pair_name(row), size, interval, p_value(deciding_p(row)) + margin_mark(row), str(row["verdict"])]
 
 
 def _short(metric: str) -> str:
@@ -657,7 +665,7 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
         sign = "" if p.startswith("<") else "= "
         inside = _inside(row, settings)
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
-        numbers = f"{value}, {adjusted} {sign}{p.replace('<', '< ')}"
+        numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
         texts.append(f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers}).")
     return texts
 

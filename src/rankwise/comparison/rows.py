@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
+from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, level_text, signed
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean
 from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
@@ -56,6 +56,7 @@ __all__ = [
     "hidden",
     "interval_text",
     "is_missing",
+    "margin_level",
     "margin_mark",
     "named_p",
     "oriented",
@@ -233,6 +234,15 @@ def margin_mark(row: Mapping[str, Any]) -> str:
     (' (margin)', '')
     """
     return " (margin)" if row["verdict"] == "equivalent" else ""
+
+
+def margin_level(row: Mapping[str, Any]) -> str:
+    """Return the level of the interval that decided equivalence, to be put behind it; nothing for other verdicts.
+
+    >>> margin_level({"verdict": "equivalent", "confidence": 0.9}), margin_level({"verdict": "better"})
+    (' (90 %)', '')
+    """
+    return f" ({level_text(row['confidence'])})" if row["verdict"] == "equivalent" else ""
 
 
 def places(row: Mapping[str, Any]) -> int:

@@ -502,8 +502,8 @@ def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], settings: Ma
 def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
     """Return the cell of a pair; an interval of another level than that of the head says its own."""
     text = column.text(row)
-    if column.head == "p":
-        return text + margin_mark(row)
+    if column.head == "p" and (mark := margin_mark(row)):
+        return f"{text}{mark}"
     if column.head != "interval" or text == "–" or is_missing(row["confidence"]) or row["confidence"] == level:
         return text
     return f"{text} ({level_text(row['confidence'])})"

@@ -14,7 +14,16 @@ import polars as pl
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
-from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, oriented, places
+from rankwise.comparison.rows import (
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_level,
+    margin_mark,
+    named_p,
+    oriented,
+    places,
+)
 from rankwise.comparison.view import (
     adjusted_p_name,
     group_name,
@@ -24,7 +33,18 @@ from rankwise.comparison.view import (
     natural_key,
     pair_view,
 )
-from rankwise.core.terminal import Cell, Marked, TableView, brief, change, count_of, decimals, number, signed
+from rankwise.core.terminal import (
+    Cell,
+    Marked,
+    TableView,
+    brief,
+    change,
+    count_of,
+    decimals,
+    level_text,
+    number,
+    signed,
+)
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import (
@@ -285,9 +305,11 @@ def differences(material: ReportData) -> list[Block]:
             high=row["high_alone"],
             thin=decided_limits(row),
             value=signed(row["difference"], places(row)),
-            value_small=interval_text(row, signed),
+            value_small=interval_text(row, signed) + margin_level(row),
             outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
-            outcome_small="" if is_missing(deciding_p(row)) else named_p(p_name, deciding_p(row), alpha),
+            outcome_small=""
+            if is_missing(deciding_p(row))
+            else named_p(p_name, deciding_p(row), alpha) + margin_mark(row),
             tone=_tone(row["verdict"]),
         )
         for row in rows
@@ -297,8 +319,12 @@ def differences(material: ReportData) -> list[Block]:
     sample = material.unit.counted_in(rows[0])
     text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
     text += f" Thick: {material.level} interval of one pair."
-    if any(row.thin for row in drawn):
+    same = [row for row in rows if row["verdict"] == "equivalent"]
+    if any(decided_limits(row) for row in rows if row not in same):
         text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
+    if same:
+        levels = " and ".join(dict.fromkeys(level_text(row["confidence"]) for row in same))
+        text += f" Thin, of equivalent systems: {levels} interval; the verdict needs it within the margin."
     up = material.direction(material.primary) is not False
     sides = (f"◀ {other} better", "better than it ▶") if up else ("◀ better than it", f"{other} better ▶")
     notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
