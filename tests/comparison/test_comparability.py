@@ -248,3 +248,13 @@ def test_requests_are_named_as_such_where_results_do_not_compare():
     with pytest.raises(InputError, match="a weight of 0 or more") as caught:
         rw.evaluate(REQUESTS, truth, ["recall@1"], weights={2: 1.0})
     assert caught.value.found == "no weight (1 such users)"
+
+
+def test_force_is_a_way_out_only_where_it_can_be_passed():
+    pair = {"a": rw.evaluate(SCORED, TRUTH, "ndcg@5"), "b": rw.evaluate(SCORED, TRUTH, "ndcg@5", population="both")}
+    with pytest.raises(ParameterError, match="settings of population") as caught:
+        rw.compare(pair)
+    assert caught.value.hint == "evaluate all with the same population; force=True compares them anyway"
+    with pytest.raises(ParameterError, match="settings of population") as caught:
+        rw.decide(pair, success="ndcg@5")
+    assert caught.value.hint == "evaluate all with the same population"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -45,6 +46,7 @@ __all__ = [
     "some_missing",
     "systems_of",
     "unchecked",
+    "without_force",
 ]
 
 
@@ -206,6 +208,18 @@ _TABLES = {
 }
 """What a table beside the ground truth is called in an error, by its name among the digests."""
 _FORCE = "; force=True compares them anyway"
+_BY_ROW = ", row by row"
+
+
+@contextmanager
+def without_force() -> Iterator[None]:
+    """Leave the way out by force out of errors where results cannot be compared by force."""
+    try:
+        yield
+    except ParameterError as error:
+        if error.hint is not None:
+            error.hint = error.hint.removesuffix(_BY_ROW).removesuffix(_FORCE)
+        raise
 
 
 def check_comparable(results: Mapping[str, Result], cells: Collection[str] | None = None) -> None:
@@ -406,7 +420,7 @@ def _check_users(results: Mapping[str, Result]) -> None:
         raise ParameterError(
             "users are compared one by one, and in these results rows stand for users",
             found=", ".join(unnamed),
-            hint=f"say who the users are: users= of update{_FORCE}, row by row",
+            hint=f"say who the users are: users= of update{_FORCE}{_BY_ROW}",
         )
 
 

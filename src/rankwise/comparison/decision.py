@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import polars as pl
 
+from rankwise.comparison.alignment import without_force
 from rankwise.comparison.compare import compare, compared_rows
 from rankwise.comparison.comparison import (
     Comparison,
@@ -763,19 +764,20 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
     means = [metric for metric in rule.metrics if first.is_mean_of_users(metric)]
     for by in (None, *(rule.slices if means else ())):
         metrics = rule.metrics if by is None else means  # only means are compared in groups
-        _, pairs, settings = compared_rows(
-            [results],
-            baseline=rule.baseline,
-            metrics=metrics,
-            by=by,
-            alpha=rule.alpha,
-            test=rule.test,
-            correction="none",
-            margin=rule.guardrails or None,
-            missing=rule.missing,
-            n_resamples=rule.n_resamples,
-            seed=rule.seed,
-        )
+        with without_force():
+            _, pairs, settings = compared_rows(
+                [results],
+                baseline=rule.baseline,
+                metrics=metrics,
+                by=by,
+                alpha=rule.alpha,
+                test=rule.test,
+                correction="none",
+                margin=rule.guardrails or None,
+                missing=rule.missing,
+                n_resamples=rule.n_resamples,
+                seed=rule.seed,
+            )
         directions, unit = settings["directions"], SamplingUnit.of_comparison(settings)
         rows = {(row.group, row.metric): row for row in pairs}
         sizes = {None: None} if by is None else _sizes(results, by)
