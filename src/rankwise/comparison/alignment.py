@@ -345,6 +345,7 @@ def check_slices(results: Mapping[str, Result], by: str) -> None:
         {name: f"slices of digest {str(digest)[:8]}" for name, digest in digests.items()},
         f"these results were sliced differently by {by}",
         "evaluate every model with the same tables of items, training data and ground truth",
+        way_out="",  # by force, other slices have no users or other ones
     )
 
 
@@ -406,11 +407,13 @@ def _rule(result: Result, metric: str, key: str) -> str | None:
     return chosen
 
 
-def _check_same(keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str) -> None:
+def _check_same(
+    keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str, way_out: str = _FORCE
+) -> None:
     """Raise if keys differ between the results that have one; ``texts`` show them."""
     if len(set(keys.values())) > 1:
         details = "; ".join(f"{name}: {text}" for name, text in texts.items())
-        raise ParameterError(message, found=details, hint=hint + _FORCE)
+        raise ParameterError(message, found=details, hint=hint + way_out)
 
 
 def _check_users(results: Mapping[str, Result]) -> None:
