@@ -735,3 +735,19 @@ def test_intervals_and_p_values_of_equivalence_are_named():
     text = blocks(report, "differences", Text)[0].text
     assert "Thin, of equivalent systems: 90 % interval; the verdict needs it within the margin." in text
     assert "clear of 0" not in text
+
+
+def test_a_grouping_that_does_not_compare_leaves_the_others():
+    less = {user: items for user, items in TRAIN.items() if user % 2}
+    options = {"users": GROUPS, "by": ["repeat", "country"]}
+    one = rw.evaluate(RUNS["low"], TRUTH, "recall@4", train=TRAIN, **options)
+    other = rw.evaluate(RUNS["high"], TRUTH, "recall@4", train=less, **options)
+    without = rw.evaluate(RUNS["high"], TRUTH, "recall@4", users=GROUPS, by="country")
+    for second, why in ((other, "sliced differently by repeat"), (without, "b has no slices by 'repeat'")):
+        report = rw.report({"a": one, "b": second}, baseline="a")
+        assert why in report.missing["groups by repeat"]
+        assert any(gap.title == "groups by repeat" for gap in report.gaps)
+        texts = [block.text for block in blocks(report, "for-whom", Text)]
+        assert len(blocks(report, "for-whom", Panels)) == 1
+        assert texts[0].startswith("Difference in recall@4 from a, by country;")
+        assert texts[1].startswith("Users who lose, see no difference and gain, of 60")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.comparison.alignment import check_slices
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
@@ -78,7 +79,18 @@ from rankwise.reporting.plots import (
     reliability_frame,
     reliability_name,
 )
-from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, Panels, ReportData, Text
+from rankwise.reporting.report_data import (
+    Block,
+    Figure,
+    Folded,
+    Grid,
+    Missing,
+    Notes,
+    Panels,
+    ReportData,
+    Text,
+    section,
+)
 from rankwise.reporting.report_head import reference
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, interval_of, is_truth_slice
@@ -374,7 +386,9 @@ def for_whom(material: ReportData) -> list[Block]:
     blocks: list[Block] = []
     rows = _from_reference(material) if material.pairs is not None and material.settings.get("by") is None else []
     for by, sizes in columns.items():
-        blocks += _slice_panels(material, by, sizes, rows) if rows else _slice_values(material, by, sizes)
+        panels = partial(_slice_panels, by=by, sizes=sizes, rows=rows)
+        values = partial(_slice_values, by=by, sizes=sizes)
+        blocks += section("", "", material, {f"groups by {by}": panels if rows else values}).blocks
     counts = [row for row in rows if row["wins"] is not None]
     if counts:
         shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
@@ -391,6 +405,8 @@ def _slice_panels(
     """Return a panel per system: the difference from the reference among all users, and in each group."""
     other, settings = reference(material), material.settings
     pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
+    if not settings.get("forced"):
+        check_slices(pairs, by)
     made = compare(
         pairs,
         baseline=other,
