@@ -751,3 +751,10 @@ def test_a_grouping_that_does_not_compare_leaves_the_others():
         assert len(blocks(report, "for-whom", Panels)) == 1
         assert texts[0].startswith("Difference in recall@4 from a, by country;")
         assert texts[1].startswith("Users who lose, see no difference and gain, of 60")
+
+
+def test_one_pair_more_is_singular():
+    notes = [
+        note for block in blocks(rw.report(rw.compare(equivalent())), "differences", Notes) for note in block.notes
+    ]
+    assert notes == ["1 more pair is in the table of all pairs."]

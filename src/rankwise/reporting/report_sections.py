@@ -341,7 +341,11 @@ def differences(material: ReportData) -> list[Block]:
     sides = (f"◀ {other} better", "better than it ▶") if up else ("◀ better than it", f"{other} better ▶")
     notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
     left = len(_pairs(material).filter("primary")) - len(rows)
-    more: list[Block] = [Notes([f"{left} more pairs are in the table of all pairs."])] if left > 0 else []
+    more: list[Block] = (
+        [Notes([f"{count_of(left, 'more pair')} {'is' if left == 1 else 'are'} in the table of all pairs."])]
+        if left > 0
+        else []
+    )
     frame = difference_frame(rows, material.settings)
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
     figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
