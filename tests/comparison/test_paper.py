@@ -145,3 +145,13 @@ def test_the_p_value_of_equivalence_is_that_of_the_margin():
     made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a", margin=0.3)
     assert "0.0001 (margin) | equivalent |" in re.sub(" +", " ", made.export("markdown", layout="pairs"))
     assert "adjusted p (margin) < 0.0001" in made.export("methods")
+
+
+@pytest.mark.parametrize(
+    ("users", "said"), [(6, "tested with an exact sign-flip test"), (60, "tested with a sign-flip")]
+)
+def test_the_article_is_that_of_the_test(users, said):
+    values = {"a": [0.0, 0.5] * (users // 2), "b": [0.25, 0.5] * (users // 2)}
+    tables = {name: pl.DataFrame({"user": range(users), "recall@4": column}) for name, column in values.items()}
+    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, test="sign_flip")
+    assert said in made.export("methods")

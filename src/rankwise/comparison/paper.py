@@ -602,7 +602,9 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
     _, others = _families(table)
     primary = table.filter(pl.col("primary"))
-    text = f"For each pair the mean difference was tested with a {tests_of(primary)} test (two-sided, α = "
+    tests = tests_of(primary)
+    article = "an" if tests.startswith("exact") else "a"
+    text = f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
     text += f"{settings['alpha']:g}; {_corrected(table, settings)})"
     text += f" within groups by {settings['by']}" if settings["by"] else ""
     further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
