@@ -994,8 +994,7 @@ def _reasons(
         holds = f", and {_where_rails_hold(checks, rule, small)}" if rule.guardrails else "; nothing else is guarded"
         gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
         reasons = [f"{gain}{holds}."]
-        rails_flags = (f"{c.metric}: {flag}." for c in checks if c.role == "guardrail" for flag in c.flags)
-        reasons += dict.fromkeys(rails_flags)
+        reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
     else:
         gaps = [_gap(check, rule) for check in _open_checks(checks)]
         names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
@@ -1011,6 +1010,20 @@ def _reasons(
         means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
         reasons.append(f"No rule guards {row['metric']}, which is worse: {means}{others}.")
     return reasons
+
+
+def _caveats_of_rails(rails: Sequence[Check]) -> list[str]:
+    """Return the caveats of guardrails, each once; of one that holds in slices alone, in which."""
+    places: dict[tuple[str, str], list[Check]] = {}
+    for check in rails:
+        for flag in check.flags:
+            places.setdefault((check.metric, flag), []).append(check)
+    caveats = []
+    for (metric, flag), inside in places.items():
+        slices = [] if any(check.by is None for check in inside) else [_slice(asdict(check)) for check in inside]
+        where = f" for {listing(slices, 'slices')}" if slices else ""
+        caveats.append(f"{metric}{where}: {flag}.")
+    return caveats
 
 
 def _where_rails_hold(checks: Sequence[Check], rule: Rule, small: Sequence[str]) -> str:
