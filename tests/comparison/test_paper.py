@@ -155,3 +155,21 @@ def test_the_article_is_that_of_the_test(users, said):
     tables = {name: pl.DataFrame({"user": range(users), "recall@4": column}) for name, column in values.items()}
     made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, test="sign_flip")
     assert said in made.export("methods")
+
+
+def test_groups_of_requests_are_counted_by_request():
+    """Users 0 to 3 have two requests each in group x, users 4 to 9 one each in group y."""
+    views = [(user, view) for user in range(10) for view in range(2 if user < 4 else 1)]
+    users = pl.DataFrame({"user": list(range(10)), "team": ["x"] * 4 + ["y"] * 6})
+    truth = pl.DataFrame([(*view, 1) for view in views], schema=["user", "request", "item"], orient="row")
+    results = {}
+    for name, hits in (("a", 3), ("b", 2)):
+        rows = [(*view, int(at % hits == 0), 1) for at, view in enumerate(views)]
+        lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
+        results[name] = rw.evaluate(lists, truth, ["recall@1"], users=users, by="team")
+    made = rw.compare(results, by="team")
+    assert re.findall(r"\{team (\w) \((.*?)\)\}", made.export("latex")) == [
+        ("x", "$n=8$ requests"),
+        ("y", "$n=6$ requests"),
+    ]
+    assert "Lists are of requests: those of 4 to 6 users in each group, the sampling units." in made.export("methods")

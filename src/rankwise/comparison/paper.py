@@ -263,8 +263,9 @@ def _system_lines(
         heads, rules, at = [], [], 2
         for block, size in zip(blocks, sizes, strict=True):
             unit = SamplingUnit.of_comparison(settings)
-            users = {unit.users_in(row) for column in columns if column.block == block for row in column.rows}
-            count = f" ($n={_count(max(users))}$)" if len(users) == 1 else ""
+            users = {int(row["users"] or 0) for column in columns if column.block == block for row in column.rows}
+            rows = f" {unit.rows}" if unit.is_of_requests else ""
+            count = f" ($n={_count(max(users))}${rows})" if len(users) == 1 else ""
             heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
             rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
             at += size

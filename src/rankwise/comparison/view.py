@@ -666,11 +666,12 @@ def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()
+        each = "" if settings["by"] is None else " in each group"
         if unit.is_of_requests:
-            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}, the sampling units.")
+            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}{each}, the sampling units.")
         else:
             spread = _spread(sizes, "cluster")
-            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}, which are the sampling units.")
+            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}{each}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
             f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "
