@@ -179,6 +179,15 @@ def test_what_compare_refuses(folder, arguments, code, said):
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
 
+def test_a_gate_evaluates_the_lists_of_its_baseline_too(folder):
+    gate = ["strong.csv", "--truth", "truth.csv", "-m", "ndcg@2", "--margin", "4%", "--no-regression"]
+    lists, saved = (rankwise_here(folder, "compare", *gate, baseline) for baseline in ("weak.csv", "weak"))
+    assert (lists.returncode, saved.returncode) == (0, 0), lists.stderr + saved.stderr
+    assert lists.stderr.startswith("PASS")
+    done = rankwise_here(folder, "compare", "strong", "--no-regression", "weak.csv")
+    assert (done.returncode, "pass their ground truth: --truth FILE" in done.stderr) == (3, True)
+
+
 def test_a_gate_that_cannot_test_has_not_passed(folder):
     pl.DataFrame({"user": [1], "ndcg@2": [0.9]}).write_csv(folder / "one.csv")
     pl.DataFrame({"user": range(60), "odd": [0.1, 0.2] * 30}).write_csv(folder / "odd.csv")

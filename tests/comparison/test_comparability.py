@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rankwise as rw
 from command_line import rankwise_here
 from rankwise.comparison.alignment import check_comparable
-from rankwise.errors import ParameterError, RankwiseError
+from rankwise.errors import InputError, ParameterError, RankwiseError
 from rankwise.evaluation.settings import option_fields
 from rankwise.options import compared_options
 
@@ -109,8 +109,9 @@ def test_slices_of_one_name_are_the_same_slices():
         for result, more in ((one, digests[0]), (other, digests[0]), (other, digests[1]))
     )
     rw.compare(one, same, by="item:genre")
-    with pytest.raises(ParameterError, match="sliced differently by item:genre"):
+    with pytest.raises(ParameterError, match="sliced differently by item:genre") as caught:
         rw.compare(one, other, by="item:genre")
+    assert "force" not in caught.value.hint
     with pytest.raises(ParameterError, match="sliced differently by item:genre"):
         rw.decide({"a": one, "b": other}, success="ndcg@5", deterioration="ndcg@5", slices="item:genre")
     rw.compare(one, other, by="item:genre", force=True)
@@ -224,3 +225,37 @@ def test_the_same_lists_and_truth_with_other_values_are_never_compared(question)
         return
     with pytest.raises(RankwiseError):
         rw.compare({"left": left, "right": right}, missing="common")
+
+
+REQUESTS = pl.DataFrame({"user": [1, 1], "request_id": [1, 2], "item": [5, 6], "rank": [1, 1]})
+
+
+def test_requests_are_named_as_such_where_results_do_not_compare():
+    truth = pl.DataFrame({"user": [1, 1], "request_id": [1, 2], "item": [5, 7]})
+    more = pl.concat([truth, pl.DataFrame({"user": [1], "request_id": [2], "item": [8]})])
+    evaluated = [rw.evaluate(REQUESTS, each, ["recall@1"]) for each in (truth, more)]
+    with pytest.raises(ParameterError, match="different truths") as caught:
+        rw.compare(dict(zip("ab", evaluated, strict=True)))
+    assert caught.value.found == "request 2 of user 1 has 1 relevant items in a, 2 in b (1 such requests)"
+    some = rw.evaluate(REQUESTS, truth.head(1), ["recall@1"])
+    with pytest.raises(ParameterError, match="none in another") as caught:
+        rw.compare({"a": evaluated[0], "b": some}, force=True)
+    assert caught.value.found == "request 2 of user 1 has none in b (1 such requests of 2)"
+    users = pl.DataFrame({"user": [1, 1], "request_id": [1, 2], "page": ["x", None]})
+    grouped = rw.evaluate(REQUESTS, truth, ["recall@1"], users=users, by="page")
+    with pytest.raises(ParameterError, match="no cluster by 'page'") as caught:
+        rw.compare({"a": grouped, "b": grouped}, clusters="page")
+    assert caught.value.found == "request 2 of user 1 (1 such requests)"
+    with pytest.raises(InputError, match="a weight of 0 or more") as caught:
+        rw.evaluate(REQUESTS, truth, ["recall@1"], weights={2: 1.0})
+    assert caught.value.found == "no weight (1 such users)"
+
+
+def test_force_is_a_way_out_only_where_it_can_be_passed():
+    pair = {"a": rw.evaluate(SCORED, TRUTH, "ndcg@5"), "b": rw.evaluate(SCORED, TRUTH, "ndcg@5", population="both")}
+    with pytest.raises(ParameterError, match="settings of population") as caught:
+        rw.compare(pair)
+    assert caught.value.hint == "evaluate all with the same population; force=True compares them anyway"
+    with pytest.raises(ParameterError, match="settings of population") as caught:
+        rw.decide(pair, success="ndcg@5")
+    assert caught.value.hint == "evaluate all with the same population"

@@ -116,3 +116,23 @@ def test_a_median_on_the_other_side_than_the_mean_makes_no_system_better():
     assert row["verdict"] == "different"
     assert math.isnan(row["low"])
     assert not math.isnan(row["low_alone"])
+
+
+def test_a_caveat_of_slices_says_of_which():
+    chosen = {(user, view): (user * 7 + view * 5) % 9 for user in range(150) for view in range(1 + user % 7)}
+    rng = np.random.default_rng(0)
+    results = {}
+    for name, share in (("a", 0.2), ("b", 0.6)):
+        rows = [(*request, item if rng.random() < share else (item + 1) % 9, 1) for request, item in chosen.items()]
+        lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
+        truth = lists.select("user", "request", item=pl.Series(list(chosen.values())))
+        items = {"item": list(range(9)), "kind": ["x", "y", "z"] * 3}
+        results[name] = rw.evaluate(lists, truth, ["recall@1"], items=items, by="item:kind")
+    decision = rw.decide(
+        results, success="recall@1", guardrails={"recall@1": "60%"}, slices="item:kind", min_slice_size=30
+    )
+    caveats = [reason for reason in decision.reasons if "no user is taken" in reason]
+    assert caveats == [
+        "recall@1: no user is taken to have more than 7 requests.",
+        "recall@1 for item:kind x, item:kind y and item:kind z: no user is taken to have more than 3 requests.",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import polars as pl
 import pytest
 
 import rankwise as rw
@@ -133,3 +134,42 @@ def test_what_is_not_known_is_said(comparison):
         "hashes of the lists",
     ):
         assert f"[not recorded: {gap}]" in text
+
+
+def test_the_p_value_of_equivalence_is_that_of_the_margin():
+    values = {"a": (), "b": (0, 1)}  # last digits of users whose values are turned round: as many gain as lose
+    tables = {
+        name: pl.DataFrame({"user": range(200), "recall@1": [float((u % 10 in digits) != u % 2) for u in range(200)]})
+        for name, digits in values.items()
+    }
+    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, baseline="a", margin=0.3)
+    assert "0.0001 (margin) | equivalent |" in re.sub(" +", " ", made.export("markdown", layout="pairs"))
+    assert "adjusted p (margin) < 0.0001" in made.export("methods")
+
+
+@pytest.mark.parametrize(
+    ("users", "said"), [(6, "tested with an exact sign-flip test"), (60, "tested with a sign-flip")]
+)
+def test_the_article_is_that_of_the_test(users, said):
+    values = {"a": [0.0, 0.5] * (users // 2), "b": [0.25, 0.5] * (users // 2)}
+    tables = {name: pl.DataFrame({"user": range(users), "recall@4": column}) for name, column in values.items()}
+    made = rw.compare({name: rw.from_per_user(table) for name, table in tables.items()}, test="sign_flip")
+    assert said in made.export("methods")
+
+
+def test_groups_of_requests_are_counted_by_request():
+    """Users 0 to 3 have two requests each in group x, users 4 to 9 one each in group y."""
+    views = [(user, view) for user in range(10) for view in range(2 if user < 4 else 1)]
+    users = pl.DataFrame({"user": list(range(10)), "team": ["x"] * 4 + ["y"] * 6})
+    truth = pl.DataFrame([(*view, 1) for view in views], schema=["user", "request", "item"], orient="row")
+    results = {}
+    for name, hits in (("a", 3), ("b", 2)):
+        rows = [(*view, int(at % hits == 0), 1) for at, view in enumerate(views)]
+        lists = pl.DataFrame(rows, schema=["user", "request", "item", "rank"], orient="row")
+        results[name] = rw.evaluate(lists, truth, ["recall@1"], users=users, by="team")
+    made = rw.compare(results, by="team")
+    assert re.findall(r"\{team (\w) \((.*?)\)\}", made.export("latex")) == [
+        ("x", "$n=8$ requests"),
+        ("y", "$n=6$ requests"),
+    ]
+    assert "Lists are of requests: those of 4 to 6 users in each group, the sampling units." in made.export("methods")

@@ -684,3 +684,77 @@ def test_what_all_systems_share_is_said_once():
     assert doubts
     notes = [note for block in blocks(rw.report(made), "method", Notes) for note in block.notes]
     assert [note for note in notes if note.startswith("check ")] == [f"check all systems: {doubt}" for doubt in doubts]
+
+
+def views(gaining):
+    """Return a result of two requests of each of 9 users; at every request of some users the item is found."""
+    lists = pl.DataFrame(
+        [(user, view, 1 if user in gaining else 2, 1) for user in range(9) for view in (1, 2)],
+        schema=["user", "request", "item", "rank"],
+        orient="row",
+    )
+    return rw.evaluate(lists, lists.select("user", "request", item=pl.lit(1)), ["recall@1"])
+
+
+def test_requests_lose_and_gain_where_means_are_over_requests():
+    report = rw.report({"a": views({0}), "b": views({0, 1, 2})}, baseline="a", primary="recall@1")
+    texts = [block.text for block in blocks(report, "for-whom", Text)]
+    assert texts == ["Requests that lose, see no difference and gain, of 18, on recall@1."]
+    (stack,) = blocks(report, "for-whom", Stack)
+    assert stack.rows == [("b", 0, 14, 4)]
+
+
+def equivalent():
+    """Return per-user values of systems with equal means: in b and c 20 users gain, and 20 lose."""
+    users = list(range(200))
+    swapped = {"a": (), "b": (0, 1), "c": (2, 3)}  # last digits of users whose values are turned round
+    tables = {
+        name: pl.DataFrame({"user": users, "recall@1": [float((user % 10 in digits) != user % 2) for user in users]})
+        for name, digits in swapped.items()
+    }
+    return {name: rw.from_per_user(table) for name, table in tables.items()}
+
+
+def test_the_card_of_equivalent_systems_is_about_the_margin():
+    results = equivalent()
+    pair = {name: results[name] for name in "ab"}
+    report = rw.report(rw.compare(pair, baseline="a", margin=0.3))
+    assert "equivalent" in report.head.verdict
+    (sure,) = (fact for fact in report.head.facts if fact.title == "How sure")
+    assert (sure.big, sure.bold) == ("Clear", "p < 0.0001 (margin).")
+    assert sure.rest == "Level 0.05, two one-sided tests."
+    (sure,) = (fact for fact in rw.report(rw.compare(pair, baseline="a")).head.facts if fact.title == "How sure")
+    assert (sure.big, sure.rest) == ("Not shown", "Level 0.05, two-sided.")
+
+
+def test_intervals_and_p_values_of_equivalence_are_named():
+    report = rw.report(rw.compare(equivalent(), baseline="a", margin=0.3))
+    (forest,) = blocks(report, "differences", Forest)
+    assert {row.outcome_small for row in forest.rows} == {"p (Holm) < 0.0001 (margin)"}
+    assert all(row.value_small.endswith(" (90 %)") for row in forest.rows)
+    text = blocks(report, "differences", Text)[0].text
+    assert "Thin, of equivalent systems: 90 % interval; the verdict needs it within the margin." in text
+    assert "clear of 0" not in text
+
+
+def test_a_grouping_that_does_not_compare_leaves_the_others():
+    less = {user: items for user, items in TRAIN.items() if user % 2}
+    options = {"users": GROUPS, "by": ["repeat", "country"]}
+    one = rw.evaluate(RUNS["low"], TRUTH, "recall@4", train=TRAIN, **options)
+    other = rw.evaluate(RUNS["high"], TRUTH, "recall@4", train=less, **options)
+    without = rw.evaluate(RUNS["high"], TRUTH, "recall@4", users=GROUPS, by="country")
+    for second, why in ((other, "sliced differently by repeat"), (without, "b has no slices by 'repeat'")):
+        report = rw.report({"a": one, "b": second}, baseline="a")
+        assert why in report.missing["groups by repeat"]
+        assert any(gap.title == "groups by repeat" for gap in report.gaps)
+        texts = [block.text for block in blocks(report, "for-whom", Text)]
+        assert len(blocks(report, "for-whom", Panels)) == 1
+        assert texts[0].startswith("Difference in recall@4 from a, by country;")
+        assert texts[1].startswith("Users who lose, see no difference and gain, of 60")
+
+
+def test_one_pair_more_is_singular():
+    notes = [
+        note for block in blocks(rw.report(rw.compare(equivalent())), "differences", Notes) for note in block.notes
+    ]
+    assert notes == ["1 more pair is in the table of all pairs."]

@@ -40,6 +40,13 @@ def test_a_weight_is_a_number_of_0_or_more(weight):
         rw.from_per_user(pl.DataFrame({"user": [1, 2], "ndcg@5": [0.5, 1.0], "weight": weight}))
 
 
+def test_a_request_without_a_weight_is_named():
+    table = pl.DataFrame({"user": [1, 1], "request": [1, 2], "ndcg@5": [0.5, 1.0], "weight": [1.0, None]})
+    with pytest.raises(ColumnError, match="user 1, request 2") as caught:
+        rw.from_per_user(table)
+    assert caught.value.found == "None (1 such requests)"
+
+
 def test_a_sum_over_users_comes_back_as_a_sum():
     result = rw.evaluate(LISTS, TRUTH, "true_positives@2")
     back = rw.from_per_user(result.per_user)

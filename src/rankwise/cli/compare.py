@@ -35,6 +35,8 @@ from rankwise.core.arguments import Family, SeedDesign, Test
 from rankwise.errors import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rankwise.comparison.comparison import Comparison
     from rankwise.results.result import Result
     from rankwise.results.sampling_unit import SamplingUnit
@@ -275,7 +277,7 @@ def compare_command(
         if baseline is not None:
             raise click.UsageError("--no-regression is the baseline", ctx)
         baseline = "baseline" if "baseline" not in results else f"{gate} (baseline)"
-        seeds = read_seeds(ctx, gate, partial(read, truth=None))
+        seeds = read_seeds(ctx, gate, partial(_read_baseline, read=read, truth=truth))
         results = {baseline: seeds if len(seeds) > 1 else seeds[0], **results}
     from rankwise.comparison.compare import compare
 
@@ -310,6 +312,18 @@ def _read(path: str, truth: str | None, metrics: tuple[str, ...], **options: Any
     from rankwise.evaluation.settings import DEFAULT_METRICS
 
     return evaluate(path, truth, metrics or DEFAULT_METRICS, **options)
+
+
+def _read_baseline(path: str, read: Callable[..., Result], truth: str | None) -> Result:
+    """Return the baseline of a gate: a result or, where a ground truth is passed, lists that are evaluated with it."""
+    from rankwise.errors import ColumnError
+
+    try:
+        return read(path, truth=None)
+    except ColumnError:
+        if truth is None:
+            raise
+    return read(path, truth=truth)
 
 
 _EVALUATE = "rankwise evaluate LISTS TRUTH --save DIR"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -22,6 +23,7 @@ from rankwise.results.result import Result
 from rankwise.results.sampling_unit import SamplingUnit
 from rankwise.stats.differences import Differences, Floats, SortedColumn, moments_of_pairs
 from rankwise.stats.effect_sizes import deltas_of_pairs
+from rankwise.tables.requests import row_named, such_rows
 from rankwise.tables.table import PASSED
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "some_missing",
     "systems_of",
     "unchecked",
+    "without_force",
 ]
 
 
@@ -149,7 +152,8 @@ def align_users(
         without = [name for name, gap in zip(results, gaps[row], strict=True) if gap]
         raise some_missing(
             metric,
-            f"user {users[row]!r} has none in {', '.join(without)} ({aligned.dropped} such users of {len(values)})",
+            f"{row_named(users[row])} has none in {', '.join(without)} "
+            f"({such_rows(users[row], aligned.dropped)} of {len(values)})",
         )
     if clusters is None:
         return aligned
@@ -204,6 +208,18 @@ _TABLES = {
 }
 """What a table beside the ground truth is called in an error, by its name among the digests."""
 _FORCE = "; force=True compares them anyway"
+_BY_ROW = ", row by row"
+
+
+@contextmanager
+def without_force() -> Iterator[None]:
+    """Leave the way out by force out of errors where results cannot be compared by force."""
+    try:
+        yield
+    except ParameterError as error:
+        if error.hint is not None:
+            error.hint = error.hint.removesuffix(_BY_ROW).removesuffix(_FORCE)
+        raise
 
 
 def check_comparable(results: Mapping[str, Result], cells: Collection[str] | None = None) -> None:
@@ -329,6 +345,7 @@ def check_slices(results: Mapping[str, Result], by: str) -> None:
         {name: f"slices of digest {str(digest)[:8]}" for name, digest in digests.items()},
         f"these results were sliced differently by {by}",
         "evaluate every model with the same tables of items, training data and ground truth",
+        way_out="",  # by force, other slices have no users or other ones
     )
 
 
@@ -390,11 +407,13 @@ def _rule(result: Result, metric: str, key: str) -> str | None:
     return chosen
 
 
-def _check_same(keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str) -> None:
+def _check_same(
+    keys: Mapping[str, Any], texts: Mapping[str, object], message: str, hint: str, way_out: str = _FORCE
+) -> None:
     """Raise if keys differ between the results that have one; ``texts`` show them."""
     if len(set(keys.values())) > 1:
         details = "; ".join(f"{name}: {text}" for name, text in texts.items())
-        raise ParameterError(message, found=details, hint=hint + _FORCE)
+        raise ParameterError(message, found=details, hint=hint + way_out)
 
 
 def _check_users(results: Mapping[str, Result]) -> None:
@@ -404,7 +423,7 @@ def _check_users(results: Mapping[str, Result]) -> None:
         raise ParameterError(
             "users are compared one by one, and in these results rows stand for users",
             found=", ".join(unnamed),
-            hint=f"say who the users are: users= of update{_FORCE}, row by row",
+            hint=f"say who the users are: users= of update{_FORCE}{_BY_ROW}",
         )
 
 
@@ -445,7 +464,8 @@ def _check_truth(results: Mapping[str, Result]) -> None:
         if len(different):
             user, count, other = different.row(0)
             raise different_truth(
-                f"user {user!r} has {count} relevant items in {first}, {other} in {name} ({len(different)} such users)"
+                f"{row_named(user)} has {count} relevant items in {first}, {other} in {name} "
+                f"({such_rows(user, len(different))})"
             )
 
 

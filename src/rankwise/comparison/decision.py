@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import polars as pl
 
+from rankwise.comparison.alignment import without_force
 from rankwise.comparison.compare import compare, compared_rows
 from rankwise.comparison.comparison import (
     Comparison,
@@ -763,19 +764,20 @@ def _rows(rule: Rule, results: Mapping[str, Result], small: list[str]) -> Iterat
     means = [metric for metric in rule.metrics if first.is_mean_of_users(metric)]
     for by in (None, *(rule.slices if means else ())):
         metrics = rule.metrics if by is None else means  # only means are compared in groups
-        _, pairs, settings = compared_rows(
-            [results],
-            baseline=rule.baseline,
-            metrics=metrics,
-            by=by,
-            alpha=rule.alpha,
-            test=rule.test,
-            correction="none",
-            margin=rule.guardrails or None,
-            missing=rule.missing,
-            n_resamples=rule.n_resamples,
-            seed=rule.seed,
-        )
+        with without_force():
+            _, pairs, settings = compared_rows(
+                [results],
+                baseline=rule.baseline,
+                metrics=metrics,
+                by=by,
+                alpha=rule.alpha,
+                test=rule.test,
+                correction="none",
+                margin=rule.guardrails or None,
+                missing=rule.missing,
+                n_resamples=rule.n_resamples,
+                seed=rule.seed,
+            )
         directions, unit = settings["directions"], SamplingUnit.of_comparison(settings)
         rows = {(row.group, row.metric): row for row in pairs}
         sizes = {None: None} if by is None else _sizes(results, by)
@@ -992,8 +994,7 @@ def _reasons(
         holds = f", and {_where_rails_hold(checks, rule, small)}" if rule.guardrails else "; nothing else is guarded"
         gain = f"Replace {rule.baseline} with {rule.system}: better on {listing(better, 'metrics')}"
         reasons = [f"{gain}{holds}."]
-        rails_flags = (f"{c.metric}: {flag}." for c in checks if c.role == "guardrail" for flag in c.flags)
-        reasons += dict.fromkeys(rails_flags)
+        reasons += _caveats_of_rails([check for check in checks if check.role == "guardrail"])
     else:
         gaps = [_gap(check, rule) for check in _open_checks(checks)]
         names, several = listing(better or rule.success, "metrics"), len(better or rule.success) > 1
@@ -1009,6 +1010,20 @@ def _reasons(
         means = f"{brief(float_of(row['mean_baseline']))} → {brief(float_of(row['mean_system']))}"
         reasons.append(f"No rule guards {row['metric']}, which is worse: {means}{others}.")
     return reasons
+
+
+def _caveats_of_rails(rails: Sequence[Check]) -> list[str]:
+    """Return the caveats of guardrails, each once; of one that holds in slices alone, in which."""
+    places: dict[tuple[str, str], list[Check]] = {}
+    for check in rails:
+        for flag in check.flags:
+            places.setdefault((check.metric, flag), []).append(check)
+    caveats = []
+    for (metric, flag), inside in places.items():
+        slices = [] if any(check.by is None for check in inside) else [_slice(asdict(check)) for check in inside]
+        where = f" for {listing(slices, 'slices')}" if slices else ""
+        caveats.append(f"{metric}{where}: {flag}.")
+    return caveats
 
 
 def _where_rails_hold(checks: Sequence[Check], rule: Rule, small: Sequence[str]) -> str:

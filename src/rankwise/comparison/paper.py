@@ -10,7 +10,15 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankwise.comparison.alignment import marks
-from rankwise.comparison.rows import IN_SYSTEM_TABLE, deciding_p, interval_text, is_missing, p_value, places
+from rankwise.comparison.rows import (
+    IN_SYSTEM_TABLE,
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_mark,
+    p_value,
+    places,
+)
 from rankwise.comparison.view import (
     CORRECTIONS,
     group_words,
@@ -255,8 +263,9 @@ def _system_lines(
         heads, rules, at = [], [], 2
         for block, size in zip(blocks, sizes, strict=True):
             unit = SamplingUnit.of_comparison(settings)
-            users = {unit.users_in(row) for column in columns if column.block == block for row in column.rows}
-            count = f" ($n={_count(max(users))}$)" if len(users) == 1 else ""
+            users = {int(row["users"] or 0) for column in columns if column.block == block for row in column.rows}
+            rows = f" {unit.rows}" if unit.is_of_requests else ""
+            count = f" ($n={_count(max(users))}${rows})" if len(users) == 1 else ""
             heads.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(block)}{count}}}")
             rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
             at += size
@@ -296,7 +305,7 @@ def _pair_cells(row: Mapping[str, Any], level: float) -> list[str]:
     size, interval = signed(row["difference"], places(row)), interval_text(row, signed)
     if interval != "–" and not is_missing(row["confidence"]) and row["confidence"] != level:
         interval += f" ({level_text(row['confidence'])})"
-    return [pair_name(row), size, interval, p_value(deciding_p(row)), str(row["verdict"])]
+    return [pair_name(row), size, interval, p_value(deciding_p(row)) + margin_mark(row), str(row["verdict"])]
 
 
 def _short(metric: str) -> str:
@@ -594,7 +603,9 @@ def _test_clause(table: pl.DataFrame, settings: Mapping[str, Any]) -> str:
     """Return the test of each pair, and over how many pairs p-values are corrected."""
     _, others = _families(table)
     primary = table.filter(pl.col("primary"))
-    text = f"For each pair the mean difference was tested with a {tests_of(primary)} test (two-sided, α = "
+    tests = tests_of(primary)
+    article = "an" if tests.startswith("exact") else "a"
+    text = f"For each pair the mean difference was tested with {article} {tests} test (two-sided, α = "
     text += f"{settings['alpha']:g}; {_corrected(table, settings)})"
     text += f" within groups by {settings['by']}" if settings["by"] else ""
     further = set(table.filter(~pl.col("primary"))["metric"]) - set(primary["metric"])
@@ -657,7 +668,7 @@ def _result_clauses(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[st
         sign = "" if p.startswith("<") else "= "
         inside = _inside(row, settings)
         adjusted = "adjusted p" if CORRECTIONS.get(settings["correction"]) else "p"
-        numbers = f"{value}, {adjusted} {sign}{p.replace('<', '< ')}"
+        numbers = f"{value}, {adjusted}{margin_mark(row)} {sign}{p.replace('<', '< ')}"
         texts.append(f"{row['system']} {said[row['verdict']]} {row['baseline']}{inside} ({numbers}).")
     return texts
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, signed
+from rankwise.core.terminal import Cell, Marked, Style, brief, change, decimals, level_text, signed
 from rankwise.stats.bounded_means import BOUNDED, BoundedMean
 from rankwise.stats.differences import MANY, Differences, PairStatistics, TestResult
 from rankwise.stats.equivalence import (
@@ -56,6 +56,8 @@ __all__ = [
     "hidden",
     "interval_text",
     "is_missing",
+    "margin_level",
+    "margin_mark",
     "named_p",
     "oriented",
     "p_value",
@@ -223,6 +225,24 @@ def deciding_p(row: Mapping[str, Any]) -> float:
     """Return the p-value that decided the verdict of a row: of equivalence that of the margin's tests, adjusted."""
     name = "p_equivalence_adjusted" if row["verdict"] == "equivalent" else "p_adjusted"
     return math.nan if row[name] is None else float(row[name])
+
+
+def margin_mark(row: Mapping[str, Any]) -> str:
+    """Return what is added to `deciding_p` where it is not that of the difference: that of the margin's tests.
+
+    >>> margin_mark({"verdict": "equivalent"}), margin_mark({"verdict": "better"})
+    (' (margin)', '')
+    """
+    return " (margin)" if row["verdict"] == "equivalent" else ""
+
+
+def margin_level(row: Mapping[str, Any]) -> str:
+    """Return the level of the interval that decided equivalence, to be put behind it; nothing for other verdicts.
+
+    >>> margin_level({"verdict": "equivalent", "confidence": 0.9}), margin_level({"verdict": "better"})
+    (' (90 %)', '')
+    """
+    return f" ({level_text(row['confidence'])})" if row["verdict"] == "equivalent" else ""
 
 
 def places(row: Mapping[str, Any]) -> int:

@@ -17,6 +17,7 @@ from rankwise.comparison.rows import (
     change_text,
     interval_text,
     is_missing,
+    margin_mark,
     named_p,
     places,
 )
@@ -501,8 +502,8 @@ def _interval_head(level: float, rows: Sequence[Mapping[str, Any]], settings: Ma
 def _pair_cell(column: Column, row: Mapping[str, Any], level: float) -> Cell:
     """Return the cell of a pair; an interval of another level than that of the head says its own."""
     text = column.text(row)
-    if row["verdict"] == "equivalent" and column.head == "p":
-        return f"{text} (margin)"
+    if column.head == "p" and (mark := margin_mark(row)):
+        return f"{text}{mark}"
     if column.head != "interval" or text == "–" or is_missing(row["confidence"]) or row["confidence"] == level:
         return text
     return f"{text} ({level_text(row['confidence'])})"
@@ -665,11 +666,12 @@ def sample_notes(table: pl.DataFrame, settings: Mapping[str, Any]) -> list[str]:
     notes = []
     if settings["clusters"] and table["clusters"].drop_nulls().len():
         unit, sizes = SamplingUnit.of_comparison(settings), table["clusters"].drop_nulls().to_list()
+        each = "" if settings["by"] is None else " in each group"
         if unit.is_of_requests:
-            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}, the sampling units.")
+            notes.append(f"Lists are of requests: those of {_spread(sizes, 'user')}{each}, the sampling units.")
         else:
             spread = _spread(sizes, "cluster")
-            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}, which are the sampling units.")
+            notes.append(f"{unit.rows.title()} are in {spread} by {unit.clusters}{each}, which are the sampling units.")
     if settings["data_sets"]:
         notes.append(
             f"Over {len(settings['data_sets'])} data sets, as a random sample with equal "

@@ -122,7 +122,7 @@ class UserTable:
             raise InputError(
                 "every evaluated user needs a weight of 0 or more",
                 where=f"{self.weights.source}, user {bad['user'][0]!r}",
-                found=f"{'no weight' if weight is None else weight} ({len(bad)} such users)",
+                found=f"{'no weight' if weight is None else weight} ({bad['user'].n_unique()} such users)",
             )
         return joined["weight"].cast(pl.Float64).to_numpy()
 

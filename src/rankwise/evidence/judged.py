@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_choices, check_comparable, check_ids, systems_of
+from rankwise.comparison.alignment import check_choices, check_comparable, check_ids, systems_of, without_force
 from rankwise.core.arguments import Sampled, check_choice
 from rankwise.core.terminal import TableDisplay, TableView, count_of, finite, level_text, number
 from rankwise.errors import InputError, MetricError, ParameterError
@@ -180,9 +180,10 @@ def _paired(human: Any, judge: Any) -> dict[str, tuple[Result, Result]]:
         f"{name} by {who}": r for who, side in zip(("human", "judge"), sides, strict=True) for name, r in side.items()
     }
     check_ids(named)
-    check_choices(named)
-    for side in sides:
-        check_comparable(side)
+    with without_force():
+        check_choices(named)
+        for side in sides:
+            check_comparable(side)
     systems_of((named,)).by_unit()
     for name, result in named.items():
         counts = result.counts

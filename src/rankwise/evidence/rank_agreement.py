@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankwise.comparison.alignment import check_comparable, common_cells, systems_of
+from rankwise.comparison.alignment import check_comparable, common_cells, systems_of, without_force
 from rankwise.comparison.comparison import Comparison, check_plain_design
 from rankwise.comparison.pairwise import ClusteredPairwiseTests, bounds_of, check_zero, ranks_of_users
 from rankwise.comparison.rows import p_value
@@ -258,8 +258,9 @@ def _sides(first: Any, second: Any) -> tuple[dict[str, Result], dict[str, Result
     if len(one) < 2:
         raise ParameterError("an order needs two systems or more", found=", ".join(one))
     by_unit = [systems_of((side,)).by_unit().single() for side in (one, {name: other[name] for name in one})]
-    for side in by_unit:
-        check_comparable(side)
+    with without_force():
+        for side in by_unit:
+            check_comparable(side)
     return by_unit[0], by_unit[1]
 
 

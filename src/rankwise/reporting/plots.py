@@ -16,7 +16,7 @@ import polars as pl
 
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision
-from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, places
+from rankwise.comparison.rows import deciding_p, interval_text, is_missing, margin_level, margin_mark, named_p, places
 from rankwise.comparison.view import group_name, natural_key, verdict_sentences
 from rankwise.core import __version__
 from rankwise.core.arguments import check_choice
@@ -232,9 +232,9 @@ def difference_frame(pairs: Sequence[Mapping[str, Any]], settings: Mapping[str, 
         pair += "" if row["group"] is None else f" ({row['group']})"
         estimate = Estimate(row["difference"], row["low_alone"], row["high_alone"])
         deciding = deciding_p(row)
-        p = "" if is_missing(deciding) else f", {named_p('p', deciding, settings['alpha'])}"
+        p = "" if is_missing(deciding) else f", {named_p('p', deciding, settings['alpha'])}{margin_mark(row)}"
         value = signed(row["difference"], places(row))
-        text = f"{pair}: {row['metric']} {value} ({interval_text(row, signed)}){p}, {row['verdict']}"
+        text = f"{pair}: {row['metric']} {value} ({interval_text(row, signed)}{margin_level(row)}){p}, {row['verdict']}"
         low, high = decided_limits(row) or (math.nan, math.nan)
         wide = {"thin_low": low if math.isfinite(low) else None, "thin_high": high if math.isfinite(high) else None}
         tone = row["verdict"] if row["verdict"] in ("better", "worse") else ""

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankwise.comparison.decision import margin_text
 from rankwise.comparison.paper import left_out_users, unserved_words
-from rankwise.comparison.rows import interval_text, is_missing, named_p, oriented, places
+from rankwise.comparison.rows import deciding_p, interval_text, is_missing, margin_mark, named_p, oriented, places
 from rankwise.comparison.view import CORRECTIONS, costs, group_words, listing, system_order, verdict_sentences
 from rankwise.core.terminal import brief, change, count_of, level_text, signed
 from rankwise.reporting.report_data import ReportData
@@ -269,13 +269,14 @@ def _pair_facts(material: ReportData) -> list[Fact]:
     size, limits = _size(row, ("lift", "lift_low", "lift_high"))
     gain = Fact("Difference", size, f"{_means(row)}, {system} against {other}.", limits, tone=tone)
     price = _cost_of_pair(material, system, other, row["metric"])
-    p, pairs = row["p_adjusted"], len(_primary(material))
+    p, pairs = deciding_p(row), len(_primary(material))
     method = CORRECTIONS.get(material.settings["correction"])
-    over = f" over {pairs} pairs ({method})" if pairs > 1 and method else ""
+    over = margin_mark(row) + (f" over {pairs} pairs ({method})" if pairs > 1 and method else "")
+    sides = "two one-sided tests" if row["verdict"] == "equivalent" else "two-sided"
     if is_missing(p):
         certainty = Fact("How sure", "Not tested", f"{row['metric']} could not be tested.")
     else:
-        certainty = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, two-sided.")
+        certainty = Fact("How sure", sure(p, alpha), f"{named_p('p', p, alpha)}{over}.", f"Level {alpha:g}, {sides}.")
     return [gain, price, _for_whom(material, row["metric"], row), certainty]
 
 

@@ -11,10 +11,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankwise.comparison.alignment import check_slices
 from rankwise.comparison.compare import compare
 from rankwise.comparison.decision import Decision, levels_of
 from rankwise.comparison.paper import methods
-from rankwise.comparison.rows import deciding_p, interval_text, is_missing, named_p, oriented, places
+from rankwise.comparison.rows import (
+    deciding_p,
+    interval_text,
+    is_missing,
+    margin_level,
+    margin_mark,
+    named_p,
+    oriented,
+    places,
+)
 from rankwise.comparison.view import (
     adjusted_p_name,
     group_name,
@@ -24,7 +34,18 @@ from rankwise.comparison.view import (
     natural_key,
     pair_view,
 )
-from rankwise.core.terminal import Cell, Marked, TableView, brief, change, count_of, decimals, number, signed
+from rankwise.core.terminal import (
+    Cell,
+    Marked,
+    TableView,
+    brief,
+    change,
+    count_of,
+    decimals,
+    level_text,
+    number,
+    signed,
+)
 from rankwise.errors import MetricError
 from rankwise.metrics.inputs import read_label
 from rankwise.reporting.forest import (
@@ -58,7 +79,18 @@ from rankwise.reporting.plots import (
     reliability_frame,
     reliability_name,
 )
-from rankwise.reporting.report_data import Block, Figure, Folded, Grid, Missing, Notes, Panels, ReportData, Text
+from rankwise.reporting.report_data import (
+    Block,
+    Figure,
+    Folded,
+    Grid,
+    Missing,
+    Notes,
+    Panels,
+    ReportData,
+    Text,
+    section,
+)
 from rankwise.reporting.report_head import reference
 from rankwise.results.display import plan_statements
 from rankwise.results.intervals import group_column, interval_of, is_truth_slice
@@ -285,9 +317,11 @@ def differences(material: ReportData) -> list[Block]:
             high=row["high_alone"],
             thin=decided_limits(row),
             value=signed(row["difference"], places(row)),
-            value_small=interval_text(row, signed),
+            value_small=interval_text(row, signed) + margin_level(row),
             outcome=f"{_MARKS.get(row['verdict'], '·')} {row['verdict']}",
-            outcome_small="" if is_missing(deciding_p(row)) else named_p(p_name, deciding_p(row), alpha),
+            outcome_small=""
+            if is_missing(deciding_p(row))
+            else named_p(p_name, deciding_p(row), alpha) + margin_mark(row),
             tone=_tone(row["verdict"]),
         )
         for row in rows
@@ -297,13 +331,21 @@ def differences(material: ReportData) -> list[Block]:
     sample = material.unit.counted_in(rows[0])
     text = f"Difference in mean {material.primary} from {other} ({brief(rows[0]['mean_baseline'])}), {sample}."
     text += f" Thick: {material.level} interval of one pair."
-    if any(row.thin for row in drawn):
+    same = [row for row in rows if row["verdict"] == "equivalent"]
+    if any(decided_limits(row) for row in rows if row not in same):
         text += " Thin: at the level that the correction leaves this pair; the verdict needs it clear of 0."
+    if same:
+        levels = " and ".join(dict.fromkeys(level_text(row["confidence"]) for row in same))
+        text += f" Thin, of equivalent systems: {levels} interval; the verdict needs it within the margin."
     up = material.direction(material.primary) is not False
     sides = (f"◀ {other} better", "better than it ▶") if up else ("◀ better than it", f"{other} better ▶")
     notes = [Notes([lead_sentence(lead)]) for lead in material.settings.get("leads", ()) if lead["decides"]]
     left = len(_pairs(material).filter("primary")) - len(rows)
-    more: list[Block] = [Notes([f"{left} more pairs are in the table of all pairs."])] if left > 0 else []
+    more: list[Block] = (
+        [Notes([f"{count_of(left, 'more pair')} {'is' if left == 1 else 'are'} in the table of all pairs."])]
+        if left > 0
+        else []
+    )
     frame = difference_frame(rows, material.settings)
     draw = partial(charts_of, axis=f"difference in mean {material.primary} from {other}")
     figure = Figure("differences", f"Differences in {material.primary} from {other}", frame, draw)
@@ -348,11 +390,15 @@ def for_whom(material: ReportData) -> list[Block]:
     blocks: list[Block] = []
     rows = _from_reference(material) if material.pairs is not None and material.settings.get("by") is None else []
     for by, sizes in columns.items():
-        blocks += _slice_panels(material, by, sizes, rows) if rows else _slice_values(material, by, sizes)
+        panels = partial(_slice_panels, by=by, sizes=sizes, rows=rows)
+        values = partial(_slice_values, by=by, sizes=sizes)
+        blocks += section("", "", material, {f"groups by {by}": panels if rows else values}).blocks
     counts = [row for row in rows if row["wins"] is not None]
     if counts:
         shares = [(row["system"], row["losses"], row["ties"], row["wins"]) for row in counts]
-        text = f"Users who lose, see no difference and gain, of {sum(shares[0][1:]):,}, on {material.primary}."
+        who = "who" if material.unit.row == "user" else "that"
+        text = f"{material.unit.rows.title()} {who} lose, see no difference and gain, of {sum(shares[0][1:]):,}, "
+        text += f"on {material.primary}."
         blocks += [Text(text), Stack(shares)]
     return blocks
 
@@ -363,6 +409,8 @@ def _slice_panels(
     """Return a panel per system: the difference from the reference among all users, and in each group."""
     other, settings = reference(material), material.settings
     pairs = {name: material.results[name] for name in (other, *(row["system"] for row in rows))}
+    if not settings.get("forced"):
+        check_slices(pairs, by)
     made = compare(
         pairs,
         baseline=other,

@@ -16,6 +16,7 @@ from rankwise.core.arrays import ExactTotal
 from rankwise.errors import MetricError, ParameterError, nearest
 from rankwise.metrics.base import GroupsCompared, Metric
 from rankwise.results.sampling_unit import REQUESTS, SamplingUnit
+from rankwise.tables.requests import row_named, such_rows
 
 if TYPE_CHECKING:
     from rankwise.stats.differences import Interval
@@ -197,7 +198,7 @@ def cluster_codes(users: pl.Series, clusters: pl.DataFrame) -> Any:
     if len(without):
         raise ParameterError(
             f"some users have no cluster by {read_group_column(column)!r}",
-            found=f"user {without['user'][0]!r} ({len(without)} such users)",
+            found=f"{row_named(without['user'][0])} ({such_rows(without['user'][0], len(without))})",
             hint="give every user a cluster: a user alone is one of its own",
         )
     return codes[column].rank("dense").to_numpy().astype(np.int64) - 1

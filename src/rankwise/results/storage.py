@@ -252,10 +252,12 @@ def _weighted(frame: pl.DataFrame, where: str) -> bool:
     numbers = weights.cast(pl.Float64).fill_null(float("nan"))
     wrong = frame.filter(~(numbers.is_finite() & (numbers >= 0)))
     if len(wrong):
+        unit = REQUEST if REQUEST in frame.columns else "user"
+        request = f", request {wrong[REQUEST][0]!r}" if unit == REQUEST else ""
         raise ColumnError(
             "every user needs a weight of 0 or more",
-            where=f"{where}, column {WEIGHT!r}, user {wrong['user'][0]!r}",
-            found=f"{wrong[WEIGHT][0]} ({len(wrong)} such users)",
+            where=f"{where}, column {WEIGHT!r}, user {wrong['user'][0]!r}{request}",
+            found=f"{wrong[WEIGHT][0]} ({len(wrong)} such {unit}s)",
             hint="leave the column out, or rename it, if it holds no weights of users",
         )
     return True

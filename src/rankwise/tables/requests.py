@@ -29,6 +29,8 @@ __all__ = [
     "naming_requests",
     "one_id_per_request",
     "request_ids",
+    "row_named",
+    "such_rows",
     "truth_by_request",
     "unread_requests",
     "users_and_requests",
@@ -288,6 +290,27 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
     ['7', '8']
     """
     return _parts(ids)["user"]
+
+
+def row_named(key: object) -> str:
+    """Return a user in words, or the request that an id of `request_ids` is of.
+
+    >>> row_named(7), row_named("b"), row_named(request_ids(pl.DataFrame({"user": [1], "request": [2]}))[0])
+    ('user 7', "user 'b'", 'request 2 of user 1')
+    """
+    if not _is_of_request(key):
+        return f"user {key!r}"
+    user, request = str(key).split(_BETWEEN)
+    return f"request {request} of user {user}" if request else f"user {user}, without a request,"
+
+
+def such_rows(key: object, count: int) -> str:
+    """Return a count of users, or of requests where the id of one of them is that of a request."""
+    return f"{count} such {'requests' if _is_of_request(key) else 'users'}"
+
+
+def _is_of_request(key: object) -> bool:
+    return isinstance(key, str) and key.count(_BETWEEN) == 1
 
 
 def _parts(ids: pl.Series) -> pl.DataFrame:
