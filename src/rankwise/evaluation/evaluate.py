@@ -95,7 +95,7 @@ def read_inputs(
     check_population(users)
     if settings.codes is not None:
         recommendations = codes_as_text(recommendations)
-    if _may_be_split(truth):
+    if any(map(_may_be_split, (truth, train))):
         from rankwise.splits.reading import truth_and_train
 
         truth, train = truth_and_train(truth, train, settings.columns)
@@ -121,9 +121,9 @@ def read_inputs(
     return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
 
 
-def _may_be_split(truth: Any) -> bool:
-    """Return whether ground truth is a folder, or may be a split: one made by a loaded package."""
-    is_given_folder = isinstance(truth, str | Path) and is_folder(truth)
+def _may_be_split(source: Any) -> bool:
+    """Return whether a table is a folder, or may be a split: one made by a loaded package."""
+    is_given_folder = isinstance(source, str | Path) and is_folder(source)
     return is_given_folder or "rankwise.splits" in sys.modules
 
 
