@@ -18,7 +18,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import FileIO
@@ -265,13 +265,20 @@ def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: s
     if not layout.has_header:
         return
     header, first = frame.columns, frame.to_series(0)
-    rows = frame.filter(first == header[0]) if first.dtype == pl.String else frame.clear()
+    if first.dtype != pl.String:
+        return
+    rows = frame.filter(first.str.len_bytes() == len(header[0].encode()))
+    rows = rows.filter(rows.to_series(0).str.to_lowercase() == header[0].lower())
     if rows.is_empty():
         return
-    repeated = [row for row in rows.iter_rows() if [str(text or "").strip() for text in row] == header]
+
+    def repeats(fields: Iterable[object]) -> bool:
+        return [str(text or "").strip().lower() for text in fields] == [text.strip().lower() for text in header]
+
+    repeated = [row for row in rows.iter_rows() if repeats(row)]
     if not repeated:
         return
-    number, line = locate(data, layout, lambda fields: [field.strip() for field in fields] == header)
+    number, line = locate(data, layout, repeats)
     raise FileError(
         "a line repeats the header: files joined with their headers, or ids that are called as the columns are",
         where=f"{name}, line {number}",
