@@ -108,7 +108,7 @@ def read_inputs(
         "reference": reference,
     }
     present = [role for role, source in sources.items() if source is not None or role in required]
-    check_columns(settings.columns, [*present, *later])
+    check_columns(settings.columns, [*present, *later], ("train", "items", "users", "reference"))
     tables = read_tables(
         {**columns_of_truth(settings), **(settings.columns or {})},
         required=required,
