@@ -264,11 +264,11 @@ def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: s
     """Raise if a line below the first repeats it: such a line would be a row, with a user and an item of its own."""
     if not layout.has_header:
         return
-    header, first = frame.columns, frame.to_series(0)
+    header, first = frame.columns, frame.to_series(0).alias("first")  # no name that is a pattern to Polars
     if first.dtype != pl.String:
         return
-    rows = frame.filter(first.str.len_bytes() == len(header[0].encode()))
-    rows = rows.filter(rows.to_series(0).str.to_lowercase() == header[0].lower())
+    is_long = first.str.len_bytes() == len(header[0].encode())
+    rows = frame.filter(is_long & (first.str.to_lowercase() == header[0].lower()))
     if rows.is_empty():
         return
 
