@@ -433,8 +433,9 @@ def sampled(
     n, seed = int(n), int(seed)  # NumPy's numbers cannot be saved as JSON
     threshold = None if relevance_threshold is None else float(relevance_threshold)
     sources: dict[TableRole, Any] = {"truth": truth, "train": train, "items": items}
+    optional = [*sources]
     sources = {role: source for role, source in sources.items() if source is not None or role == "truth"}
-    check_columns(columns, sources)
+    check_columns(columns, sources, optional)
     tables = [read_table(source, role, columns) for role, source in sources.items()]
     protocol = Protocol("sampled", n, seed, by, replacement, None, threshold, float(power))
     frame, eligible, counts = _draw(tables, n, protocol)

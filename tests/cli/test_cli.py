@@ -24,6 +24,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_a_warning_names_options_as_the_command_does(folder):
+    (folder / "train.csv").write_text("user,item\n1,5\n1,6\n2,7\n")
+    (folder / "later.csv").write_text("user,item\n1,8\n2,5\n")
+    (folder / "seen.csv").write_text("user,item,score\n1,5,0.9\n2,7,0.1\n")
+    done = rankwise_here(folder, "evaluate", "seen.csv", "later.csv", "--train", "train.csv", "-m", "mrr")
+    assert "--exclude-seen takes them out" in " ".join(done.stdout.split()), done.stderr
+
+
 @pytest.mark.slow
 def test_evaluate_agrees_with_the_library(folder):
     done = rankwise(

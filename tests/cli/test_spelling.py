@@ -24,6 +24,7 @@ def command(name):
         ("evaluate", 'columns={"truth.relevance": "stars"}', "--column truth.relevance=stars"),
         ("evaluate", 'columns={"a": "x", "b": None}', "--column a=x --column b="),
         ("evaluate", 'say which: columns={"user": "…"}', "say which: --column user=…"),
+        ("evaluate", 'where columns={"a.score": None} says', "where --column a.score= says"),
         ("evaluate", "pass train=, or items=", "pass --train FILE, or --items FILE"),
         (
             "evaluate",

@@ -68,6 +68,20 @@ def test_what_is_said_of_pieces_and_of_users_without_lists(tmp_path):
     assert rated.provenance["doubts"] == []
 
 
+def test_what_the_truth_of_a_piece_and_its_ids_say():
+    sessions = pl.DataFrame({"user": ["u", "u"], "session_id": [1, 2], "item": [5, 6]})
+    first = rw.Evaluator("mrr").update({"u": [5, 6]}, sessions)
+    second = rw.Evaluator("mrr").update({"v": [5]}, sessions.with_columns(user=pl.lit("v")))
+    merged = first.merge(second).result().provenance["doubts"]
+    assert [doubt[:42] for doubt in merged] == ["the ground truth has several sessions of a"]
+    repeated = rw.Evaluator("catalog_coverage@1", items=[1, 1, 2]).update({1: [1]}, {1: {1}}).result()
+    assert "1 rows of items that it has already" in str(repeated)
+    lists, truth = {"1": ["a"], "2": ["b"], "11": ["c"]}, {"01": {"a"}, "02": {"b"}, "11": {"c"}}
+    assert "2 of 3 would agree without leading zeros" in " ".join(
+        rw.Evaluator("mrr").update(lists, truth).result().provenance["doubts"]
+    )
+
+
 def test_an_array_as_wide_as_the_catalogue_has_two_meanings():
     scores = np.array([[3, 1, 2, 0], [0, 3, 2, 1]])
     for source in (scores, scores.astype(np.uint8)):

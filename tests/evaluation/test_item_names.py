@@ -111,6 +111,13 @@ def test_what_names_no_items_is_refused(options, error, message):
         rw.evaluate({"ann": ["a"]}, {"ann": {"jaws"}}, options.pop("metrics", "recall@1"), **options)
 
 
+def test_a_code_of_no_item_is_named_as_it_is_written():
+    reversed_map = {1: "1,1", 2: "1,2"}
+    with pytest.raises(IdError, match="integers in one table and strings in another") as error:
+        rw.evaluate({1: [(9, 9), (1, 1)]}, {1: {1}}, "mrr", items={"item": [1, 2]}, codes=reversed_map)
+    assert error.value.found == "Int64 beside String, such as '9,9'"
+
+
 def test_exact_ranks_have_no_codes():
     ranks = rw.rank_relevant(scores=np.eye(2), truth={0: {0}, 1: {1}})
     with pytest.raises(ParameterError, match="exact ranks are of items, and not of codes"):

@@ -65,6 +65,15 @@ def test_a_result_without_truth_is_like_any_other(tmp_path):
     assert rest.counts["seen_items_taken_out"] == 2
 
 
+def test_training_interactions_of_a_split(tmp_path):
+    rows = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 7, 6, 5], "timestamp": [1, 2, 1, 2]})
+    split = rw.splits.LeaveOut(1).split(rows)
+    split.save(tmp_path / "split")
+    for train in (split, tmp_path / "split", str(tmp_path / "split")):
+        result = rw.evaluate(LISTS, metrics="novelty@2", train=train)
+        assert result.values == rw.evaluate(LISTS, metrics="novelty@2", train={1: [5], 2: [6]}).values
+
+
 def test_in_pieces():
     evaluator = rw.Evaluator("coverage@2", population="recommended", items=range(5, 9))
     for user, items in LISTS.items():

@@ -46,6 +46,20 @@ def test_a_value_has_its_interval_beside_it_where_that_takes_no_resampling():
     assert [row[-1] for row in view.rows[1:]] == ["", ""]  # without bounds, and no mean of users
 
 
+def test_a_value_that_is_no_mean_of_users_has_the_interval_of_the_jackknife():
+    lists, truth = {u: [u % 3, 9] for u in range(200)}, {u: {0} for u in range(200)}
+    result = rw.evaluate(lists, truth, ["gini@2", "coverage@2", "mrr"], items=range(12), jackknife=20)
+    gini = result.interval("gini@2")
+    shown = f"{gini.low:.4f} to {gini.high:.4f}"
+    (view,) = result.views
+    assert gini.method == "jackknife"
+    assert view.rows[0][-1] == shown
+    assert view.rows[-1][-1]
+    assert shown in str(result.export("markdown"))
+    without = rw.evaluate(lists, truth, ["gini@2"], items=range(12))
+    assert shown not in str(without)
+
+
 def test_the_interval_is_of_the_largest_cut_off_however_they_are_listed():
     lists = {u: [1, 3, 2, 5] if u % 2 else [7, 1] for u in range(40)}
     result = rw.evaluate(lists, {u: {1, 2} for u in lists}, "recall@4,1")

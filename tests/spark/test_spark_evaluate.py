@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pickle
+import warnings
 
 import numpy as np
 import polars as pl
@@ -612,3 +613,12 @@ def test_what_requests_do_not_have_in_spark(spark):
     _, there = evaluate(spark, tables, ["recall@2"], buckets=2)
     with pytest.raises(ParameterError, match="Spark compares values of users, and these are of requests"):
         rs.compare(there, there)
+
+
+def test_what_pyspark_says_of_pandas_is_left_out_and_nothing_else():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with rs.tables.errors_of_spark():
+            warnings.warn("PySpark does not yet fully support pandas >= 3.0.0. Some", FutureWarning, stacklevel=1)
+            warnings.warn("PySpark will drop this", FutureWarning, stacklevel=1)
+    assert [str(warning.message) for warning in said] == ["PySpark will drop this"]

@@ -507,3 +507,30 @@ def test_parts_by_name():
         _ = split.validation
     assert "validation=" in str(caught.value)
     assert repr(split).splitlines()[0].startswith("LeaveOut(n=1")
+
+
+def test_a_column_that_the_caller_names_stands_in_for_one_that_is_called_so():
+    days, late_first = ["2020-01-01", "2020-01-02"], [1577836900, 1577836800]
+    rows = pl.DataFrame({"user": ["u", "u"], "item": [5, 6], "date": days, "timestamp": late_first})
+    with pytest.raises(ColumnError, match="two columns could be the timestamp") as error:
+        splits.LeaveOut(1).split(rows)
+    assert error.value.hint == 'say which: columns={"interactions.timestamp": "date"}'
+    split = splits.LeaveOut(1).split(rows, columns={"interactions.timestamp": "date"})
+    assert split.test["item"].to_list() == [6]
+    assert splits.LeaveOut(1).split(rows, columns={"timestamp": "timestamp"}).test["item"].to_list() == [5]
+
+
+@pytest.mark.parametrize("rule", [splits.GlobalTime, splits.LeaveOut, splits.KFold, splits.KCore, splits.Deduplicate])
+def test_a_parameter_that_a_rule_does_not_have_is_named(rule):
+    with pytest.raises(ParameterError, match=f"{rule.__name__} has no parameter 'test_ratio'"):
+        rule(test_ratio=0.2)
+    with pytest.raises(ParameterError) as error:
+        splits.GlobalTime(shares=0.2)
+    assert error.value.hint == "did you mean 'share'?"
+    assert error.value.found.startswith("share, at, last, gap")
+
+
+def test_a_table_that_a_split_never_takes_is_not_asked_for():
+    with pytest.raises(ParameterError) as error:
+        splits.LeaveOut(1).split(TABLE, columns={"train.timestamp": "when"})
+    assert error.value.hint == "leave 'train.timestamp' out of columns="

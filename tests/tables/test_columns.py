@@ -203,7 +203,11 @@ def test_all_columns_that_are_missing_are_asked_for_at_once(tmp_path):
     assert error.value.what == "there is no column for the user, and there is no column for the item"
     keys = '"recommendations.user": "…", "recommendations.item": "…", "recommendations.rank": "…"'
     assert f"columns={{{keys}}}" in error.value.hint
+    assert error.value.hint.endswith(', where columns={"recommendations.score": None} says that there is none')
     columns = dict(zip(re.findall(r'"([a-z.]+)"', keys), ("Nutzer", "Ding", "Platz"), strict=True))
+    assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
+    columns = columns | {"recommendations.score": None}
+    del columns["recommendations.rank"]
     assert rw.evaluate(path, {1: {6}, 2: {5}}, "mrr", columns=columns)["mrr"] == 0.75
 
 

@@ -80,3 +80,13 @@ def test_hint_that_is_followed_works():
     with pytest.raises(ParameterError, match="pass train="):
         rw.evaluate(LISTS, TRUTH, "novelty@2", columns=columns)
     rw.evaluate(LISTS, TRUTH, "novelty@2", train=train, columns=columns)
+
+
+def test_only_tables_that_a_call_takes_are_asked_for():
+    for key, hint in (("train.user", "leave 'train.user'"), ("items.item", "pass items=, or leave 'items.item'")):
+        with pytest.raises(ParameterError) as raised:
+            rw.off_policy(LOG, targets={"a": "uniform"}, columns={key: "x"})
+        assert raised.value.hint.startswith(hint)
+    with pytest.raises(ParameterError) as raised:
+        rw.evaluate(LISTS, TRUTH, "mrr", columns={"train.user": "x"})
+    assert raised.value.hint.startswith("pass train=, or leave")

@@ -33,6 +33,14 @@ def test_a_header_that_a_later_line_repeats_is_refused(tmp_path, name, role):
     assert "1 such lines" in str(error.value)
 
 
+def test_a_header_that_is_repeated_in_other_letters_is_refused(tmp_path):
+    path = _write(tmp_path / "a.csv", "user,item\n1,5\nUser,ITEM\n3,5\n")
+    with pytest.raises(FileError, match="a line repeats the header") as error:
+        rw.evaluate({1: [5]}, path, "mrr")
+    assert "line 3" in str(error.value)
+    assert "'User,ITEM'" in str(error.value)
+
+
 def test_a_row_that_has_one_name_of_a_column_is_a_row(tmp_path):
     path = _write(tmp_path / "a.csv", "user,item\nuser,a\nann,item\n")
     assert rw.evaluate({"user": ["a"], "ann": ["b"]}, path, "recall")["recall"] == 0.5

@@ -9,12 +9,13 @@ import operator
 import os
 import re
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.main import examples
+from rankwise.cli.main import examples, in_options
 from rankwise.cli.options import (
     PATH,
     column_option,
@@ -387,7 +388,7 @@ def evaluate_command(
     if intervals:
         result = result.with_intervals()
     detail = detail_of(ctx, verbose=verbose, quiet=quiet)
-    write_out(result, form, output, detail)  # last, because stdout may be full or gone
+    write_out(_respelled(ctx, result), form, output, detail)  # last, because stdout may be full or gone
     return _hold(result, required)
 
 
@@ -429,6 +430,15 @@ def _trec_lines(
     if truth is None:
         raise click.UsageError("--format trec needs TRUTH, the qrels", ctx)
     return trec_lines(run, truth, measures, convention=find(convention), run=run_name(run), **form, **options)
+
+
+def _respelled(ctx: click.Context, result: Result) -> Result:
+    """Return a result whose warnings name options as the command line does."""
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    doubts = result.provenance["doubts"]
+    warnings = [in_options(text, ctx.command, group) for text in doubts]
+    return result if warnings == doubts else replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
 def _check_outputs(ctx: click.Context, run: str, truth: str | None, outputs: list[Path], save: Path | None) -> None:

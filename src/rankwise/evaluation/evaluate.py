@@ -18,7 +18,7 @@ from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.grades import no_truth_error, with_grades
-from rankwise.evaluation.input_warnings import check_dense, doubts
+from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
 from rankwise.evaluation.settings import (
@@ -95,7 +95,7 @@ def read_inputs(
     check_population(users)
     if settings.codes is not None:
         recommendations = codes_as_text(recommendations)
-    if _may_be_split(truth):
+    if any(map(_may_be_split, (truth, train))):
         from rankwise.splits.reading import truth_and_train
 
         truth, train = truth_and_train(truth, train, settings.columns)
@@ -108,7 +108,7 @@ def read_inputs(
         "reference": reference,
     }
     present = [role for role, source in sources.items() if source is not None or role in required]
-    check_columns(settings.columns, [*present, *later])
+    check_columns(settings.columns, [*present, *later], ("train", "items", "users", "reference"))
     tables = read_tables(
         {**columns_of_truth(settings), **(settings.columns or {})},
         required=required,
@@ -121,9 +121,9 @@ def read_inputs(
     return replace(tables, truth=truth_with_grades, users=with_bins(tables.users, settings.by))
 
 
-def _may_be_split(truth: Any) -> bool:
-    """Return whether ground truth is a folder, or may be a split: one made by a loaded package."""
-    is_given_folder = isinstance(truth, str | Path) and is_folder(truth)
+def _may_be_split(source: Any) -> bool:
+    """Return whether a table is a folder, or may be a split: one made by a loaded package."""
+    is_given_folder = isinstance(source, str | Path) and is_folder(source)
     return is_given_folder or "rankwise.splits" in sys.modules
 
 
@@ -206,6 +206,7 @@ class Evaluator:
         self._partials: list[Partial] = []
         self._users = UsersOnce()
         self._without_hits: list[Tables] | None = []
+        self._doubts: list[str] = []
 
     @property
     def shared(self) -> Tables:
@@ -263,8 +264,10 @@ class Evaluator:
             self._take_requests()
         partial = work(self._job, piece) if self._requests is None else self._requests.work(piece)
         without_hits = self._items_without_hits(piece, partial)
+        warnings = doubts_of_piece(self.shared, piece, is_first=not self._partials)
         self._merged([partial])
         self._without_hits = without_hits
+        self._doubts += warnings
         return self
 
     def _items_without_hits(self, piece: Tables, partial: Partial) -> list[Tables] | None:
@@ -319,6 +322,7 @@ class Evaluator:
         for other in others:
             both = self._without_hits, getattr(other, "_without_hits", None)  # items of a partial are not known
             self._without_hits = None if both[0] is None or both[1] is None else [*both[0], *both[1]]
+            self._doubts += getattr(other, "_doubts", [])
         return self
 
     @contextmanager
@@ -343,8 +347,10 @@ class Evaluator:
             result = finish(self._job, self._partials)
         if self._without_hits and result.counts.get("hits") == 0:
             self._check_common_items(self._without_hits)
-        truth = self.shared.truth
-        return result if truth is None or self._requests is not None else _with_unread_requests(result, truth)
+        truth, warnings = self.shared.truth, list(self._doubts)
+        if truth is not None and self._requests is None:
+            warnings += unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)
+        return _with_warnings(result, warnings)
 
     def _check_common_items(self, without_hits: list[Tables]) -> None:
         """Raise if no piece has a hit because no item of the lists is in another table."""
@@ -355,11 +361,10 @@ class Evaluator:
         check_common_items(pl.concat(items), [table.frame["item"] for table in known], "the chunks")
 
 
-def _with_unread_requests(result: Result, truth: Table) -> Result:
-    """Return a result of lists of users with the warning that their ground truth has several requests each."""
-    warnings = [*unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)]
-    doubts_before = result.provenance["doubts"]
-    return replace(result, provenance={**result.provenance, "doubts": [*warnings, *doubts_before]})
+def _with_warnings(result: Result, warnings: Sequence[str]) -> Result:
+    """Return a result with warnings before those that it has, each once."""
+    warnings = list(dict.fromkeys([*warnings, *result.provenance["doubts"]]))
+    return replace(result, provenance={**result.provenance, "doubts": warnings})
 
 
 _T = TypeVar("_T")
@@ -655,8 +660,7 @@ def with_doubts(result: Result, warnings: list[str]) -> Result:
     """Return the result with doubts about its inputs, also if most users have no list."""
     if 2 * result.counts["users_without_list"] > result.counts["users"]:
         warnings = [*warnings, "most users have no list: do recommendations and ground truth name users alike?"]
-    warnings = list(dict.fromkeys([*warnings, *result.provenance["doubts"]]))
-    return replace(result, provenance={**result.provenance, "doubts": warnings})
+    return _with_warnings(result, warnings)
 
 
 def check_whole(settings: Settings, train: object) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "check_dense",
     "doubts",
     "doubts_of_counts",
+    "doubts_of_piece",
     "inferred_protocol",
     "protocol_of_lists",
     "sample_counts",
@@ -68,9 +69,26 @@ def doubts(tables: Tables) -> list[str]:
         warnings.append("the recommendations are the user-item pairs of the ground truth")
     if train is not None and _same_pairs(train, truth):
         warnings.append("the training interactions are the user-item pairs of the ground truth")
-    if tables.items is not None and (repeated := len(tables.items.frame) - tables.items.frame["item"].n_unique()):
-        warnings.append(f"the table of items has {repeated:,} rows of items that it has already, which count once")
-    return [*warnings, *_spellings(tables)]
+    return [*warnings, *_repeated_items(tables), *_spellings(tables)]
+
+
+def doubts_of_piece(shared: Tables, piece: Tables, *, is_first: bool) -> list[str]:
+    """Return the warnings of a piece of lists: what the first piece tells, and requests of its own ground truth."""
+    lists, truth = piece.recommendations, piece.truth or shared.truth
+    if lists is None or truth is None or lists.format == "ratings":
+        return []
+    warnings = [] if piece.truth is None else unread_requests(lists, piece.truth)
+    if not is_first:
+        return warnings
+    tables = replace(shared, recommendations=lists, truth=truth)
+    return [*swapped(lists, truth), *warnings, *_repeated_items(tables), *_spellings(tables)]
+
+
+def _repeated_items(tables: Tables) -> list[str]:
+    """Return a warning if a table of items has items twice."""
+    items = tables.items
+    repeated = 0 if items is None else len(items.frame) - items.frame["item"].n_unique()
+    return [f"the table of items has {repeated:,} rows of items that it has already, which count once"] * bool(repeated)
 
 
 _IN_WORDS = {"truth": "the ground truth", "train": "the training interactions", "items": "the table of items"}

@@ -541,7 +541,7 @@ def _check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
             named.pop(f"{role}.{name}", None)
     for name in _RATED:
         named.pop(name, None)
-    check_columns(named, roles)
+    check_columns(named, roles, ("train", "items", "users", "reference"))
 
 
 def _others(columns: Columns | None, roles: Iterable[TableRole]) -> Columns:

@@ -154,7 +154,8 @@ def off_policy(
         by=by,
     )
     read: dict[TableRole, Any] = {"outcomes": outcomes, "predictions": predictions, "items": items}
-    check_columns(columns, ["exposures", "targets", *(role for role, source in read.items() if source is not None)])
+    given = [role for role, source in read.items() if source is not None]
+    check_columns(columns, ["exposures", "targets", *given], read)
     job = Job.of(options, targets, propensity, predictions, outcomes, columns, reward, window)
     if threads is not None:
         check_count(threads=threads)

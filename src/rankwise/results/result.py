@@ -525,9 +525,11 @@ class Result(DetailedDisplay, Mapping[str, float]):
         return short_lists(users["list_length"], max(cutoffs), self.counts)
 
     def _interval_text(self, cell: str) -> str:
-        """Return the interval of a mean over users as text, where it takes no resampling; else nothing."""
+        """Return the interval of a value as text, where it takes no resampling; else nothing."""
         from rankwise.stats.differences import MANY
 
+        if self._has_replicates(cell):
+            return _as_text(self.interval(cell))
         users: pl.DataFrame | None = self.__dict__.get("per_user")  # not collected from Spark for an interval
         if users is None or len(users) < 2 or not self.is_mean_of_users(cell) or cell not in users.columns:
             return ""
@@ -535,8 +537,13 @@ class Result(DetailedDisplay, Mapping[str, float]):
         is_resampled = len(users) < MANY and not math.isfinite(high - low)
         if self.sampling_unit.clusters is None and is_resampled:
             return ""
-        interval = self.interval(cell)
-        return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"
+        return _as_text(self.interval(cell))
+
+    def _has_replicates(self, cell: str) -> bool:
+        """Return whether the interval of a value comes from the jackknife, which was computed."""
+        is_replicated = self.replicates is not None and cell in self.replicates.columns
+        is_of_groups = groups_compared(self.metrics, cell) is not None
+        return is_replicated and not is_of_groups and not self.is_mean_of_users(cell)
 
     def views_at(self, detail: Detail) -> list[TableView]:
         """Return the values alone, the values with notes, or also what was read from which columns.
@@ -636,3 +643,8 @@ def means_of_users(per_user: pl.DataFrame, cells: Sequence[str], *within: str) -
         pl.col(groups).first(),
         *(pl.col(cell).fill_nan(None).mean().fill_null(float("nan")) for cell in cells),
     )
+
+
+def _as_text(interval: Interval) -> str:
+    """Return the limits of an interval, or nothing where they are undefined."""
+    return "" if math.isnan(interval.low) else f"{number(interval.low)} to {number(interval.high)}"

@@ -413,7 +413,7 @@ def evaluate(
     sources: dict[Any, Any] = {"truth": truth, "train": train, "users": users, "reference": reference}
     sources = {"recommendations": recommendations} | {r: source for r, source in sources.items() if source is not None}
     present = [*sources, *([] if items is None else ["items"])]
-    check_columns(settings.columns, present)
+    check_columns(settings.columns, present, ("train", "items", "users", "reference"))
     columns = {**columns_of_truth(settings), **(settings.columns or {})}
     names = shared_names(columns)
     tables = {role: read_spark(session, source, role, names) for role, source in sources.items()}

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,6 +71,7 @@ __all__ = [
     "unify_ids",
     "uri_of",
     "with_grades",
+    "without_pandas_warning",
     "words_of",
     "write_head",
 ]
@@ -129,7 +131,8 @@ def session(master: str | None = None) -> SparkSession:
     builder: Any = SparkSession.builder
     builder = builder.appName("rankwise")
     try:
-        made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
+        with without_pandas_warning():
+            made: SparkSession = (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:  # of Java, of the network, of the configuration
         raise UsageError(
             "Spark cannot be started",
@@ -148,10 +151,19 @@ def words_of(error: Exception) -> str:
 
 
 @contextlib.contextmanager
+def without_pandas_warning() -> Iterator[None]:
+    """Leave out what PySpark says of pandas 3, which only its own import of pandas concerns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+@contextlib.contextmanager
 def errors_of_spark() -> Iterator[None]:
     """Raise an error of rankwise where Spark fails: of its installation, or of the tables."""
     try:
-        yield
+        with without_pandas_warning():
+            yield
     except (PySparkException, Py4JError) as error:
         raise _installation_error(error) or InputError(
             "Spark fails to compute these tables",

@@ -603,7 +603,8 @@ def audit(
     read: dict[TableRole, Any] = {"recommendations": lists or None, "items": items, "users": users}
     if features is not None:  # of users or of items
         read |= {"items": features, "users": features}
-    check_columns(columns, ["interactions", *(role for role, source in read.items() if source is not None)])
+    given = [role for role, source in read.items() if source is not None]
+    check_columns(columns, ["interactions", *given], ("items", "users"))
     extra = {
         "items": None if items is None else _read_typed(items, "items", columns),
         "users": None if users is None else _read_typed(users, "users", columns),

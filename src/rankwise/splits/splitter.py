@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias
+from inspect import signature
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ import polars as pl
 from rankwise.core.arguments import Cold, Count, FilterOn, Number, Seen, TimeUnit, check_fields
 from rankwise.core.arrays import reaches
 from rankwise.core.ragged import runs
-from rankwise.errors import EmptyError, ParameterError, ScoreError
+from rankwise.errors import EmptyError, ParameterError, ScoreError, nearest
 from rankwise.splits.interactions import Mask, Rows, cut_rows, library_of, read_rows, spread
 from rankwise.splits.sessions import Sessions
 from rankwise.splits.split import Folds, Split, known_rows, plain
@@ -39,9 +40,26 @@ __all__ = [
 Keep: TypeAlias = Literal["first", "last", "highest"]
 
 
+def _check_parameters(cls: type, given: Iterable[str]) -> None:
+    """Raise if a rule or a filter has no parameter of a name that was given."""
+    parameters = [*signature(cls.__init__).parameters.values()][1:]  # type: ignore[misc]
+    allowed = [parameter.name for parameter in parameters]
+    unknown = next((name for name in given if name not in allowed), None)
+    if unknown is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    raise ParameterError(
+        f"{cls.__name__} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(unknown, allowed)
+    )
+
+
 @dataclass(frozen=True)
 class Filter:
     """Base class of filters, which keep some rows of a table."""
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Check the names of parameters, before the constructor takes them."""
+        _check_parameters(cls, parameters)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -281,6 +299,11 @@ class Splitter:
 
     cuts_sessions: ClassVar[bool] = True
     """Whether the rule can cut whole sessions: not if it chooses by what single rows have."""
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Check the names of parameters, before the constructor takes them."""
+        _check_parameters(cls, parameters)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -18,12 +18,11 @@ from rankwise.core.ids import hash_of_column, plain_strings
 from rankwise.errors import ColumnError, IdError, ParameterError, nearest
 from rankwise.tables.columns import names_of
 from rankwise.tables.table import Recommendations, Table
-from rankwise.tables.training import matching
+from rankwise.tables.training import NO_ITEM, matching
 
 __all__ = ["ItemNames", "NameKind", "codes_as_text", "item_column", "named_items", "outside_catalogue"]
 
 NameKind: TypeAlias = Literal["codes", "titles"]
-_PLACEHOLDER = "\x00"  # before a name that no item has, where ids are text
 _BETWEEN = ","  # between the parts of a code that is a tuple
 _AROUND = " \t\r\n.\"'“”‘’«»"  # what may stand around a title
 _FIRST_ROWS = 1 << 17  # rows of the training interactions in which items of lists are looked for first
@@ -201,7 +200,7 @@ class ItemNames:
             return known
         names = _numbered(rows)
         if known.dtype == pl.String:
-            placeholders = _PLACEHOLDER + names
+            placeholders = NO_ITEM + names
         else:
             placeholders = pl.Series(-1 - (hash_of_column(names) >> np.uint64(2)).astype(np.int64))
         return rows.select(pl.when(known.is_null()).then(placeholders).otherwise(known)).to_series()
@@ -222,7 +221,7 @@ def _numbered(rows: pl.DataFrame) -> pl.Series:
     """Return names, each with how often its list had it before if that is not 0: it keeps its place every time."""
     unit = [name for name in ("user", "request") if name in rows.columns]
     before = pl.int_range(pl.len()).over(*unit, "name")
-    again = pl.concat_str(pl.col("name"), pl.lit(_PLACEHOLDER), before)
+    again = pl.concat_str(pl.col("name"), pl.lit(NO_ITEM), before)
     return rows.select(pl.when(before == 0).then(pl.col("name")).otherwise(again).alias("name"))["name"]
 
 

@@ -326,8 +326,10 @@ def choose(columns: Columns | None, role: TableRole) -> dict[str, str | None]:
     return overrides
 
 
-def check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
+def check_columns(columns: Columns | None, roles: Iterable[TableRole], optional: Iterable[TableRole] = ()) -> None:
     """Raise if ``columns`` names a table that a call does not read, or a column that none of its tables has.
+
+    ``optional`` are the tables that the call takes, whether or not they were given.
 
     >>> check_columns({"user": "uid", "truth.relevance": "stars"}, ["recommendations", "truth"])
     """
@@ -336,7 +338,7 @@ def check_columns(columns: Columns | None, roles: Iterable[TableRole]) -> None:
         choose({key: None}, "truth")  # raises where no table has such a column
         if not _concerns(key, read):
             table = key.rpartition(".")[0]
-            other = f"pass {table}=, or " if table in ("train", "items", "users", "reference") else ""
+            other = f"pass {table}=, or " if table in {*optional} else ""
             raise ParameterError(
                 "columns= names a column of a table that is not read here",
                 found=f"{key!r}; read: {', '.join(read) or 'no table'}",
@@ -482,7 +484,7 @@ def _all_at_once(
     pairs = ", ".join(f'"{role}.{column}": "{name}"' for column, name in to_say.items())
     hint = f"say which: columns={{{pairs}}}"
     if not is_decided and deciding[0] in to_say:
-        hint += f", with None for the {deciding[0]} if there is none"
+        hint += f', where columns={{"{role}.{deciding[-1]}": None}} says that there is none'
     return ColumnError(
         ", and ".join(error.what for error in unresolved.values()),
         where=first.where,

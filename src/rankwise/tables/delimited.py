@@ -18,7 +18,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import FileIO
@@ -264,14 +264,21 @@ def _check_header_once(frame: pl.DataFrame, data: bytes, layout: Format, name: s
     """Raise if a line below the first repeats it: such a line would be a row, with a user and an item of its own."""
     if not layout.has_header:
         return
-    header, first = frame.columns, frame.to_series(0)
-    rows = frame.filter(first == header[0]) if first.dtype == pl.String else frame.clear()
+    header, first = frame.columns, frame.to_series(0).alias("first")  # no name that is a pattern to Polars
+    if first.dtype != pl.String:
+        return
+    is_long = first.str.len_bytes() == len(header[0].encode())
+    rows = frame.filter(is_long & (first.str.to_lowercase() == header[0].lower()))
     if rows.is_empty():
         return
-    repeated = [row for row in rows.iter_rows() if [str(text or "").strip() for text in row] == header]
+
+    def repeats(fields: Iterable[object]) -> bool:
+        return [str(text or "").strip().lower() for text in fields] == [text.strip().lower() for text in header]
+
+    repeated = [row for row in rows.iter_rows() if repeats(row)]
     if not repeated:
         return
-    number, line = locate(data, layout, lambda fields: [field.strip() for field in fields] == header)
+    number, line = locate(data, layout, repeats)
     raise FileError(
         "a line repeats the header: files joined with their headers, or ids that are called as the columns are",
         where=f"{name}, line {number}",

@@ -920,15 +920,9 @@ def from_frame(
         raise unreadable(wrong, source)
     unread = [name for name in frame.columns if name not in columns.values()]
     if role in KEEP_OTHERS:
-        taken = next((name for name in unread if name in columns), None)
-        if taken is not None:
-            raise ColumnError(
-                f"column {columns[taken]!r} is the {taken}, and another is called {taken!r}",
-                where=source,
-                hint=f"rename column {taken!r}",
-            )
-        kept |= {name: frame[name] for name in unread if frame.schema[name] != pl.Object}
-        unread = [name for name in unread if name not in kept]
+        others = [name for name in unread if name not in columns]  # nor what is called as a column in its place
+        kept |= {name: frame[name] for name in others if frame.schema[name] != pl.Object}
+        unread = [name for name in unread if name in columns or name not in kept]
     out = pl.DataFrame(kept)
     for column in NUMBERS:
         if column not in columns or out[column].dtype == pl.String:

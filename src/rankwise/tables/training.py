@@ -18,6 +18,7 @@ from rankwise.tables.table import TRAINED, Recommendations, Table, Tables
 __all__ = [
     "COMPARED",
     "GROUP_NAMES",
+    "NO_ITEM",
     "SEEN",
     "SEEN_TRUTH",
     "TRAIN_GROUPS",
@@ -36,6 +37,9 @@ __all__ = [
     "with_train_groups",
     "with_user_column",
 ]
+
+NO_ITEM = "\x00"
+"""What stands before a name that no item has, where ids are text."""
 
 
 def align(tables: list[Table], column: str) -> list[Table]:
@@ -105,7 +109,8 @@ def _mixed(column: str, integers: Table, strings: Table) -> IdError:
         types += f": {text[0]!r} is not {integers.frame[column][0]!r}"
         hint = f"cast the {column} column to one type in both tables, e.g. .cast(pl.Int64)"
     else:
-        types += f", such as {text.filter(~numeric)[0]!r}"
+        written = text.filter(~numeric)[0].removeprefix(NO_ITEM).partition(NO_ITEM)[0]
+        types += f", such as {written!r}"
     if spelling is not None and not numeric.all():
         hint = f"name {column}s in the same way in both tables: {spelling}"
     return IdError(
