@@ -47,7 +47,7 @@ def test_a_column_of_ids_in_brackets_is_a_list_only_where_it_is_named():
     frame = pl.DataFrame({"user": [1, 2], "recs": ["[20, 21]", "[22]"]})
     named = read_table(frame, "recommendations", {"item": "recs"})
     assert named.frame["item"].to_list() == [20, 21, 22]
-    codes = frame.rename({"recs": "item"})  # a code may be written so
+    codes = frame.rename({"recs": "item"}).with_columns(user=1)  # a code may be written so
     assert read_table(codes, "recommendations").frame["item"].to_list() == ["[20, 21]", "[22]"]
     with pytest.raises(RankwiseError, match="there is no column for the item"):
         read_table(pl.DataFrame({"user": [1], "items": ["a film of many words"]}), "recommendations")

@@ -118,11 +118,9 @@ def test_what_takes_one_list_per_user_refuses_requests():
 def test_an_error_of_two_rows_names_columns_that_may_be_the_request(where, unread, named, hint):
     lists = Table(TRUTH.frame, "recommendations", "lists", "table", {}, unread=unread)
     error = DuplicateError("twice", where=where, found="x", hint=hint)
-    found = naming_requests(error, lists)
+    found = naming_requests(error, lists, None)
     assert (type(found), found.what, found.where, found.found) == (DuplicateError, "twice", where, "x")
-    more = (
-        "or name the request, if users have several: columns={\"request\": …}, of the columns not read: 'at', 'b', 'c'"
-    )
+    more = "or name the request, if users have several: columns={\"request\": …}, of columns not read: 'at', 'b', 'c'"
     assert found.hint == ((f"{hint}; {more}" if hint else more) if named else hint)
-    assert naming_requests(error, LISTS) is error
+    assert naming_requests(error, LISTS, None) is error
     assert isinstance(found, InputError)

@@ -895,16 +895,16 @@ def from_frame(
         lists, or defines relevance, although a column of numbers could.
     """
     names, whole = frame.columns, frame
+    if role not in KEEP_OTHERS:
+        frame, names = one_row_per_item(frame, role, overrides, source)
     text = list_in_text(frame, role, overrides)
     if text is not None:
         raise ColumnError(
             f"column {text!r} holds lists that are written as text",
             where=source,
             found=repr(frame[text].drop_nulls()[0])[:80],
-            hint=f"read them first: df[{text!r}] = df[{text!r}].map(json.loads), or .map(ast.literal_eval)",
+            hint=f'columns={{"item": {text!r}}} reads lists in square brackets; write ids without brackets',
         )
-    if role not in KEEP_OTHERS:
-        frame, names = one_row_per_item(frame, role, overrides, source)
     columns = recognise(frame.columns, role, overrides, source)
     deciding = [name for name in could_decide(names, role, columns, overrides) if _holds_numbers(frame[name])]
     if role != "truth" and any(name.lower() in ("iteration", "iter") for name in deciding):
