@@ -21,6 +21,7 @@ from rankwise.comparison.paper import unserved_words
 from rankwise.comparison.view import group_words
 from rankwise.core.terminal import level_text, plain
 from rankwise.errors import MetricError, ParameterError
+from strategies import fewer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -114,6 +115,7 @@ def users_of(rows, by):
     return words + (" in each group" if by else "")
 
 
+@fewer(8)
 @given(comparisons())
 def test_levels_counts_and_corrections_are_those_of_the_comparison(case):
     made, settings = case.comparison, case.comparison.settings
@@ -139,6 +141,7 @@ def test_levels_counts_and_corrections_are_those_of_the_comparison(case):
     assert all(f"level {settings['alpha']:g}" in caption for caption in captions)
 
 
+@fewer(8)
 @given(comparisons())
 def test_verdicts_in_words_are_those_of_the_rows(case):
     made, by = case.comparison, case.by
@@ -160,6 +163,7 @@ def test_verdicts_in_words_are_those_of_the_rows(case):
             assert lines == made.table.filter(verdict=verdict).height
 
 
+@fewer(8)
 @given(comparisons())
 def test_methods_claim_what_the_results_recorded(case):
     methods, results = case.comparison.export("methods"), case.results
@@ -186,6 +190,7 @@ def test_methods_claim_what_the_results_recorded(case):
             assert not any(values)
 
 
+@fewer(8)
 @given(comparisons(by=False))
 def test_the_first_screen_says_what_its_rows_say(case):
     made, settings = case.comparison, case.comparison.settings
@@ -211,6 +216,7 @@ def test_the_first_screen_says_what_its_rows_say(case):
         assert (cost.big, cost.bold) == ("none shown", f"{system} is not shown to be worse on {count}.")
 
 
+@fewer(8)
 @given(comparisons(by=False))
 def test_a_page_names_one_level_and_counts_missing_lists(case):
     made, settings = case.comparison, case.comparison.settings
@@ -255,6 +261,7 @@ def decisions(draw):
     )
 
 
+@fewer(8)
 @given(decisions())
 def test_a_decision_says_what_it_checked(made):
     rule, verdict, reasons = made.record["rule"], made.verdict, " ".join(made.reasons)
@@ -286,6 +293,7 @@ def test_a_decision_says_what_it_checked(made):
     assert {*LEVEL.findall(joined(plain(*made.views_at("full"))))} == {level_text(1 - rule["alpha"]).removesuffix(" %")}
 
 
+@fewer(8)
 @given(decisions())
 def test_rows_of_a_decision_stand_under_their_own_rule(made):
     rule, rows = made.record["rule"], made.rows

@@ -212,7 +212,13 @@ def _labelled(frame, number):
     """Return a series by user, of which items are the labels and the values floats."""
     if frame[number].null_count():
         raise CannotHoldError
-    return {user: pd.Series(dict(pairs), dtype=float) for user, pairs in _nested(frame, number).items()}
+    return {user: _series_of(pairs) for user, pairs in _nested(frame, number).items()}
+
+
+def _series_of(pairs):
+    """Return a series whose labels are no numbers of rows, also where items are 0, 1, 2, …."""
+    items, numbers = zip(*pairs, strict=True)
+    return pd.Series(numbers, index=pd.Index(items, dtype=object), dtype=float)
 
 
 MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {

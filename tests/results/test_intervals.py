@@ -339,6 +339,6 @@ def test_gaps_between_groups_are_compared_over_all_pairs():
     row = comparison.table.row(by_predicate=pl.col("metric") == gap, named=True)
     columns = (new.per_user["recall@5"], old.per_user["recall@5"], old.per_user["group(team)"])
     interval, p = compare_groups(*(column.to_numpy() for column in columns))
-    assert (row["low"], row["high"], row["p"], row["test"]) == (*interval, p, "max-T of groups")
+    assert (row["low_alone"], row["high_alone"], row["p"], row["test"]) == (*interval, p, "max-T of groups")
     plain = [rw.evaluate(x, truth, ["recall@5", *GAPS], users=users, jackknife=10) for x in (lists, other)]
     assert "by='team'" in rw.compare(dict(zip(("old", "new"), plain, strict=True))).settings["not_compared"][gap]

@@ -63,7 +63,7 @@ def test_a_session_is_on_the_side_on_which_it_begins():
     assert split.train["timestamp"].max() == 25  # of a session from 8 on
     audit = rw.audit(split)
     assert audit["L3"].status == "warn"  # of a split that claims no time: a session may go on after it
-    assert audit.verdict.startswith("No leak found. Not a split by time: 2 training rows")
+    assert audit.verdict.startswith("No check failed. Not a split by time: 2 training rows")
 
 
 def test_validation_keeps_sessions_whole_as_well():
@@ -107,6 +107,6 @@ def test_on_the_command_line(tmp_path):
 
 def test_an_audit_says_what_was_not_looked_at():
     random = splits.Holdout(0.4, seed=1).split(LOG.drop("basket"))
-    assert rw.audit(random).verdict.startswith("No leak found. Not a split by time: ")
+    assert rw.audit(random).verdict.startswith("No check failed. Not a split by time: ")
     timeless = [part.drop("timestamp") for part in (random.train, random.test)]
     assert "Time was not looked at: no timestamps." in rw.audit(*timeless).verdict

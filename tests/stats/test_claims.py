@@ -266,8 +266,9 @@ def test_intervals_of_all_pairs_together_are_wider():
     for n in (200, 2000):
         frames = {f"s{at}": pl.DataFrame({"user": range(n), "z": rng.random(n)}) for at in range(4)}
         table = rw.compare({n: rw.from_per_user(f) for n, f in frames.items()}).table
-        assert (table["low_together"] < table["low"]).all()
-        assert (table["high_together"] > table["high"]).all()
+        assert (table["low_together"] <= table["low"]).all()  # equal where Holm leaves a pair the level of all
+        assert (table["high_together"] >= table["high"]).all()
+        assert (table["low_together"] < table["low_alone"]).all()
         x, y = (frames[table[0, side]]["z"].to_numpy() for side in ("system", "baseline"))
         make = stats.t_interval if n >= 1000 else stats.sign_flip_interval
         expected = make(x, y, confidence=1 - 0.05 / 6)

@@ -250,13 +250,13 @@ def test_wilcoxon_and_sign_warn_of_many_users():
 
 def test_paired_t_test_by_hand():
     found = stats.paired_t_test([1.0, 2.0, 3.0, 4.0], [1.5, 2.0, 4.0, 4.5])
-    # d = 0.5, 0, 1, 0.5: mean 0.5, s = sqrt(1/6), t = 0.5 / (s / 2) = sqrt(6)
+    # b − a = 0.5, 0, 1, 0.5: mean 0.5, s = sqrt(1/6), and t of a − b is −0.5 / (s / 2) = −sqrt(6)
     assert found.mean_improvement == 0.5
-    assert found.t_statistic == pytest.approx(6**0.5)
+    assert found.t_statistic == pytest.approx(-(6**0.5))
     assert found.cohens_d == pytest.approx(0.5 * 6**0.5)
     assert not found.significant
     assert found.p_value == pytest.approx(0.0917, abs=1e-4)
-    assert "does not show that there is none" in found.interpretation
+    assert found.interpretation == "not significant"
     with pytest.raises(InputError, match="the same number of values"):
         stats.paired_t_test([1.0, 2.0], [1.0])
     with pytest.raises(ParameterError, match="alpha"):

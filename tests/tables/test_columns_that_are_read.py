@@ -29,7 +29,7 @@ CALLS = {
     "evaluate, a column of no table": lambda: rw.evaluate(LISTS, TRUTH, "mrr", columns={"categories": "genres"}),
     "evaluator": lambda: rw.Evaluator("mrr", columns={"users.user": "uid"}),
     "model": lambda: rw.evaluate_model(Model(), TRUTH, "mrr", k=2, columns={"recommendations.item": "x"}),
-    "ratings": lambda: rw.evaluate_ratings(RATINGS, "rmse", columns={"request": "visit"}),
+    "ratings": lambda: rw.evaluate_ratings(RATINGS, "rmse", columns={"categories": "genres"}),
     "ratings, a table that is not passed": lambda: rw.evaluate_ratings(RATINGS, "rmse", columns={"items.item": "x"}),
     "split": lambda: LeaveOut(1).split(ROWS, columns={"train.timestamp": "when"}),
     "filter": lambda: KCore(1).apply(ROWS, columns={"truth.user": "who"}),

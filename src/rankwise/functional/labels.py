@@ -219,14 +219,14 @@ def _confusion(
     check_option("short_lists", short_lists, "as_given", "filled")
     relevant = relevant_items(relevant)
     n, hits = len(top(recommended, k)), sum(hits_of(recommended, relevant, k))
-    if short_lists == "filled" and k is not None:
-        n = k
-
     missed = len(relevant) - hits
     if not is_count(catalog_size) or catalog_size < n + missed:
         raise ParameterError(
             "the catalogue has fewer items than are recommended or relevant", found=f"{catalog_size!r} < {n + missed}"
         )
+
+    if short_lists == "filled" and k is not None:
+        n = k
     return {"tp": hits, "fp": n - hits, "fn": missed, "tn": catalog_size - n - missed}
 
 
