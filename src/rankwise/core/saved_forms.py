@@ -273,13 +273,14 @@ PARTIAL = SavedForm(
     "partial", "Partial.to_bytes", "Arrow tables by user and by item, counts, and the fingerprint of the job", 4
 )
 JOB = SavedForm(
-    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 5, upgrades=(_unchanged,) * 2
+    "job", "Job.to_bytes", "the settings, and the Arrow tables that all pieces share", 6, upgrades=(_unchanged,) * 3
 )
 STATE_DICT = SavedForm(
     "state dict",
     "rankwise.torch.Collection.state_dict",
-    "tensors of users, items and counts; PyTorch keeps the version in the metadata of the state dict",
-    1,
+    "tensors of users, items and counts; PyTorch keeps the version and the settings in the metadata of the state dict",
+    2,
+    upgrades=(_unchanged,),
     unversioned=1,
 )
 OFF_POLICY = SavedForm(

@@ -429,7 +429,7 @@ def _slice_panels(
     total = max(map(unit.users_in, rows))
     drawn: dict[str, list[ForestRow]] = {}
     for row in rows:
-        panel = [_panel_row("all", row, total, unit, strong=True)]
+        panel = [_panel_row("all", row, total, unit, users=total, strong=True)]
         panel += [
             _panel_row(
                 group_name(group),
@@ -468,7 +468,7 @@ def _panel_row(
     total: int,
     unit: SamplingUnit,
     *,
-    users: int = 0,
+    users: int,
     strong: bool = False,
     no_list: bool = False,
 ) -> ForestRow:

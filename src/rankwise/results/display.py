@@ -493,14 +493,14 @@ def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list
     return names
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of some names, and how many more there are.
+def _listed(names: Sequence[str]) -> str:
+    """Return the first three of some names, and how many more there are.
 
-    >>> _listed(["gini@5", "arp@5"], most=1)
-    'gini@5 and 1 more'
+    >>> _listed(["gini@5", "arp@5", "hhi@5", "entropy@5"])
+    'gini@5, arp@5, hhi@5 and 1 more'
     """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _without_fact(name: str) -> str:
