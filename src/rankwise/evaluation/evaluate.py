@@ -113,7 +113,7 @@ def read_inputs(
         {**columns_of_truth(settings), **(settings.columns or {})},
         required=required,
         progress=settings.progress,
-        complete=not later,
+        names_checked=not later,
         **sources,
     )
     tables = with_numbers(tables, settings.by)
@@ -249,7 +249,7 @@ class Evaluator:
             recommendations = codes_as_text(recommendations)
         columns = {**columns_of_truth(settings), **(settings.columns or {})}
         piece = read_tables(
-            columns, required=("recommendations",), complete=False, recommendations=recommendations, truth=truth
+            columns, required=("recommendations",), names_checked=False, recommendations=recommendations, truth=truth
         )
         check_shared_names(columns, {**self.shared.by_role, **piece.by_role})
         check_same_units([*piece.by_role.values(), *self.shared.by_role.values()], settings.columns)

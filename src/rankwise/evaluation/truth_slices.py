@@ -136,12 +136,12 @@ class Bins:
     ----------
     edges : tuple of int or float
         In increasing order.
-    exact : bool
+    all_digits : bool
         Whether names have all digits of the edges, or as many as tell these apart.
     """
 
     edges: tuple[Edge, ...]
-    exact: bool = True
+    all_digits: bool = True
 
     @classmethod
     def read(cls, name: str) -> Self | None:
@@ -171,7 +171,7 @@ class Bins:
         if not len(values):
             return None
         quartiles = np.quantile(values, np.arange(1, _BINS) / _BINS)
-        return cls(tuple(sorted({float(edge) for edge in quartiles})), exact=False)
+        return cls(tuple(sorted({float(edge) for edge in quartiles})), all_digits=False)
 
     @property
     def names(self) -> list[str]:
@@ -184,7 +184,9 @@ class Bins:
         """Return the edges with six digits, or with as many more as it takes to tell them apart."""
         for digits in range(6, 18):
             texts = [_digits(edge, digits) for edge in self.edges]
-            is_exact = not self.exact or all(float(text) == edge for text, edge in zip(texts, self.edges, strict=True))
+            is_exact = not self.all_digits or all(
+                float(text) == edge for text, edge in zip(texts, self.edges, strict=True)
+            )
             if is_exact and len({*texts}) == len(texts):
                 break
         return texts

@@ -284,14 +284,14 @@ def read_tables(
     *,
     required: Sequence[str] = (),
     progress: bool | None = None,
-    complete: bool = True,
+    names_checked: bool = True,
     **sources: Any,
 ) -> Tables:
     """Return the tables of an evaluation; a source that is None has no table.
 
     For a role that is ``required`` None is an error like any other source that is no table. A
-    progress bar is shown, or not, by ``progress``. Unless these tables are ``complete``,
-    `check_shared_names` is left to the caller. Columns are in one piece of memory each. Files are
+    progress bar is shown, or not, by ``progress``. Unless ``names_checked``, the
+    caller does `check_shared_names`. Columns are in one piece of memory each. Files are
     read at the same time.
     """
     present: dict[Any, Any] = {
@@ -313,7 +313,7 @@ def read_tables(
         begun = {role: pool.submit(read, role) for role in files if len(files) > 1}
         tables = {role: begun[role].result() if role in begun else read(role) for role in present}
     check_same_units(tables.values(), columns)
-    if complete:
+    if names_checked:
         check_shared_names(columns, tables)
     if getattr(present.get("recommendations"), "is_labelled", False):
         _refuse_matrices(tables.values())
