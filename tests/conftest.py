@@ -10,7 +10,7 @@ from command_line import rankwise
 from tools import check_required
 
 settings.register_profile(
-    "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=3)
 settings.register_profile("deep", settings.get_profile("ci"), max_examples=100)
