@@ -58,6 +58,7 @@ __all__ = [
     "is_missing",
     "margin_level",
     "margin_mark",
+    "means_of_pair",
     "named_p",
     "oriented",
     "p_value",
@@ -545,7 +546,7 @@ def row_of(
         cell,
         None,
         *pair,
-        means=_means((before, after), pairs.mean, alone, wide, 1 - alpha),
+        means=means_of_pair((before, after), pairs.mean, alone, wide, 1 - alpha),
         test=TestOutcome(tested.test, tested.p, p_bound=p_bound),
         effect=EffectSizes(
             pairs.d_z,
@@ -569,7 +570,9 @@ def row_of(
     )
 
 
-def _means(means: tuple[float, float], difference: float, alone: Limits, together: Limits, confidence: float) -> Means:
+def means_of_pair(
+    means: tuple[float, float], difference: float, alone: Limits, together: Limits, confidence: float
+) -> Means:
     """Return the means of a pair, the baseline first, with their difference, lift and limits."""
     before, after = means
     return Means(
@@ -657,7 +660,7 @@ def row_of_all_lists(
 ) -> PairRow:
     """Return the row of a pair of ``values`` that are not means over users, the baseline first."""
     alone = limits_of(1 - alpha)
-    means = _means(values, tested.difference, alone, NO_LIMITS, 1 - alpha)
+    means = means_of_pair(values, tested.difference, alone, NO_LIMITS, 1 - alpha)
     return PairRow(
         cell,
         None,

@@ -334,9 +334,8 @@ def check_columns(columns: Columns | None, roles: Iterable[TableRole], optional:
     >>> check_columns({"user": "uid", "truth.relevance": "stars"}, ["recommendations", "truth"])
     """
     read = list(dict.fromkeys(roles))
-    choose(columns, "truth")  # raises if it is no mapping
+    choose(columns, "truth")  # raises if it is no mapping, or names a column that no table has
     for key in columns or {}:
-        choose({key: None}, "truth")  # raises where no table has such a column
         if not _concerns(key, read):
             table = key.rpartition(".")[0]
             other = f"pass {table}=, or " if table in {*optional} else ""
