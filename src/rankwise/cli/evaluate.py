@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankwise.cli.main import examples, in_options
+from rankwise.cli.main import cli, examples, in_options
 from rankwise.cli.options import (
     PATH,
     column_option,
@@ -434,10 +434,8 @@ def _trec_lines(
 
 def _respelled(ctx: click.Context, result: Result) -> Result:
     """Return a result whose warnings name options as the command line does."""
-    group = ctx.find_root().command
-    assert isinstance(group, click.Group)
     doubts = result.provenance["doubts"]
-    warnings = [in_options(text, ctx.command, group) for text in doubts]
+    warnings = [in_options(text, ctx.command, cli) for text in doubts]
     return result if warnings == doubts else replace(result, provenance={**result.provenance, "doubts": warnings})
 
 

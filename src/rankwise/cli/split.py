@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankwise.cli.main import examples, flag_of, in_options
+from rankwise.cli.main import cli, examples, flag_of, in_options
 from rankwise.cli.options import (
     PATH,
     choice_option,
@@ -285,7 +285,5 @@ def audit_command(
 
 def _respelled(ctx: click.Context, report: Audit) -> Audit:
     """Return an audit whose findings name options as the command line does."""
-    group = ctx.find_root().command
-    assert isinstance(group, click.Group)
-    checks = (replace(check, said=in_options(check.said, ctx.command, group)) for check in report.checks)
+    checks = (replace(check, said=in_options(check.said, ctx.command, cli)) for check in report.checks)
     return replace(report, checks=tuple(checks))

@@ -21,7 +21,19 @@ from rankwise.comparison.rows import (
     named_p,
     places,
 )
-from rankwise.core.terminal import Cell, Detail, Marked, Style, TableView, brief, change, count_of, level_text, signed
+from rankwise.core.terminal import (
+    Cell,
+    Detail,
+    Marked,
+    Style,
+    TableView,
+    brief,
+    change,
+    count_of,
+    first_names,
+    level_text,
+    signed,
+)
 from rankwise.metrics.coverage import WIDE
 from rankwise.results.sampling_unit import SamplingUnit
 
@@ -581,20 +593,14 @@ def _caveats(table: pl.DataFrame, settings: Mapping[str, Any], left_out: Sequenc
             if flag not in ("exploratory", ALL_LISTS, *left_out):
                 caveats.setdefault(flag, {}).setdefault(metric, {})[pair] = None
     return [
-        f"{_listed([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
+        f"{first_names([_where(metric, list(those), len(pairs[metric])) for metric, those in where.items()])}: {flag}"
         for flag, where in caveats.items()
     ]
 
 
 def _where(metric: str, flagged: Sequence[str], pairs: int) -> str:
     """Return a metric with the pairs of systems that a flag is about, unless it is about all of them."""
-    return metric if len(flagged) == pairs else f"{metric} of {_listed(flagged)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first three names, and how many more there are."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    return metric if len(flagged) == pairs else f"{metric} of {first_names(flagged)}"
 
 
 def _ranks(settings: Mapping[str, Any]) -> list[str]:

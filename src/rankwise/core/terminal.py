@@ -40,6 +40,7 @@ __all__ = [
     "decimals",
     "export",
     "finite",
+    "first_names",
     "float_of",
     "html",
     "latex",
@@ -208,6 +209,16 @@ def change(value: float | None, *, unit: str = " %", tiny: int = 1) -> str:
     places = 0 if abs(100 * value) >= 9.95 else 1 if abs(100 * value) >= 0.05 else tiny
     text = f"{100 * value:+,.{places}f}"
     return ("0" if float(text.replace(",", "")) == 0 else text.replace("-", _MINUS)) + unit
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first three of some names, and how many more there are.
+
+    >>> first_names(["gini@5", "arp@5", "hhi@5", "entropy@5"])
+    'gini@5, arp@5, hhi@5 and 1 more'
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def count_of(count: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankwise.core.terminal import TableView, number
+from rankwise.core.terminal import TableView, first_names, number
 from rankwise.errors import MetricError
 from rankwise.metrics.base import Metric, parse
 from rankwise.metrics.inputs import read_label
@@ -475,7 +475,7 @@ def _exceptions(counts: Mapping[str, int], population: str | None, in_id_order: 
             if first is None:
                 notes[name] = _counted(count, text) + _within(counts, name)
                 if name == "tied_rows" and in_id_order:
-                    notes[name] += f" (in order of id for {_listed(in_id_order)})"
+                    notes[name] += f" (in order of id for {first_names(in_id_order)})"
             else:
                 notes[first] += addition
     return list(notes.values())
@@ -491,16 +491,6 @@ def _in_id_order(counts: Mapping[str, int], settings: Mapping[str, Any]) -> list
             if parse(name).takes_ties_by_id:
                 names.append(name)
     return names
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first three of some names, and how many more there are.
-
-    >>> _listed(["gini@5", "arp@5", "hhi@5", "entropy@5"])
-    'gini@5, arp@5, hhi@5 and 1 more'
-    """
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def _without_fact(name: str) -> str:

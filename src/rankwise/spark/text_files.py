@@ -18,11 +18,11 @@ import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from rankwise.errors import ColumnError, FileError, IdError
+from rankwise.errors import ColumnError, FileError
 from rankwise.tables.columns import ROLES, may_have_names, recognise
-from rankwise.tables.formats import Format, no_header, reads_like_row, sniff
+from rankwise.tables.formats import Format, check_first_line, sniff
 from rankwise.tables.memory import NUMBERS
-from rankwise.tables.read import IDS
+from rankwise.tables.read import IDS, blanks_error
 from rankwise.tables.table import TableRole
 
 __all__ = ["SparkFile", "quoted", "read_text", "with_text_keys"]
@@ -133,8 +133,7 @@ def _check_header(
     def values(name: str) -> Sequence[str]:
         return [str(row[name]).strip() for row in rows if row[name] is not None]
 
-    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
-        raise no_header(path, layout.separator.join(names))
+    check_first_line(names, chosen, values, path, layout.separator.join(names))
 
 
 def _check_blanks(frame: DataFrame, name: str, path: str) -> None:
@@ -143,12 +142,7 @@ def _check_blanks(frame: DataFrame, name: str, path: str) -> None:
     twice = ids.agg(sf.count("id").alias("n"), sf.min("id").alias("one"), sf.max("id").alias("other"))
     pair = twice.filter("n > 1").first()
     if pair is not None:
-        raise IdError(
-            "two ids differ only by blanks around them",
-            where=f"{path}, column {name!r}",
-            found=f"{pair['one']!r} and {pair['other']!r}",
-            hint="write them alike, or store the table as Parquet, which keeps ids as they are",
-        )
+        raise blanks_error(pair["one"], pair["other"], f"{path}, column {name!r}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,13 +29,12 @@ __all__ = [
     "Declared",
     "Format",
     "FormatName",
+    "check_first_line",
     "fits_memory",
     "is_packed",
     "local_file",
-    "no_header",
     "plain_stem",
     "read_bytes",
-    "reads_like_row",
     "sniff",
     "unpacked",
 ]
@@ -469,6 +468,17 @@ def reads_like_row(names: Sequence[str], values: Callable[[str], Sequence[str]])
     (True, False)
     """
     return bool(names) and all(_is_like(name, values(name)) for name in names)
+
+
+def check_first_line(
+    names: Sequence[str], chosen: Sequence[str], values: Callable[[str], Sequence[str]], where: str, line: str
+) -> None:
+    """Raise if a first line, of which no name is known, may be a row: it would be lost as a header.
+
+    ``chosen`` are the names that the caller gave, and ``values`` has those of each column below the line.
+    """
+    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
+        raise no_header(where, line)
 
 
 def _is_like(name: str, values: Sequence[str]) -> bool:

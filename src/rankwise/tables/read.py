@@ -53,7 +53,7 @@ from rankwise.tables.files import (
     scan_parts,
     table_hash,
 )
-from rankwise.tables.formats import local_file, no_header, reads_like_row
+from rankwise.tables.formats import check_first_line, local_file
 from rankwise.tables.memory import (
     KEEP_OTHERS,
     NUMBERS,
@@ -80,7 +80,17 @@ from rankwise.tables.requests import check_same_units
 from rankwise.tables.storage import file_state, is_folder
 from rankwise.tables.table import Recommendations, Table, TableRole, Tables, card_beside, names_no_columns
 
-__all__ = ["IDS", "SPARSE", "Chunks", "check_shared_names", "from_file", "read_chunks", "read_table", "read_tables"]
+__all__ = [
+    "IDS",
+    "SPARSE",
+    "Chunks",
+    "blanks_error",
+    "check_shared_names",
+    "from_file",
+    "read_chunks",
+    "read_table",
+    "read_tables",
+]
 
 IDS = ("user", "request", "item")
 """The columns that hold ids; requests of logs, in other tables, are numbers or text as they come."""
@@ -126,13 +136,18 @@ def _trimmed(ids: pl.Series, raw: RawFile, name: str) -> tuple[pl.Series, int]:
     if blanks and plain.n_unique() < ids.n_unique():
         groups = pl.DataFrame({"id": ids, "plain": plain}).unique(maintain_order=True)
         twice = groups.filter(pl.col("plain").is_duplicated())["id"]
-        raise IdError(
-            "two ids differ only by blanks around them",
-            where=f"{raw.name}, column {name!r}",
-            found=f"{twice[0]!r} and {twice[1]!r}",
-            hint="write them alike, or store the table as Parquet, which keeps ids as they are",
-        )
+        raise blanks_error(twice[0], twice[1], f"{raw.name}, column {name!r}")
     return plain, blanks
+
+
+def blanks_error(one: str, other: str, where: str) -> IdError:
+    """Return the error of two ids that differ only by blanks around them."""
+    return IdError(
+        "two ids differ only by blanks around them",
+        where=where,
+        found=f"{one!r} and {other!r}",
+        hint="write them alike, or store the table as Parquet, which keeps ids as they are",
+    )
 
 
 def _numbers(raw: RawFile, column: pl.Series, name: str, *, missing: bool) -> pl.Series:
@@ -515,8 +530,7 @@ def _check_header(raw: RawFile, role: TableRole, overrides: Mapping[str, str | N
     def values(name: str) -> list[str]:
         return [str(value).strip() for value in rows[name] if value is not None]
 
-    if reads_like_row(chosen, values) or (not chosen and any(reads_like_row([name], values) for name in names)):
-        raise no_header(raw.name, (raw.format.separator or " ").join(names))
+    check_first_line(names, chosen, values, raw.name, (raw.format.separator or " ").join(names))
 
 
 def _unread_of(table: Table, read: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
