@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 LISTED = ["ndcg@3", "recall@3", "novelty@3", "calibration_error@3", "catalog_coverage@3"]
 LEVEL = re.compile(r"(\d[\d.]*)[ \u00a0]\\?%(?: confidence| prediction-powered)? intervals?")
+LEVEL_IN_CELL = re.compile(r"; (\d[\d.]*)[ \u00a0]%\)")
 SAID = {
     "better": "was better than",
     "worse": "was worse than",
@@ -115,15 +116,21 @@ def users_of(rows, by):
     return words + (" in each group" if by else "")
 
 
+def levels_of(rows, alpha):
+    """Return the levels that texts may name: of the intervals of rows, and of a test at alpha."""
+    levels = {1 - alpha} | {row["confidence"] for row in rows if row["confidence"] is not None}
+    return {level_text(level).removesuffix(" %") for level in levels}
+
+
 @fewer(8)
 @given(comparisons())
 def test_levels_counts_and_corrections_are_those_of_the_comparison(case):
     made, settings = case.comparison, case.comparison.settings
-    level = level_text(1 - settings["alpha"]).removesuffix(" %")
+    levels = levels_of(made.table.to_dicts(), settings["alpha"])
     family = int(made.table["primary"].sum()) + settings.get("earlier", 0)
     for text in map(joined, texts_of(made)):
-        assert {*LEVEL.findall(text)} <= {level}, text
-        assert "1 pairs" not in text
+        assert {*LEVEL.findall(text)} <= levels, text
+        assert not re.search(r"\b1 pairs", text)
         assert "1 users" not in re.sub(r"\d[\d,]+", "", text)
     captions = [joined(made.export(form)) for form in ("markdown", "latex")]
     for caption in captions:
@@ -198,7 +205,7 @@ def test_the_first_screen_says_what_its_rows_say(case):
     facts = {fact.title: fact for fact in head.facts}
     size, cost = facts["Difference"], facts["Cost"]
     text = " ".join((size.bold, size.rest, cost.bold, cost.rest))
-    assert {*LEVEL.findall(text)} <= {level_text(1 - settings["alpha"]).removesuffix(" %")}
+    assert {*LEVEL.findall(text)} <= levels_of(made.table.to_dicts(), settings["alpha"])
     system, other = re.search(r", (\w+) against (\w+)\.", size.bold).groups()
     rows = made.table.filter(pl.concat_list("system", "baseline").list.sort() == sorted((system, other))).to_dicts()
     worse = [row["metric"] for row in rows if row["verdict"] == ("worse" if row["system"] == system else "better")]
@@ -218,13 +225,13 @@ def test_the_first_screen_says_what_its_rows_say(case):
 
 @fewer(8)
 @given(comparisons(by=False))
-def test_a_page_names_one_level_and_counts_missing_lists(case):
+def test_a_page_names_the_levels_of_rows_and_counts_missing_lists(case):
     made, settings = case.comparison, case.comparison.settings
     page = rw.report(made)
-    level = level_text(1 - settings["alpha"]).removesuffix(" %")
+    levels = levels_of(made.table.to_dicts(), settings["alpha"])
     words = [block.text for part in page.sections for block in part.blocks if hasattr(block, "text")]
     words += [figure.caption for figure in page.figures]
-    assert {found for text in words for found in LEVEL.findall(text)} <= {level}
+    assert {found for text in words for found in LEVEL.findall(text)} <= levels
     without = max(result.counts.get("users_without_list", 0) for result in case.results.values())
     gaps = [gap for gap in page.gaps if gap.title.endswith("without a list")]
     assert bool(gaps) == bool(without)
@@ -290,7 +297,10 @@ def test_a_decision_says_what_it_checked(made):
         assert named + (int(more[1]) if more else 0) == in_slices
     if made.outcome == "hold":
         assert verdict.startswith(f"Do not replace {rule['baseline']} with {rule['system']} yet")
-    assert {*LEVEL.findall(joined(plain(*made.views_at("full"))))} == {level_text(1 - rule["alpha"]).removesuffix(" %")}
+    text = joined(plain(*made.views_at("full")))
+    named = {*LEVEL.findall(text), *LEVEL_IN_CELL.findall(text)}
+    assert named
+    assert named <= levels_of(made.checks.to_dicts(), rule["alpha"])
 
 
 @fewer(8)

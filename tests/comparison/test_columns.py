@@ -51,7 +51,7 @@ def test_a_field_of_a_section_is_a_column_of_every_output(tmp_path):
     text = rows.read_text(encoding="utf-8")
     end = '    lift: float = column(math.nan, "change", change_text, leaves=5)\n'
     assert text.count(end) == 1
-    computed = "_means((before, after), pairs.mean, alone, wide, 1 - alpha)"
+    computed = "means_of_pair((before, after), pairs.mean, alone, wide, 1 - alpha)"
     assert text.count(computed) == 1
     text = text.replace(end, end.rstrip("\n") + PAIR)
     more = f"replace({computed}, spread_baseline=pairs.covariance[1, 1], spread_system=77.5)"

@@ -215,10 +215,9 @@ def _labelled(frame, number):
     return {user: _series_of(pairs) for user, pairs in _nested(frame, number).items()}
 
 
-def _series_of(pairs):
+def _series_of(numbers):
     """Return a series whose labels are no numbers of rows, also where items are 0, 1, 2, …."""
-    items, numbers = zip(*pairs, strict=True)
-    return pd.Series(numbers, index=pd.Index(items, dtype=object), dtype=float)
+    return pd.Series(list(numbers.values()), index=pd.Index(list(numbers), dtype=object), dtype=float)
 
 
 MEMORY: dict[str, Callable[[pl.DataFrame, str, Any], Any]] = {

@@ -913,7 +913,9 @@ def test_states_of_a_part_of_a_model_are_upgraded(monkeypatch):
 
     with pytest.raises(RuntimeError, match=r"Unexpected key\(s\)"):
         other.load_state_dict(older.copy())
-    monkeypatch.setattr(states, "STATE_DICT", replace(states.STATE_DICT, version=2, upgrades=(rename,)))
+    form = states.STATE_DICT
+    later = replace(form, version=form.version + 1, upgrades=(*form.upgrades, rename))
+    monkeypatch.setattr(states, "STATE_DICT", later)
     other.load_state_dict(older)
     assert other["val"].compute() == metrics.compute()
 
