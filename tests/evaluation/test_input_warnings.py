@@ -14,6 +14,10 @@ LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 6, 5, 7], "score": [0.9,
 TRUTH = pl.DataFrame({"user": [1, 2], "item": [6, 7], "rating": [4.0, 5.0]})
 
 
+def in_pieces(lists, truth, metrics, **options):
+    return rw.Evaluator(metrics, truth=truth, **options).update(lists).result()
+
+
 def said(*tables, **options):
     result = rw.evaluate(*tables, "recall@2", **options)
     doubts = result.provenance["doubts"]
@@ -237,3 +241,29 @@ def test_items_that_are_listed_twice_and_items_without_categories_are_said():
     table = {"item": [5, 6, 7, 8], "genres": [None, None, None, ["x"]]}
     doubts = rw.evaluate(LISTS, TRUTH, "category_count@2", items=table).provenance["doubts"]
     assert doubts == ["all 4 of the recommendations are of items without categories: do ids agree?"]
+
+
+LONG_SCALE = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [5, 6, 7, 6, 8], "rating": [10, 2, 7, 9, 4]})
+
+
+@pytest.mark.parametrize("evaluate", [rw.evaluate, in_pieces], ids=["whole", "pieces"])
+def test_low_ratings_of_a_long_scale_that_count_as_relevant_are_said(evaluate):
+    def doubts(truth, **options):
+        return evaluate(LISTS, truth, "recall@2", **options).provenance["doubts"]
+
+    (doubt,) = doubts(LONG_SCALE)
+    assert doubt == "40% (2 of 5) of the ratings are below half of 10 and relevant: threshold= sets another rule"
+    assert doubts(LONG_SCALE, threshold=6) == []
+    assert doubts(LONG_SCALE.with_columns(rating=pl.col("rating") // 2)) == []  # five stars
+    assert doubts(LONG_SCALE.with_columns(rating=pl.col("rating").clip(5))) == []
+    assert doubts(LONG_SCALE.rename({"rating": "gain"}), columns={"truth.relevance": "gain"}) == []
+
+
+def test_the_threshold_of_five_stars_on_a_longer_scale_is_said():
+    rated = LONG_SCALE.with_columns(prediction=pl.Series([9.0, 3, 8, 7, 5]))
+    (doubt,) = rw.evaluate_ratings(rated, "precision@1").provenance["doubts"]
+    assert doubt.startswith("labels run from 2 to 10, and every label from 3.5 is relevant (80% of the rows)")
+    for metrics, options in (("precision@1", {"threshold": 7}), ("rmse", {})):
+        assert rw.evaluate_ratings(rated, metrics, **options).provenance["doubts"] == []
+    stars = rated.with_columns(rating=pl.col("rating") / 2)
+    assert rw.evaluate_ratings(stars, "precision@1").provenance["doubts"] == []

@@ -51,7 +51,7 @@ def some_lists(draw, name):
 @given(st.data())
 def test_sums_are_those_of_the_plain_definition(name, data):
     lists = data.draw(some_lists(name))
-    expected = [plain(name, items) for items in lists]
+    expected = np.nan_to_num([plain(name, items) for items in lists])  # no categories: no mean, and a sum of 0
     n = lists.shape[1]
     least = 1e-14 * n * n if name == "cosine" else 0  # 1 - 1 of equal vectors
     assert sums(NAMED[name](), lists) == pytest.approx(expected, rel=1e-12, abs=least)
@@ -131,3 +131,20 @@ def test_the_length_of_a_vector_does_not_change_its_cosine(scale):
     lists = np.array([[[1.0, 0.0], [1.0, 1.0]]]) * scale
     expected = 2 * (1 - math.sqrt(0.5))
     assert sums(CosineDistance(), lists)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("distance", "column"),
+    [("jaccard", {"genres": [["x"], [], [], ["y"]]}), ("cosine", {"features": [[1.0], None, None, [2.0]]})],
+)
+def test_a_list_of_which_nothing_is_known_has_no_diversity(distance, column):
+    items = {"item": [1, 2, 3, 4], **column}
+    metric = f"ild(distance={distance})@2"
+    lists = {"known": [1, 4], "half": [1, 2], "unknown": [2, 3], "elsewhere": [8, 9], "one": [2]}
+    result = rw.evaluate(lists, {user: {1} for user in lists}, metric, items=items)
+    values = dict(result.per_user.select("user", result.per_user.columns[-1]).iter_rows())
+    assert math.isnan(values["unknown"])
+    assert math.isnan(values["elsewhere"])
+    assert values["half"] == 1.0
+    assert values["one"] == 0.0  # `single` says so
+    assert values["known"] == (1.0 if distance == "jaccard" else 0.0)

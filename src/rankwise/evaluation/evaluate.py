@@ -18,7 +18,7 @@ from rankwise.encoding.encoder import normalise
 from rankwise.errors import EmptyError, MetricError, ParameterError, RankwiseError
 from rankwise.evaluation.engine import finish, item_names, merge, prepare, work
 from rankwise.evaluation.grades import no_truth_error, with_grades
-from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece
+from rankwise.evaluation.input_warnings import check_dense, doubts, doubts_of_piece, low_ratings
 from rankwise.evaluation.plan import check_scores, plan_passes, several_passes_error
 from rankwise.evaluation.requests import PiecesByRequest, Requests, check_requests, with_attributes
 from rankwise.evaluation.settings import (
@@ -348,6 +348,7 @@ class Evaluator:
         if self._without_hits and result.counts.get("hits") == 0:
             self._check_common_items(self._without_hits)
         truth, warnings = self.shared.truth, list(self._doubts)
+        warnings += low_ratings(truth, self._job.settings.relevance_threshold)
         if truth is not None and self._requests is None:
             warnings += unread_requests(replace(truth, frame=truth.frame.head(0).select("user")), truth)
         return _with_warnings(result, warnings)
@@ -592,7 +593,7 @@ def evaluate_tables(settings: Settings, tables: Tables) -> Result:
     """Evaluate tables that are read already, all users in one chunk."""
     check_whole(settings, tables.train)
     assert tables.recommendations is not None
-    warnings = doubts(tables)
+    warnings = [*doubts(tables), *low_ratings(tables.truth, settings.relevance_threshold)]
     settings = replace(settings, exact=tables.recommendations.is_exact)
     whole, requests = tables, Requests.of(settings, tables)
     if requests is not None:

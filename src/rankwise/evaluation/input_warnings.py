@@ -18,11 +18,13 @@ from rankwise.tables.table import INFERRED, Protocol, Recommendations, Table, Ta
 from rankwise.tables.training import COMPARED, SEEN, SEEN_TRUTH, align
 
 __all__ = [
+    "LARGEST_OF_FIVE_STARS",
     "check_dense",
     "doubts",
     "doubts_of_counts",
     "doubts_of_piece",
     "inferred_protocol",
+    "low_ratings",
     "protocol_of_lists",
     "sample_counts",
     "swapped",
@@ -82,6 +84,25 @@ def doubts_of_piece(shared: Tables, piece: Tables, *, is_first: bool) -> list[st
         return warnings
     tables = replace(shared, recommendations=lists, truth=truth)
     return [*swapped(lists, truth), *warnings, *_repeated_items(tables), *_spellings(tables)]
+
+
+_RATINGS = {"rating", "ratings", "stars"}
+LARGEST_OF_FIVE_STARS = 5.0
+"""The largest number of a scale on which nothing is said of low ratings: many evaluate all that was rated."""
+
+
+def low_ratings(truth: Table | None, threshold: float | None) -> list[str]:
+    """Return a warning if every rating above 0 is relevant, though ratings run up to 10, or further."""
+    column = None if truth is None else truth.columns.get("relevance")
+    if truth is None or threshold is not None or plain_name(column or "") not in _RATINGS:
+        return []
+    ratings = truth.frame["relevance"].to_numpy()
+    largest = float(ratings.max(initial=0.0))
+    low = np.count_nonzero((ratings > 0) & (ratings < largest / 2))
+    if largest <= LARGEST_OF_FIVE_STARS or not low:
+        return []
+    share = _share(low, len(ratings))
+    return [f"{share} of the ratings are below half of {largest:g} and relevant: threshold= sets another rule"]
 
 
 def _repeated_items(tables: Tables) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Unpack
 
+import numpy as np
 import polars as pl
 
 from rankwise.candidates import Candidates
@@ -15,6 +16,7 @@ from rankwise.core.kernels import check_not_forked
 from rankwise.core.terminal import progress_bar
 from rankwise.errors import ColumnError, DuplicateError, EmptyError, InputError, ParameterError, nearest
 from rankwise.evaluation.evaluate import evaluate_tables, read_inputs, with_doubts
+from rankwise.evaluation.input_warnings import LARGEST_OF_FIVE_STARS
 from rankwise.evaluation.settings import (
     DEFAULT_METRICS,
     RATING_METRICS,
@@ -498,13 +500,18 @@ def _default_threshold(metrics: Sequence[Metric], labels: pl.Series) -> float | 
 
 
 def _label_warnings(metrics: Sequence[Metric], labels: pl.Series) -> list[str]:
-    """Return a doubt about labels that are taken for clicks and are not 0 and 1."""
+    """Return a doubt about labels that are taken for clicks and are not 0 and 1, or for ratings and are above 5."""
     compares_clicks = any(leaf.compares_clicks for metric in metrics for leaf in metric.leaves)
-    if not compares_clicks or labels.is_in([0.0, 1.0]).all():
+    values = labels.to_numpy()
+    low, high = float(values.min()), float(values.max())
+    if compares_clicks:
+        is_doubtful, rule, share = not labels.is_in([0.0, 1.0]).all(), "above 0 is a click", np.mean(values > 0)
+    else:
+        is_doubtful = high > LARGEST_OF_FIVE_STARS and any(metric.family != "rating" for metric in metrics)
+        rule, share = f"from {RATING_THRESHOLD:g} is relevant", np.mean(values >= RATING_THRESHOLD)
+    if not is_doubtful:
         return []
-    low, high = float(labels.to_numpy().min()), float(labels.to_numpy().max())
-    share = float((labels > 0).to_numpy().mean())
-    rule = f"every label above 0 is a click ({share:.0%} of the rows): threshold= sets another rule"
+    rule = f"every label {rule} ({share:.0%} of the rows): threshold= sets another rule"
     return [f"labels run from {low:g} to {high:g}, and {rule}"]
 
 

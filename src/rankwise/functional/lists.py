@@ -83,7 +83,8 @@ def intra_list_diversity(
     ``item_features`` maps each item to a vector (cosine, euclidean, hamming: the number of features that differ) or to
     a set of categories (jaccard); or it is a matrix with one row per item, for items that are numbers from 0.
     ``distance`` may also be a function of the features of two items. ``single`` is the value of a list with one item:
-    0, 1, or NaN (``"skip"``). The value of an empty list is 0 with ``single="zero"``, else NaN.
+    0, 1, or NaN (``"skip"``). The value of an empty list is 0 with ``single="zero"``, else NaN, and that of several
+    items without any category is NaN.
 
     >>> intra_list_diversity([0, 2], [[1, 0], [1, 1], [0, 1]])
     1.0
@@ -104,6 +105,8 @@ def intra_list_diversity(
     if len(items) < 2:
         return {"zero": 0.0, "one": 1.0 if items else math.nan, "skip": math.nan}[single]
     features = [_features_of(item, item_features) for item in items]
+    if distance == "jaccard" and not any(features):
+        return math.nan
     pairs = [(a, b) for i, a in enumerate(features) for b in features[:i]]
     try:
         return float(sum(distance_of(a, b) for a, b in pairs)) / len(pairs)

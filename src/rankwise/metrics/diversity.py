@@ -508,7 +508,7 @@ class IntraListDiversity(PerUser):
     :math:`L_u^k` is the top k of the recommendation list of user u, :math:`d` a distance. Values are in [0, 1] for
     Jaccard and co-occurrence, and in [0, 2] for cosine. Needs ``items`` with categories or features, or ``train`` for
     co-occurrence; an item without them has no categories, or a zero vector, whose cosine distance to every other item
-    is 1.
+    is 1. A list of several items of which none has any has no value.
 
     Parameters
     ----------
@@ -576,7 +576,21 @@ class IntraListDiversity(PerUser):
         mean = xp.full((block.n_users,), _SINGLE[self.single], dtype=xp.float64)
         for users, n, total in self._unlike(block, k) if self.distance == _COOCCURRENCE else self._distant(block, k):
             mean[users] = xp.clip(total / (n * (n - 1.0)), min=0.0)
-        return mean
+        n_described = block.sum_recommended(xp.take(self._is_described(block), block.recommended.item), k)
+        return xp.where((block.top_length(k) > 1) & (n_described == 0), xp.nan, mean)
+
+    def _is_described(self, block: Block) -> Array:
+        """Return 1.0 for each item that has categories, features or similarities, else 0.0, shape (n_items,)."""
+        xp = block.xp
+        if self.distance == _COOCCURRENCE:
+            similarity = block[SIMILARITY]
+            described = similarity.row < similarity.cosine.shape[0] - 1
+        elif self.distance == "jaccard":
+            categories = block[Categories.fact(self.categories)]
+            described = categories.starts[1:] > categories.starts[:-1]
+        else:
+            described = block[Features.fact(self.features)].known
+        return xp.astype(described, xp.float64)
 
     def _distant(self, block: Block, k: int) -> Iterator[tuple[Array, int, Array]]:
         """Yield users with n items each, n, and the sums of the distances of their items' vectors."""
