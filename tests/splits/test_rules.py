@@ -528,6 +528,9 @@ def test_a_parameter_that_a_rule_does_not_have_is_named(rule):
         splits.GlobalTime(shares=0.2)
     assert error.value.hint == "did you mean 'share'?"
     assert error.value.found.startswith("share, at, last, gap")
+    with pytest.raises(ParameterError) as error:
+        splits.from_dict({"rule": "UserHoldout", "test_size": 0.2})
+    assert error.value.hint == "did you mean 'share'?"
 
 
 def test_a_table_that_a_split_never_takes_is_not_asked_for():

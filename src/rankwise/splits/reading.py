@@ -111,12 +111,6 @@ def _construct(classes: Mapping[str, type[Any]], key: str, values: Mapping[str, 
         raise ParameterError(
             f"there is no {key} {name!r}", found=", ".join(sorted(classes)), hint=nearest(str(name), classes)
         )
-    allowed = classes[name].__dataclass_fields__
-    unknown = next((parameter for parameter in parameters if parameter not in allowed), None)
-    if unknown is not None:
-        raise ParameterError(
-            f"{name} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(unknown, allowed)
-        )
     try:
         return classes[name](**parameters)
     except TypeError as error:  # a required parameter is missing, or one has the wrong type

@@ -40,6 +40,10 @@ __all__ = [
 Keep: TypeAlias = Literal["first", "last", "highest"]
 
 
+_SHARE_ELSEWHERE = {"test_ratio", "test_size", "test_fraction", "test_frac", "fraction", "frac", "ratio"}
+"""What other libraries call the share of the test part."""
+
+
 def _check_parameters(cls: type, given: Iterable[str]) -> None:
     """Raise if a rule or a filter has no parameter of a name that was given."""
     parameters = [*signature(cls.__init__).parameters.values()][1:]  # type: ignore[misc]
@@ -47,8 +51,9 @@ def _check_parameters(cls: type, given: Iterable[str]) -> None:
     unknown = next((name for name in given if name not in allowed), None)
     if unknown is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
+    meant = "share" if unknown in _SHARE_ELSEWHERE and "share" in allowed else unknown
     raise ParameterError(
-        f"{cls.__name__} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(unknown, allowed)
+        f"{cls.__name__} has no parameter {unknown!r}", found=", ".join(allowed), hint=nearest(meant, allowed)
     )
 
 
