@@ -603,7 +603,7 @@ class ComparisonPlots:
             alpha=settings["alpha"],
             missing=settings["missing"],
             clusters=settings["clusters"],
-            force=True,
+            force=settings["forced"],
         )
         groups = dict(_largest(columns[by]))
         table = made.table.filter(
