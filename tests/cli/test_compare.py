@@ -119,6 +119,18 @@ def test_the_gate(folder):
 
 
 @pytest.mark.slow
+def test_systems_saved_beside_those_of_a_gate_do_not_compete_with_them(folder):
+    pl.read_csv(folder / "weak.csv").filter(pl.col("user") > 9).write_csv(folder / "third.csv")
+    rankwise_here(folder, "evaluate", "third.csv", "truth.csv", "-m", "ndcg@2", "--save", "third")
+    told = rankwise_here(folder, "compare", "strong", "weak", "-m", "ndcg@2")
+    assert "3 systems are saved on this test set" in " ".join(told.stdout.split())
+    gate = rankwise_here(folder, "compare", "strong", "--no-regression", "weak", "-m", "ndcg@2", "--save", "kept")
+    assert gate.returncode == 0, gate.stderr
+    assert "saved on this test set" not in " ".join(gate.stdout.split())
+    assert rw.load(folder / "kept").settings["test_set"]["systems"] == 3
+
+
+@pytest.mark.slow
 def test_a_gate_says_its_verdict_once_and_what_is_allowed(folder):
     gate = ["compare", "strong", "--no-regression", "weak", "-m", "ndcg@2", "--margin", "4%"]
     told = rankwise_here(folder, *gate, "-q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,10 +287,17 @@ def compare_command(
     if save is not None:
         click.echo(f"saved to {comparison.save(save)}", err=True)
     if gate is None or not quiet or form != "table" or output is not None:  # else the gate says the verdict
-        write_out(comparison, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
+        shown = comparison if gate is None else _without_company(comparison)
+        write_out(shown, form, output, detail_of(ctx, verbose=verbose, quiet=quiet))
     if gate is None:
         return 0
     return _tell_gate(_outcomes(comparison) if looks is None else _looked(comparison, looks), not_shown)
+
+
+def _without_company(comparison: Comparison) -> Comparison:
+    """Return a comparison that does not know of systems saved beside it: those of a gate compete with none of them."""
+    settings = {name: value for name, value in comparison.settings.items() if name != "test_set"}
+    return replace(comparison, settings=settings)
 
 
 def _tell_gate(outcomes: list[tuple[str, str, str]], not_shown: str) -> int:
