@@ -209,6 +209,20 @@ def test_recommended_training_interactions_are_counted_and_said(tmp_path):
     assert not any("training interactions" in doubt for doubt in again.provenance["doubts"])
 
 
+def test_training_interactions_of_a_user_are_seen_in_all_requests():
+    lists = pl.DataFrame({"user": [1, 1, 1, 1, 2, 2], "session_id": [1, 1, 2, 2, 1, 1], "item": [3, 5, 3, 6, 3, 7]})
+    truth = pl.DataFrame({"user": [1, 1, 2], "session_id": [1, 2, 1], "item": [5, 6, 3]})
+    lists = lists.with_columns(rank=pl.Series([1, 2] * 3))
+    train = {1: [3, 6], 2: [8]}
+    whole = rw.evaluate(lists, truth, "mrr", train=train)
+    assert whole.counts["recommendations_seen_in_training"] == 3  # item 3 in two sessions of user 1, and 6
+    assert whole.counts["truth_rows_also_in_training"] == 1
+    pieces = rw.Evaluator("mrr", truth=truth, train=train)
+    for user in (1, 2):
+        pieces.update(lists.filter(user=user))
+    assert pieces.result().counts == whole.counts
+
+
 def test_of_very_many_training_interactions_those_of_some_users_are_compared(monkeypatch):
     monkeypatch.setattr(training, "_MOST_TRAINING", 60)
     users = range(40)

@@ -45,7 +45,7 @@ from rankwise.metrics.base import MetricFailure, parse_all
 from rankwise.options import ANY_ROW, AveragingRule
 from rankwise.results.result import Result
 from rankwise.tables.catalogue import ItemNames, outside_catalogue
-from rankwise.tables.requests import check_no_requests, naming_requests
+from rankwise.tables.requests import by_user, check_no_requests, naming_requests
 from rankwise.tables.table import Recommendations, Table, Tables, absent_truth, is_absent
 from rankwise.tables.training import check_train_groups, keep_judged, seen_counts, train_groups
 
@@ -404,10 +404,15 @@ def _counting_outside(result: Partial, lists: Recommendations, outside: pl.Serie
 def _counting_seen(result: Partial, job: Job, lists: Recommendations, truth: Table | None) -> Partial:
     """Return a partial with the number of recommendations that are training interactions of their user."""
     settings, train = job.settings, job.shared.train
-    are_seen_kept = not (settings.exclude_seen or settings.of_slice or settings.by_request or lists.is_exact)
+    are_seen_kept = not (settings.exclude_seen or settings.of_slice or lists.is_exact)
     if train is None or train.frame.is_empty() or not are_seen_kept or lists.format == "ratings":
         return result
     judged = None if truth is None or is_absent(truth) else truth
+    if settings.by_request:  # what a user knows is known in all requests
+        lists = by_user(lists)
+    if settings.by_request and judged is not None:
+        judged = by_user(judged)
+        judged = judged.with_frame(judged.frame.unique(["user", "item"]))
     return replace(result, counts=Counter(result.counts) + Counter(seen_counts(lists, judged, train)))
 
 

@@ -98,7 +98,7 @@ def low_ratings(truth: Table | None, threshold: float | None) -> list[str]:
         return []
     ratings = truth.frame["relevance"].to_numpy()
     largest = float(ratings.max(initial=0.0))
-    low = np.count_nonzero((ratings > 0) & (ratings < largest / 2))
+    low = int(np.count_nonzero((ratings > 0) & (ratings < largest / 2)))
     if largest <= LARGEST_OF_FIVE_STARS or not low:
         return []
     share = _share(low, len(ratings))

@@ -503,14 +503,14 @@ class _Evaluated:
 def _seen_counts(job: Job, tables: Mapping[TableRole, SparkTable], work: BucketWork) -> dict[str, int]:
     """Count what `seen_counts` counts in memory, where buckets have no training rows to compare with."""
     settings, train = job.settings, tables.get("train")
-    if train is None or "train" in work.sources or settings.exclude_seen or settings.by_request or settings.of_slice:
+    if train is None or "train" in work.sources or settings.exclude_seen or settings.of_slice:
         return {}
     pair = ["user", "item"]
     known, lists = train.frame.select(pair), tables["recommendations"].frame
     counts = {SEEN: lists.join(known, pair, "left_semi").count()}
     if "truth" in tables:
         judged = tables["truth"].frame.select(pair)
-        if settings.grades is not None:  # the events of one item are one row
+        if settings.grades is not None or settings.by_request:  # events, or requests, of one item are one row
             judged = judged.dropDuplicates(pair)
         met_again = judged.join(known, pair, "left_semi")
         counts[SEEN_TRUTH] = met_again.join(lists.select("user"), "user", "left_semi").count()

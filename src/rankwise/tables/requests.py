@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -21,6 +21,7 @@ __all__ = [
     "MEAN_OVER",
     "REQUEST",
     "attributes_of_requests",
+    "by_user",
     "check_no_requests",
     "check_same_units",
     "column_of_requests",
@@ -42,6 +43,7 @@ __all__ = [
 
 REQUEST = "request"
 """The column of the request, in lists, ground truth and per-user values."""
+_T = TypeVar("_T", bound=Table)
 MEAN_OVER = "mean_over"
 """The column of values by request that says ``users`` if means are over users, each over the user's requests."""
 _BETWEEN = "\x1f"  # between the ids of the user and of the request; users without a request have an empty one
@@ -290,6 +292,11 @@ def users_of_requests(ids: pl.Series) -> pl.Series:
     ['7', '8']
     """
     return _parts(ids)["user"]
+
+
+def by_user(table: _T) -> _T:
+    """Return a table whose ids are those of `request_ids` with the users alone in their place."""
+    return table.with_ids("user", users_of_requests(table.frame["user"]))
 
 
 def row_named(key: object) -> str:
